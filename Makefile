@@ -102,7 +102,7 @@ bench-peers: setup-simulate ## the same work in airtcp, ns-2, ns-3 and htsim [AR
 	$(BIN)/python benches/peers/run.py $(ARGS)
 
 bench-gateway: setup-test ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']
-	cargo build --profile dist --package airtcp-live --example pass_through --example latency
+	cargo build --profile dist --package airtcp-linux --example pass_through --example latency
 	$(BIN)/python benches/gateway/run.py $(ARGS)
 
 quic-peers: ## the ends of QUIC downloads (quinn, aioquic), which studies/wake needs

@@ -5,7 +5,7 @@ run.py [--seconds S] [--rounds N] [--only WHAT] [--idle] [--ordered] [-- COMMAND
 As root, with iproute2, ethtool and iperf3. A fixed host (10.99.1.2), a gateway and a mobile host
 (10.99.2.2, behind the gateway's interface `mobile`) are network namespaces of this machine, joined
 by veth pairs; all share its processors, so compare within one run only. COMMAND is run as the
-gateway, in its namespace, until SIGTERM; by default the pass-through loop of crates/live/examples.
+gateway, in its namespace, until SIGTERM; by default the pass-through loop of crates/linux/examples.
 Each round measures both, alternating which comes first. It prints medians with their 95 %
 confidence interval (order statistics, any distribution; from six rounds on) and the range.
 

@@ -1,7 +1,7 @@
 //! The parser of the gateway's control socket on any line: no panic, a request survives being
 //! written and read again, and an error message is one line of bounded length.
 
-use airtcp_live::gateway::control::{LINE_LIMIT, MOBILES_LIMIT, Request, Whose};
+use airtcp_gateway::control::{LINE_LIMIT, MOBILES_LIMIT, Request, Whose};
 
 /// Panics when the parser breaks a promise on this line.
 pub(crate) fn check(line: &[u8]) {

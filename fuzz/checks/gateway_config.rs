@@ -1,7 +1,7 @@
 //! The gateway's configuration on any text: no panic, diagnostics that point into the text, and
 //! accepted configurations that satisfy everything the daemon relies on.
 
-use airtcp_live::gateway::config::{GatewayConfig, Members};
+use airtcp_gateway::config::{GatewayConfig, Members};
 
 /// Panics when the parser breaks a promise on this text.
 pub(crate) fn check(text: &[u8]) {

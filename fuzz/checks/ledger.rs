@@ -3,7 +3,7 @@
 
 use airtcp_core::{Bytes, Duration, Instant, LinkSignal};
 use airtcp_edge::{Actions, FlowTableConfig, Mechanism, Middlebox, MobileId};
-use airtcp_live::gateway::ledger::format::{
+use airtcp_gateway::ledger::format::{
     Entry, HEAD_5, HEAD_6, Known, Log, NewEntry, Saved, read_version_5, write_head, write_record,
 };
 use serde::ser::{Serialize, SerializeTuple as _, Serializer};

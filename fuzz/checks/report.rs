@@ -3,8 +3,8 @@
 //! whether the rest gets a valid HMAC first; without one, no input would get past the check. The
 //! same bytes are also read as a key file.
 
-use airtcp_live::gateway::signals::keys::{Keys, Secret};
-use airtcp_live::gateway::signals::message::{Answer, Refusal, Report};
+use airtcp_gateway::signals::keys::{Keys, Secret};
+use airtcp_gateway::signals::message::{Answer, Refusal, Report};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::path::Path;

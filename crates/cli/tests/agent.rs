@@ -3,9 +3,9 @@
 #![cfg(target_os = "linux")]
 
 use airtcp_core::LinkSignal::{self, Down, Up};
-use airtcp_live::gateway::command::{Command as ToLoop, Inbox, channel};
-use airtcp_live::gateway::config::{AgentConfig, Signals};
-use airtcp_live::gateway::signals::{self, Running};
+use airtcp_gateway::config::{AgentConfig, Signals};
+use airtcp_linux::command::{Command as ToLoop, Inbox, channel};
+use airtcp_linux::signals::{self, Running};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};

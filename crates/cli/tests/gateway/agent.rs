@@ -6,7 +6,7 @@ use crate::outages::{WORST, sleep_until};
 use crate::testbed::{MOBILE, Plan, ROUTER, Testbed, possible};
 use crate::transfer::Load;
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
-use airtcp_live::gateway::command::Status;
+use airtcp_gateway::status::Status;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::hostile::send_raw;
 use crate::outages::is_long_possible;
 use airtcp_core::{Addr, Flow, LinkSignal, Segment, SeqNum};
-use airtcp_live::gateway::command::Status;
+use airtcp_gateway::status::Status;
 use airtcp_testing::skip;
 use airtcp_wire::encode;
 use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimestampns};

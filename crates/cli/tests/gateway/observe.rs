@@ -8,7 +8,7 @@ use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::{Load, Transfer};
 use crate::wake::{ip_counter, udp};
 use airtcp_core::LinkSignal;
-use airtcp_live::gateway::command::{GroupReport, Status};
+use airtcp_gateway::status::{GroupReport, Status};
 use std::thread;
 use std::time::{Duration, Instant};
 

@@ -5,7 +5,7 @@ use crate::report;
 use crate::testbed::{Place, Plan, Testbed, possible};
 use crate::transfer::Load;
 use airtcp_core::Addr;
-use airtcp_live::gateway::command::Status;
+use airtcp_gateway::status::Status;
 use std::thread;
 use std::time::Instant;
 

@@ -10,8 +10,8 @@ use crate::apps::udp::UdpSource;
 use crate::apps::{App, BulkSource, OutageWatch, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{FlowSpec, Node, OutageLayer, Scenario, Station, Wlan};
-use airtcp_core::{Duration, Histogram, Instant, SeqNum, Source, Stream};
-use airtcp_edge::{Actions, MobileId};
+use airtcp_core::{Duration, Histogram, Instant, Length, SeqNum, Source, Stream};
+use airtcp_edge::{Actions, Middlebox, MobileId};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::{Channel, StationConfig, StationId, StationStreams};
@@ -43,7 +43,7 @@ impl World {
             let name = &scenario.nodes[node.0 as usize].name;
             scenario.routing.router(node, Stream::new(seed, &format!("node/{name}/routing")))
         };
-        Self::build(scenario, seed, controls, router)
+        Self::build(scenario, seed, controls, router, |_| None)
     }
 
     /// The same, but each node for which `router` returns a router forwards by it, and the others
@@ -53,7 +53,18 @@ impl World {
         seed: u64,
         router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
     ) -> Self {
-        Self::build(scenario, seed, &Controls::default(), router)
+        Self::build(scenario, seed, &Controls::default(), router, |_| None)
+    }
+
+    /// The same with static routes, but on each node with a middlebox for which `middlebox` returns
+    /// another, that one works in its place: on the same segments, with the same signals. Its
+    /// counters are not among the metrics.
+    pub fn with_middleboxes(
+        scenario: &Scenario,
+        seed: u64,
+        middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length>>>,
+    ) -> Self {
+        Self::build(scenario, seed, &Controls::default(), |_| None, middlebox)
     }
 
     fn build(
@@ -61,6 +72,7 @@ impl World {
         seed: u64,
         controls: &Controls,
         mut router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
+        mut middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length>>>,
     ) -> Self {
         let scenario = &*scenario.drawn(seed);
         let Scenario { name, duration, nodes, links, wlans, flows, udp, .. } = scenario;
@@ -126,7 +138,7 @@ impl World {
         for (node, spec) in (0..).map(NodeId).zip(nodes) {
             let Some(spec) = &spec.middlebox else { continue };
             world.nodes[node.0 as usize].mechanism = Some(world.mechanisms.len() as u32);
-            world.mechanisms.push(EdgeNode::new(node, spec));
+            world.mechanisms.push(EdgeNode::new(node, spec, middlebox(node)));
         }
         for (index, flow) in (0..).zip(flows) {
             world.open(scenario, index, flow, controls);

@@ -13,7 +13,7 @@ use crate::trace::Direction;
 use crate::world::Observers;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Event, Flow, Length, Segment, Source};
-use airtcp_edge::{Action, Middlebox, Side};
+use airtcp_edge::{Action, Side};
 use airtcp_net::Dropped;
 use airtcp_net::wifi::{Receiver, StationId};
 use airtcp_routing::NodeId;

@@ -13,16 +13,22 @@ pub(super) struct EdgeNode {
     mobiles: Vec<NodeId>,
     config: MechanismConfig,
     mechanism: Mechanism<Length>,
+    /// Works in its place.
+    other: Option<Box<dyn Middlebox<Length>>>,
 }
 
 impl EdgeNode {
-    /// On a node.
-    pub(super) fn new(node: NodeId, spec: &MiddleboxSpec) -> Self {
+    /// On a node; `other` works in the place of its mechanism.
+    pub(super) fn new(
+        node: NodeId,
+        spec: &MiddleboxSpec,
+        other: Option<Box<dyn Middlebox<Length>>>,
+    ) -> Self {
         let mechanism = Mechanism::new(&spec.mechanism, FlowTableConfig::default(), spec.memory)
             .expect("a resolved scenario has a threshold of at least 3");
         let mut mobiles = spec.mobiles.clone();
         mobiles.sort_unstable();
-        Self { node, mobiles, config: spec.mechanism, mechanism }
+        Self { node, mobiles, config: spec.mechanism, mechanism, other }
     }
 
     /// The nodes of the mobile side.
@@ -36,8 +42,11 @@ impl EdgeNode {
         if is_mobile(to) { Some(Side::Fixed) } else { is_mobile(from).then_some(Side::Mobile) }
     }
 
-    pub(super) fn middlebox(&mut self) -> &mut impl Middlebox<Length> {
-        &mut self.mechanism
+    pub(super) fn middlebox(&mut self) -> &mut dyn Middlebox<Length> {
+        match &mut self.other {
+            Some(other) => &mut **other,
+            None => &mut self.mechanism,
+        }
     }
 
     pub(super) fn metrics(&self, name: &str) -> MiddleboxMetrics {
@@ -57,7 +66,7 @@ mod tests {
         let mobiles = vec![NodeId(7), NodeId(3)];
         let mechanism = MechanismConfig::PacketControl { threshold: 6 };
         let spec = MiddleboxSpec { mechanism, memory: Bytes(0), mobiles, signal: None };
-        let edge = EdgeNode::new(NodeId(1), &spec);
+        let edge = EdgeNode::new(NodeId(1), &spec, None);
         let side = |from, to| edge.side(NodeId(from), NodeId(to));
         assert_eq!(side(0, 3), Some(Side::Fixed));
         assert_eq!(side(3, 0), Some(Side::Mobile));

@@ -34,7 +34,7 @@ use airtcp_core::{
     Bytes, Duration, Event, Events, Flags, Histogram, Instant, Length, LinkSignal, Segment, Source,
     Subscriber,
 };
-use airtcp_edge::{Actions, Middlebox};
+use airtcp_edge::Actions;
 use airtcp_net::wifi::{self, Channel, Monitored, ReceivedFrame, Receiver, SentFrame, StationId};
 use airtcp_net::{AboveMac, Arrived, Link, Output};
 use airtcp_routing::arp::Arp;

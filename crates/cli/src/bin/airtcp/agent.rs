@@ -2,9 +2,10 @@
 
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_core::{Duration, LinkSignal};
-use airtcp_live::agent::program::Program;
-use airtcp_live::agent::{self, AgentConfig, AgentError, Answered, Once, Source};
-use airtcp_live::gateway::signals::keys::{self, Key, KeyName, Keys};
+use airtcp_gateway::signals::keys::{self, KeyName};
+use airtcp_linux::agent::program::Program;
+use airtcp_linux::agent::{self, AgentConfig, AgentError, Answered, Once, Source};
+use airtcp_linux::signals::key_file;
 use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &AgentArgs) -> i32 {
 }
 
 fn keygen(name: KeyName, speaks_for: Vec<IpNet>, out: Option<&Path>) -> i32 {
-    let key = match Key::generate(name, speaks_for) {
+    let key = match key_file::generate(name, speaks_for) {
         Ok(key) => key,
         Err(error) => {
             complain(&format!("the kernel gives no random bytes: {error}"));
@@ -101,7 +102,7 @@ fn keygen(name: KeyName, speaks_for: Vec<IpNet>, out: Option<&Path>) -> i32 {
         }
     };
     let Some(path) = out else { return print(&key.line()) };
-    match key.write(path) {
+    match key_file::write(&key, path) {
         Ok(()) => SUCCESS,
         Err(error) => {
             complain(&format!("{}: {error}", path.display()));
@@ -150,7 +151,7 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, String> {
     let gateway = args.gateway.as_deref().ok_or("--gateway HOST:PORT is missing")?;
     let path =
         args.key.as_deref().ok_or("--key FILE is missing (`airtcp agent keygen` makes it)")?;
-    let keys = Keys::read(path).map_err(|error| error.to_string())?;
+    let keys = key_file::read(path).map_err(|error| error.to_string())?;
     let mut lines = keys.iter();
     let (Some(key), None) = (lines.next(), lines.next()) else {
         return Err(format!(

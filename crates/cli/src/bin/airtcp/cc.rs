@@ -1,7 +1,7 @@
 //! `airtcp cc`: congestion control in the kernel.
 
 use airtcp_cli::{FAILURE, complain, print};
-use airtcp_live::cc::{self, Error, Loaded, Status, Unloaded};
+use airtcp_linux::cc::{self, Error, Loaded, Status, Unloaded};
 use clap::{Args, Subcommand, ValueEnum};
 use std::fmt::Write;
 

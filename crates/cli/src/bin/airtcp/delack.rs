@@ -3,11 +3,11 @@
 
 use crate::myself;
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
-use airtcp_live::delack::cwnd::Role;
-use airtcp_live::delack::daemon::{self, DelackConfig, DelackError, Delay};
-use airtcp_live::gateway::datapath::rules::{AckSelection, RulesError};
-use airtcp_live::gateway::log;
-use airtcp_live::gateway::supervisor::{self, Heart, Timing};
+use airtcp_linux::daemon::log;
+use airtcp_linux::daemon::supervisor::{self, Heart, Timing};
+use airtcp_linux::datapath::rules::{AckSelection, RulesError};
+use airtcp_linux::delack::cwnd::Role;
+use airtcp_linux::delack::daemon::{self, DelackConfig, DelackError, Delay};
 use airtcp_tcp::config::{AckConfig, AdaConfig, CwndIn, DaaConfig, DcaConfig};
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;

@@ -2,7 +2,7 @@
 
 use crate::myself;
 use airtcp_cli::{FAILURE, SUCCESS, print};
-use airtcp_live::doctor::{Check, Live, Report, State, Verdict, examine, probe};
+use airtcp_linux::doctor::{Check, Live, Report, State, Verdict, examine, probe};
 use clap::ValueEnum;
 use std::fmt::Write;
 

@@ -5,12 +5,12 @@ use airtcp_cli::{BAD_INPUT, complain, print};
 use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{MechanismConfig, WakeConfig};
-use airtcp_live::gateway::config::{
+use airtcp_gateway::config::{
     AgentConfig, CopyMode, GatewayConfig, Group, Limits, Members, Mode, NfqueueConfig,
     PlannedOutage, Queued, Signals, uplink_of,
 };
-use airtcp_live::gateway::datapath::rules;
-use airtcp_live::gateway::signals::keys::Keys;
+use airtcp_linux::datapath::rules;
+use airtcp_linux::signals::key_file;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
         fs::read_to_string(path).map_err(|error| format!("airtcp: {source_name}: {error}"))?;
     let config = GatewayConfig::parse(&source_name, &text).map_err(|error| error.render())?;
     if let Some(AgentConfig { keys, .. }) = &config.signals.agent {
-        Keys::read(keys)
+        key_file::read(keys)
             .map_err(|error| format!("airtcp: {source_name}: signals.agent.keys: {error}"))?;
     }
     if let Some(record) = &config.record

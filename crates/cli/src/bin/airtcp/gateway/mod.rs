@@ -6,9 +6,10 @@ mod run;
 mod status;
 
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
-use airtcp_live::gateway::command::Status;
-use airtcp_live::gateway::control::{self, Answer, AskError, Request, Whose};
-use airtcp_live::gateway::{config, metrics};
+use airtcp_gateway::control::{self, Answer, Request, Whose};
+use airtcp_gateway::status::Status;
+use airtcp_gateway::{config, metrics};
+use airtcp_linux::daemon::client::{AskError, ask};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -74,14 +75,14 @@ struct SocketArg {
 
 impl SocketArg {
     fn status(&self) -> Result<Status, AskError> {
-        match control::ask(&self.path, &Request::Status)? {
+        match ask(&self.path, &Request::Status)? {
             Answer::Status(status) => Ok(*status),
             _ => Err(AskError::Refused("its answer is not a status".to_owned())),
         }
     }
 
     fn order(&self, request: &Request) -> i32 {
-        match control::ask(&self.path, request) {
+        match ask(&self.path, request) {
             Ok(_) => SUCCESS,
             Err(error) => failed(&error),
         }

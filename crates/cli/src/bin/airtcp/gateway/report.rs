@@ -3,7 +3,7 @@
 
 use super::{SocketArg, failed};
 use airtcp_cli::{FAILURE, aligned, complain, print};
-use airtcp_live::gateway::command::{GroupReport, ProtocolReport, Report};
+use airtcp_gateway::status::{GroupReport, ProtocolReport, Report};
 use std::fmt::Write;
 
 /// Arguments of `airtcp gateway report`.

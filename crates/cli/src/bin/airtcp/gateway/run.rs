@@ -3,9 +3,9 @@
 use super::check;
 use crate::myself;
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
-use airtcp_live::gateway::daemon::{self, DaemonError};
-use airtcp_live::gateway::log;
-use airtcp_live::gateway::supervisor::{self, Heart, Timing};
+use airtcp_linux::daemon::log;
+use airtcp_linux::daemon::supervisor::{self, Heart, Timing};
+use airtcp_linux::daemon::{self, DaemonError};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 use super::{SocketArg, failed};
 use airtcp_cli::aligned;
 use airtcp_cli::{SUCCESS, print};
-use airtcp_live::gateway::command::{FlowStatus, GroupStatus, Status};
+use airtcp_gateway::status::{FlowStatus, GroupStatus, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::{self, IsTerminal};

@@ -1,0 +1,469 @@
+//! The gateway's configuration, read and checked.
+//!
+//! Here is the model. `schema` says once which keys the file has; `resolve` makes the model of it;
+//! `document` makes `docs/gateway-config.md` and the JSON Schema.
+
+mod document;
+mod resolve;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use document::{json_schema, markdown};
+
+use airtcp_config::ConfigError;
+use airtcp_core::{Bytes, Duration, Flow};
+use airtcp_edge::{InterfaceName, MechanismConfig, MobileId};
+use airtcp_settings::schema::{Kind, POSITIVE_TIME};
+use airtcp_settings::{choice, settings};
+use ipnet::IpNet;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// What the gateway is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayConfig {
+    /// Whether it acts on what it sees.
+    pub mode: Mode,
+    /// The queue in which packets wait for the gateway.
+    pub nfqueue: NfqueueConfig,
+    /// What packets of the gateway's own making are marked with.
+    pub mark: Mark,
+    /// Folder in memory (tmpfs) for what must survive a crash.
+    pub state: PathBuf,
+    /// Unix socket of `airtcp gateway status` and `signal`.
+    pub control: PathBuf,
+    /// Bounds on what is kept.
+    pub limits: Limits,
+    /// Which mobiles, with which mechanism, then the uplinks; the first that matches counts.
+    pub groups: Vec<Group>,
+    /// Sources of link signals besides the control socket.
+    pub signals: Signals,
+    /// Where Prometheus' metrics are served.
+    pub metrics: Option<SocketAddr>,
+    /// Writes what was seen and done to this file (pcapng).
+    pub record: Option<PathBuf>,
+}
+
+impl GatewayConfig {
+    /// Reads the configuration from the text of a TOML file (docs/gateway-config.md); `source_name`
+    /// is what diagnostics call it. Files and interfaces that it names are not looked at.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, as far as one mistake does not hide another.
+    pub fn parse(source_name: &str, text: &str) -> Result<Self, ConfigError> {
+        resolve::parse(source_name, text)
+    }
+
+    /// Settings that are allowed but perhaps not meant, a line each.
+    pub fn cautions(&self) -> Vec<String> {
+        if self.mode == Mode::Observe {
+            return self.without_effect();
+        }
+        let Signals { agent, carrier, neighbour, modem_manager, fading_below, timetable, silence } =
+            &self.signals;
+        // Whoever names a level counts on one being told. ModemManager tells of outages, too.
+        let has_level = fading_below.is_some();
+        let mut cautions = Vec::new();
+        for group in &self.groups {
+            let (is_uplink, table) = (group.uplink().is_some(), group.title());
+            let mut planned = timetable.iter().filter(|outage| group.has(outage.mobile));
+            let by_agent = agent.is_some() && !is_uplink;
+            let reported = by_agent
+                || (*neighbour && !is_uplink)
+                || silence.is_some()
+                || (*carrier && (is_uplink || !group.interfaces().is_empty()))
+                || (has_level && *modem_manager && is_uplink)
+                || planned.clone().next().is_some();
+            let announced = by_agent
+                || (has_level && is_uplink)
+                || planned.any(|outage| !outage.lead.is_zero());
+            let who = match modem_manager {
+                true if is_uplink => {
+                    "only `airtcp gateway signal`, and ModemManager if it has the modem, say when the uplink is down"
+                }
+                _ => "only `airtcp gateway signal` says when a mobile is out of reach",
+            };
+            match (&group.mechanism, &group.copy) {
+                // They need no signals.
+                (
+                    MechanismConfig::PacketControl { .. }
+                    | MechanismConfig::MTcp(_)
+                    | MechanismConfig::Wake(_),
+                    _,
+                ) => {}
+                (_, CopyMode::WhenFading) if !announced => cautions.push(format!(
+                    "{table}: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
+                     (expected {}, or signals.planned with a lead)",
+                    if is_uplink { "signals.fading-below" } else { "signals.agent" }
+                )),
+                (_, CopyMode::WhenFading) if silence.is_some() => cautions.push(format!(
+                    "{table}: signals.silence notices nothing before another signal, as copies are taken when \
+                     fading"
+                )),
+                _ if !reported => cautions.push(format!(
+                    "{table}: {who} (expected a source in [signals], at least silence)"
+                )),
+                _ => {}
+            }
+        }
+        cautions
+    }
+}
+
+impl GatewayConfig {
+    /// Refuses another configuration in which something changes that cannot while a gateway runs.
+    ///
+    /// # Errors
+    /// Names the key.
+    pub fn refuse_fixed(&self, new: &Self) -> Result<(), String> {
+        let Self { mode, nfqueue, mark, state, control, metrics, record, .. } = self;
+        let fixed = [
+            ("mode", *mode == new.mode),
+            ("nfqueue", *nfqueue == new.nfqueue),
+            ("mark", *mark == new.mark),
+            ("state", *state == new.state),
+            ("control", *control == new.control),
+            ("metrics", *metrics == new.metrics),
+            ("record", *record == new.record),
+        ];
+        match fixed.into_iter().find(|(_, is_same)| !is_same) {
+            Some((key, _)) => {
+                Err(format!("{key} cannot change while the gateway runs: restart it"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What a gateway that only observes does not do, a line each.
+    fn without_effect(&self) -> Vec<String> {
+        let observing = "while mode = \"observe\"";
+        let of_group = |group: &Group| match group.mechanism {
+            MechanismConfig::Wake(_) => None,
+            _ => Some(format!(
+                "{}: {} has no effect {observing}",
+                group.title(),
+                group.mechanism.word()
+            )),
+        };
+        let keys = [
+            ("record", self.record.is_some()),
+            ("nfqueue", self.nfqueue != NfqueueConfig::default()),
+            ("mark", self.mark != Mark::default()),
+        ];
+        let of_keys = keys.into_iter().filter(|(_, is_set)| *is_set);
+        let of_keys = of_keys.map(|(key, _)| format!("{key}: it has no effect {observing}"));
+        self.groups.iter().filter_map(of_group).chain(of_keys).collect()
+    }
+}
+
+choice! {
+    /// Whether the gateway acts on what it sees.
+    #[default(Protect)]
+    pub enum Mode {
+        /// does for each group what its mechanism says
+        Protect = "protect",
+        /// lets everything pass untouched, and says what it would have been good for (`airtcp
+        /// gateway report`): mechanisms and their keys wait for the other mode (Linux 6.4)
+        Observe = "observe",
+    }
+}
+
+settings! {
+    /// The netfilter queue that forwarded packets wait in.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("nfqueue")]
+    pub struct NfqueueConfig {
+        /// Its number; no other program of this network namespace may use it. Most take 0.
+        #[kind = Kind::Integer { min: 0, max: 65_535 }]
+        pub queue: u16 = 77,
+        /// Packets that may wait; further ones pass untouched. A long queue delays traffic when the
+        /// gateway falls behind.
+        #[kind = Kind::Integer { min: 1, max: 65_536 }]
+        #[source = "Linux, nfnetlink_queue"]
+        pub length: u32 = 1024,
+    }
+}
+
+settings! {
+    /// Bounds on what is kept, for each group; beyond them, new connections are forwarded
+    /// untouched.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("limits")]
+    pub struct Limits {
+        /// Copies of all connections together, bytes of user data.
+        #[kind = Kind::Size { min: 1 << 16, max: u64::MAX }]
+        pub memory: Bytes = Bytes(128 << 20),
+        /// Connections known.
+        #[kind = Kind::Integer { min: 1, max: 10_000_000 }]
+        pub flows: usize = 100_000,
+        /// Connections of one mobile: so many it cannot take from the others.
+        #[kind = Kind::Integer { min: 1, max: 10_000_000 }]
+        pub flows_per_mobile: usize = 25_000,
+        /// A connection without a segment for so long may be forgotten.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 5382 §5"]
+        pub idle: Duration = Duration::from_secs(124 * 60),
+    }
+}
+
+/// A firewall mark, and which of a packet's bits it is compared with. Others use the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The packet's bits under the mask.
+    pub value: u32,
+    /// Which bits count.
+    pub mask: u32,
+}
+
+impl Mark {
+    /// The gateway's, unless the file has another: the letters "airt".
+    const DEFAULT: &'static str = "0x61697274";
+}
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self::DEFAULT.parse().expect("it is a mark")
+    }
+}
+
+/// As iptables and `ip rule` write it.
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mask {
+            u32::MAX => write!(f, "{:#x}", self.value),
+            mask => write!(f, "{:#x}/{mask:#x}", self.value),
+        }
+    }
+}
+
+/// "VALUE" or "VALUE/MASK", decimal or hexadecimal ("0x10/0xf0"); the error says what is wrong.
+impl FromStr for Mark {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| match text.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        };
+        let (value, mask) = text.split_once('/').unwrap_or((text, "0xffffffff"));
+        let (Some(value), Some(mask)) = (number(value), number(mask)) else {
+            return Err("is not a mark".to_owned());
+        };
+        match (value, value & !mask) {
+            (0, _) => Err("is 0, as the mark of packets that nobody marked".to_owned()),
+            (_, 0) => Ok(Self { value, mask }),
+            (_, others) => Err(format!("has bits that the mask does not have ({others:#x})")),
+        }
+    }
+}
+
+/// Mobiles that are treated alike, or an uplink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its name in status, metrics and on file. An uplink's is that of [`uplink_name`], which no
+    /// group of mobiles can have.
+    pub name: String,
+    /// Who can go away.
+    pub members: Members,
+    /// What to do for them.
+    pub mechanism: MechanismConfig,
+    /// When to take copies.
+    pub copy: CopyMode,
+    /// Whether packets of a mobile in reach go on at once.
+    pub fast_path: FastPathMode,
+}
+
+/// Who can go away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Members {
+    /// Mobiles, each on a link of its own.
+    Mobiles {
+        /// Their addresses, behind any translation (as the mobiles know them).
+        addresses: Vec<IpNet>,
+        /// Interfaces behind which they are; empty: any.
+        interfaces: Vec<String>,
+    },
+    /// All hosts behind this interface, together: this host is on board.
+    Uplink(InterfaceName),
+}
+
+/// Name of the group that an uplink is.
+pub fn uplink_name(interface: InterfaceName) -> String {
+    format!("{UPLINK}{interface}")
+}
+
+/// Before the interface in [`uplink_name`].
+const UPLINK: &str = "uplink.";
+
+/// The interface, if a group of this name is or was an uplink.
+pub fn uplink_of(group: &str) -> Option<&str> {
+    group.strip_prefix(UPLINK)
+}
+
+impl Group {
+    /// What diagnostics call it.
+    fn title(&self) -> String {
+        match self.members {
+            Members::Mobiles { .. } => format!("mobile.{}", self.name),
+            Members::Uplink(_) => self.name.clone(),
+        }
+    }
+
+    /// Addresses of mobiles.
+    pub fn addresses(&self) -> &[IpNet] {
+        match &self.members {
+            Members::Mobiles { addresses, .. } => addresses,
+            Members::Uplink(_) => &[],
+        }
+    }
+
+    /// Interfaces behind which mobiles are; none: any.
+    pub fn interfaces(&self) -> &[String] {
+        match &self.members {
+            Members::Mobiles { interfaces, .. } => interfaces,
+            Members::Uplink(_) => &[],
+        }
+    }
+
+    /// The interface, of an uplink.
+    pub fn uplink(&self) -> Option<InterfaceName> {
+        match self.members {
+            Members::Mobiles { .. } => None,
+            Members::Uplink(interface) => Some(interface),
+        }
+    }
+
+    /// What takes a connection of this group away when it goes; `flow` is that from the fixed to
+    /// the mobile host.
+    pub fn mobile_of(&self, flow: &Flow) -> MobileId {
+        MobileId::of(self.uplink(), flow)
+    }
+
+    /// Whether this can go away by itself and is of this group, as far as its address says.
+    pub fn has(&self, mobile: MobileId) -> bool {
+        match (&self.members, mobile) {
+            (Members::Mobiles { addresses, .. }, MobileId::Host(ip)) => {
+                addresses.iter().any(|net| net.contains(&ip))
+            }
+            (Members::Uplink(own), MobileId::Uplink(interface)) => *own == interface,
+            (Members::Mobiles { .. }, MobileId::Uplink(_))
+            | (Members::Uplink(_), MobileId::Host(_)) => false,
+        }
+    }
+
+    /// Whether packets of a mobile in reach go on at once, and the gateway gets
+    /// copies.
+    pub fn is_copied(&self) -> bool {
+        match self.mechanism {
+            MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_) => {
+                self.fast_path == FastPathMode::Auto && self.copy == CopyMode::Always
+            }
+            MechanismConfig::Wake(_) => self.fast_path == FastPathMode::Auto,
+            // They do more than watch while a mobile is in reach.
+            MechanismConfig::MTcp(_)
+            | MechanismConfig::PacketControl { .. }
+            | MechanismConfig::Snoop(_) => false,
+        }
+    }
+
+    /// Whether it is about packets of all protocols, not of TCP alone.
+    pub fn is_of_all_protocols(&self) -> bool {
+        matches!(self.mechanism, MechanismConfig::Wake(_))
+    }
+
+    /// Whether its mechanism sends mobiles what they missed.
+    pub fn replays(&self) -> bool {
+        MechanismConfig::WITH_COPIES.contains(&self.mechanism.word())
+    }
+
+    /// Which of its packets come to the gateway and wait there.
+    pub fn queued(&self) -> Queued {
+        match self.copy {
+            _ if self.is_of_all_protocols() => Queued::Never,
+            CopyMode::Always if !self.is_copied() => Queued::Always,
+            CopyMode::Always | CopyMode::WhenFading => Queued::Watched,
+        }
+    }
+}
+
+choice! {
+    /// Whether packets go on without waiting for the gateway.
+    #[default(Off)]
+    pub enum FastPathMode {
+        /// with `copy = "always"` packets of a mobile in reach go on at once, and the gateway gets
+        /// copies, where the kernel can (Linux 6.4, CAP_BPF and CAP_PERFMON)
+        Auto = "auto",
+        /// all packets wait for the gateway
+        Off = "off",
+    }
+}
+
+/// Which packets of a group are queued: come to this process and wait for its verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queued {
+    /// All.
+    Always,
+    /// Those of watched mobiles: fading, down, or still lacking some of what was held for them.
+    Watched,
+    /// None: copies are enough, also in an outage.
+    Never,
+}
+
+choice! {
+    /// When to take copies.
+    #[default(Always)]
+    pub enum CopyMode {
+        /// an outage needs no warning
+        Always = "always",
+        /// from a fading (or down) signal until the mobile is back; costs nothing while the radio
+        /// is good, but the warning must come a round trip before the outage
+        WhenFading = "when-fading",
+    }
+}
+
+/// Sources of link signals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signals {
+    /// `airtcp agent` on the mobiles.
+    pub agent: Option<AgentConfig>,
+    /// Carrier of the groups' interfaces: down for all mobiles behind one, and for uplinks.
+    pub carrier: bool,
+    /// State of the mobiles in the neighbour table.
+    pub neighbour: bool,
+    /// What ModemManager says of the uplinks' modems; false where there are no uplinks.
+    pub modem_manager: bool,
+    /// An uplink fades while its signal level, in percent, is below this; `None`: the level means
+    /// nothing.
+    pub fading_below: Option<u8>,
+    /// Outages known beforehand.
+    pub timetable: Vec<PlannedOutage>,
+    /// A mobile that does not answer for this long is down until it is heard.
+    pub silence: Option<Duration>,
+}
+
+/// How messages of `airtcp agent` come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentConfig {
+    /// UDP address to listen on.
+    pub listen: SocketAddr,
+    /// File with the keys of the mobiles.
+    pub keys: PathBuf,
+}
+
+/// An outage known beforehand (a tunnel, a satellite below the horizon).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedOutage {
+    /// Of which mobile or uplink.
+    pub mobile: MobileId,
+    /// First time it begins, in seconds since 1970 (UTC).
+    pub begin: u64,
+    /// How long it lasts.
+    pub length: Duration,
+    /// It comes again after this long, for ever; `None`: once.
+    pub every: Option<Duration>,
+    /// `Fading` comes this long before.
+    pub lead: Duration,
+}

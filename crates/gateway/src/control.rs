@@ -1,0 +1,360 @@
+//! What is spoken on the control socket: one JSON object a line in, one a line out.
+//!
+//! ```text
+//! → {"status":{}}                                        ← {"status":{"groups":[…],"flows":[…],…}}
+//! → {"signal":{"mobile":"10.0.0.7","signal":"down"}}     ← {"done":{}}
+//! → {"signal":{"uplink":"wwan0","signal":"down"}}        ← {"done":{}}
+//! → {"reload":{}}                                        ← {"done":{}}
+//! → {"reloda":{}}                                        ← {"error":{"message":"…"}}
+//! ```
+//!
+//! [`Request`] and [`Answer`] are the two ends of it. Who may speak is decided by the permissions
+//! of the socket.
+
+use crate::status::Status;
+use airtcp_core::LinkSignal;
+use airtcp_edge::{InterfaceName, MobileId};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::net::IpAddr;
+
+/// Where the socket is unless the configuration says otherwise.
+pub const DEFAULT_PATH: &str = "/run/airtcp/gateway.sock";
+
+/// Longest line of a request, in bytes without its end.
+pub const LINE_LIMIT: usize = 4096;
+
+/// Most mobiles that one signal can be for.
+pub const MOBILES_LIMIT: usize = 256;
+
+/// What can be asked of the gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// What it is doing.
+    Status,
+    /// To take note of something about the links to some mobiles, or about an uplink.
+    Signal {
+        /// Which.
+        whose: Whose,
+        /// What.
+        signal: LinkSignal,
+    },
+    /// To read its configuration again.
+    Reload,
+}
+
+/// Whose links a signal is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The mobiles of an address, or of a prefix with at most [`MOBILES_LIMIT`] of them.
+    Mobiles(IpNet),
+    /// The uplink by this interface.
+    Uplink(InterfaceName),
+}
+
+impl Whose {
+    /// Reads an address, a prefix, or the interface of an uplink.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let is_number = |c: char| c.is_ascii_digit() || ".:/".contains(c);
+        match text.parse() {
+            Ok(uplink) if !text.chars().all(is_number) => Ok(Self::Uplink(uplink)),
+            _ => mobiles(text).map(Self::Mobiles),
+        }
+    }
+
+    /// All of them.
+    pub fn ids(self) -> Box<dyn Iterator<Item = MobileId>> {
+        match self {
+            Self::Mobiles(net) => Box::new(net.hosts().map(MobileId::Host)),
+            Self::Uplink(interface) => Box::new(std::iter::once(MobileId::Uplink(interface))),
+        }
+    }
+}
+
+/// What the gateway answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// What it is doing.
+    Status(Box<Status>),
+    /// It was done.
+    Done {},
+    /// It was not done.
+    Error {
+        /// Why not, and what was expected.
+        message: String,
+    },
+}
+
+/// Names of the requests.
+const REQUESTS: [&str; 3] = ["status", "signal", "reload"];
+
+/// The signal of that name.
+///
+/// # Errors
+/// Says which names there are and which one is nearest.
+pub fn signal(name: &str) -> Result<LinkSignal, String> {
+    LinkSignal::named(name)
+        .ok_or_else(|| unknown("signal", name, &LinkSignal::ALL.map(LinkSignal::name)))
+}
+
+fn uplink(text: &str) -> Result<InterfaceName, String> {
+    text.parse().map_err(|_| {
+        format!("uplink {text:?}: expected the name of an interface, such as \"wwan0\"")
+    })
+}
+
+/// No uplink has this interface; `known` do.
+pub fn unknown_uplink(interface: InterfaceName, known: &[&str]) -> String {
+    match known {
+        [] => format!("no uplink {:?}: there is no [[uplink]]", interface.as_str()),
+        known => unknown("uplink", interface.as_str(), known),
+    }
+}
+
+/// The mobiles of an address or a prefix.
+///
+/// # Errors
+/// Says what was expected.
+pub fn mobiles(text: &str) -> Result<IpNet, String> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(address.into());
+    }
+    let Ok(net) = text.parse::<IpNet>() else {
+        return Err(format!(
+            "mobile {text:?}: expected an address such as \"10.0.0.7\" or a prefix such as \"10.0.0.0/28\""
+        ));
+    };
+    let right = net.trunc();
+    if right != net {
+        return Err(format!("mobile {text:?}: bits are set beyond the prefix; {right} is meant?"));
+    }
+    let bits = net.max_prefix_len() - net.prefix_len();
+    if bits > MOBILES_LIMIT.ilog2() as u8 {
+        let longest = net.max_prefix_len() - MOBILES_LIMIT.ilog2() as u8;
+        return Err(format!(
+            "mobile {text:?}: too many at once; expected a prefix of /{longest} or longer \
+             ({MOBILES_LIMIT} addresses)"
+        ));
+    }
+    Ok(net)
+}
+
+impl Request {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// Says what was expected and which name is nearest.
+    pub fn parse(line: &[u8]) -> Result<Self, String> {
+        let value: Value = serde_json::from_slice(line)
+            .map_err(|error| format!("not JSON: {error}; expected {EXPECTED}"))?;
+        let Value::Object(object) = value else {
+            return Err(format!("expected {EXPECTED}, found {}", kind(&value)));
+        };
+        let mut entries = object.iter();
+        let (Some((name, arguments)), None) = (entries.next(), entries.next()) else {
+            return Err(format!("expected {EXPECTED}, found {} keys", object.len()));
+        };
+        if !REQUESTS.contains(&name.as_str()) {
+            return Err(unknown("request", name, &REQUESTS));
+        }
+        let Value::Object(arguments) = arguments else {
+            return Err(format!("{name}: expected an object, found {}", kind(arguments)));
+        };
+        Self::with(name, arguments).map_err(|message| format!("{name}: {message}"))
+    }
+
+    fn with(name: &str, arguments: &Map<String, Value>) -> Result<Self, String> {
+        let known: &[&str] = if name == "signal" { &["mobile", "uplink", "signal"] } else { &[] };
+        if let Some(key) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(unknown("key", key, known));
+        }
+        let text = |key: &str| match arguments.get(key) {
+            Some(Value::String(text)) => Ok(text.as_str()),
+            Some(other) => Err(format!("{key}: expected a string, found {}", kind(other))),
+            None => Err(format!("the key {key:?} is missing")),
+        };
+        Ok(match name {
+            "status" => Self::Status,
+            "reload" => Self::Reload,
+            _ => {
+                let whose = match (arguments.contains_key("mobile"), arguments.get("uplink")) {
+                    (true, Some(_)) => return Err("a mobile or an uplink, not both".to_owned()),
+                    (false, Some(_)) => Whose::Uplink(uplink(text("uplink")?)?),
+                    (_, None) => Whose::Mobiles(mobiles(text("mobile")?)?),
+                };
+                Self::Signal { whose, signal: signal(text("signal")?)? }
+            }
+        })
+    }
+
+    /// The line that [`Request::parse`] reads, with its end.
+    pub fn line(&self) -> String {
+        let value = match self {
+            Self::Status => json!({"status": {}}),
+            Self::Reload => json!({"reload": {}}),
+            Self::Signal { whose: Whose::Mobiles(mobiles), signal } => {
+                let mobile = match mobiles.prefix_len() == mobiles.max_prefix_len() {
+                    true => mobiles.addr().to_string(),
+                    false => mobiles.to_string(),
+                };
+                json!({"signal": {"mobile": mobile, "signal": signal.name()}})
+            }
+            Self::Signal { whose: Whose::Uplink(uplink), signal } => {
+                json!({"signal": {"uplink": uplink.as_str(), "signal": signal.name()}})
+            }
+        };
+        format!("{value}\n")
+    }
+}
+
+/// For messages.
+const EXPECTED: &str = r#"an object with one request, such as {"status":{}}"#;
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Complains about a name.
+fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    /// Further away, a name is not what was meant.
+    const NEAR: usize = 2;
+    let distance = |candidate: &&&str| strsim::damerau_levenshtein(name, candidate);
+    let nearest = known.iter().min_by_key(distance).filter(|near| distance(near) <= NEAR);
+    let hint = match (nearest, known) {
+        (Some(near), _) => format!("did you mean {near:?}?"),
+        (None, []) => "none is expected".to_owned(),
+        (None, _) => format!("expected one of {}", known.join(", ")),
+    };
+    // Of a long name the beginning will do.
+    let shown: String = name.chars().take(40).collect();
+    format!("unknown {what} {shown:?}; {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> String {
+        Request::parse(line.as_bytes()).expect_err(line)
+    }
+
+    #[test]
+    fn a_request_survives_being_written_and_read() {
+        for request in [
+            Request::Status,
+            Request::Reload,
+            about("10.0.0.7", LinkSignal::Down),
+            about("fd00::/120", LinkSignal::Fading),
+            about("wwan0", LinkSignal::Up),
+        ] {
+            assert_eq!(Request::parse(request.line().trim_end().as_bytes()), Ok(request));
+        }
+        let down = about("10.0.0.7", LinkSignal::Down);
+        assert_eq!(down.line(), "{\"signal\":{\"mobile\":\"10.0.0.7\",\"signal\":\"down\"}}\n");
+    }
+
+    fn about(whose: &str, signal: LinkSignal) -> Request {
+        Request::Signal { whose: Whose::parse(whose).unwrap(), signal }
+    }
+
+    #[test]
+    fn what_is_no_address_may_be_an_uplink() {
+        let uplink = |name: &str| Whose::Uplink(name.parse().unwrap());
+        for name in ["wwan0", "ppp0", "eth0.7", "fe"] {
+            assert_eq!(Whose::parse(name), Ok(uplink(name)));
+        }
+        for wrong in ["10.0.7", "10.0.0.7/33", "fd00::/64", "fd00:::1", "a b"] {
+            let error = Whose::parse(wrong).unwrap_err();
+            assert!(error.starts_with(&format!("mobile {wrong:?}: ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_uplink_that_is_not_there_is_refused_with_those_that_are() {
+        let interface = "wan0".parse().unwrap();
+        let unknown = |known: &[&str]| unknown_uplink(interface, known);
+        assert_eq!(unknown(&["wwan0", "eth7"]), r#"unknown uplink "wan0"; did you mean "wwan0"?"#);
+        assert_eq!(unknown(&[]), r#"no uplink "wan0": there is no [[uplink]]"#);
+    }
+
+    #[test]
+    fn each_mistake_is_told_with_what_was_expected() {
+        let expected = r#"expected an object with one request, such as {"status":{}}"#;
+        assert_eq!(
+            refusal("status"),
+            format!("not JSON: expected value at line 1 column 1; {expected}")
+        );
+        assert_eq!(refusal("[]"), format!("{expected}, found an array"));
+        assert_eq!(refusal("{}"), format!("{expected}, found 0 keys"));
+        assert_eq!(refusal(r#"{"status":{},"reload":{}}"#), format!("{expected}, found 2 keys"));
+        assert_eq!(
+            refusal(r#"{"reloda":{}}"#),
+            r#"unknown request "reloda"; did you mean "reload"?"#
+        );
+        assert_eq!(
+            refusal(r#"{"quit":{}}"#),
+            r#"unknown request "quit"; expected one of status, signal, reload"#
+        );
+        assert_eq!(refusal(r#"{"status":1}"#), "status: expected an object, found a number");
+        assert_eq!(
+            refusal(r#"{"status":{"all":true}}"#),
+            r#"status: unknown key "all"; none is expected"#
+        );
+        let signal = |arguments: &str| refusal(&format!(r#"{{"signal":{{{arguments}}}}}"#));
+        assert_eq!(signal(r#""signal":"up""#), r#"signal: the key "mobile" is missing"#);
+        assert_eq!(signal(r#""mobile":"10.0.0.7""#), r#"signal: the key "signal" is missing"#);
+        assert_eq!(
+            signal(r#""mobil":"10.0.0.7""#),
+            r#"signal: unknown key "mobil"; did you mean "mobile"?"#
+        );
+        assert_eq!(
+            signal(r#""mobile":7,"signal":"up""#),
+            "signal: mobile: expected a string, found a number"
+        );
+        assert_eq!(
+            signal(r#""mobile":"10.0.0.7","signal":"dwon""#),
+            r#"signal: unknown signal "dwon"; did you mean "down"?"#
+        );
+        assert_eq!(
+            signal(r#""mobile":"10.0.0.7","uplink":"wwan0","signal":"up""#),
+            "signal: a mobile or an uplink, not both"
+        );
+        assert_eq!(
+            signal(r#""uplink":"a b","signal":"up""#),
+            r#"signal: uplink "a b": expected the name of an interface, such as "wwan0""#
+        );
+        assert_eq!(
+            signal(r#""mobile":"10.0.7","signal":"up""#),
+            r#"signal: mobile "10.0.7": expected an address such as "10.0.0.7" or a prefix such as "10.0.0.0/28""#
+        );
+        assert_eq!(
+            signal(r#""mobile":"10.0.0.7/24","signal":"up""#),
+            r#"signal: mobile "10.0.0.7/24": bits are set beyond the prefix; 10.0.0.0/24 is meant?"#
+        );
+        assert_eq!(
+            signal(r#""mobile":"fd00::/64","signal":"up""#),
+            r#"signal: mobile "fd00::/64": too many at once; expected a prefix of /120 or longer (256 addresses)"#
+        );
+    }
+
+    #[test]
+    fn an_answer_has_one_key_that_says_what_it_is() {
+        let text = |answer: &Answer| serde_json::to_string(answer).unwrap();
+        assert_eq!(text(&Answer::Done {}), r#"{"done":{}}"#);
+        let error = Answer::Error { message: "no".to_owned() };
+        assert_eq!(text(&error), r#"{"error":{"message":"no"}}"#);
+        assert!(text(&Answer::Status(Box::default())).starts_with(r#"{"status":{"groups":[]"#));
+    }
+}

@@ -1,0 +1,224 @@
+//! A packet on its way: whose it is, what it tells, and what becomes of it.
+
+use super::Dispatcher;
+use super::counters::Counters;
+use super::effects::Effect;
+use crate::groups::{ActiveGroup, Machine, concerns};
+use crate::packets::{Intercepted, Kept, SharedBytes, Verdict};
+use airtcp_core::{Flags, Flow, Instant, Segment};
+use airtcp_edge::{FlowId, Middlebox, Side};
+use airtcp_record::Input;
+use airtcp_wire::{DecodeError, Decoded, TooBig, decode_with, outline, too_big};
+
+/// Whose a segment is.
+#[derive(Clone, Copy)]
+struct Whose {
+    /// Index of the group.
+    n: usize,
+    from: Side,
+    /// From the fixed to the mobile host.
+    flow: Flow,
+}
+
+impl Dispatcher {
+    /// A packet on its way through this host, or a copy of one that has gone on, for which the
+    /// verdict has no effect.
+    pub fn on_packet(
+        &mut self,
+        now: Instant,
+        intercepted: &Intercepted,
+        effects: &mut Vec<Effect>,
+    ) -> Verdict {
+        if intercepted.is_copy() && self.on_packet_to_keep(now, intercepted) {
+            return self.pass(|c| &mut c.passed);
+        }
+        let packet = &intercepted.packet;
+        let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
+        let (segment, foreign_option) = match decode_with(packet, intercepted.checksums, payload) {
+            Ok(Decoded { segment, foreign_option }) => (segment, foreign_option),
+            Err(DecodeError::NotTcp { .. }) => return self.on_message(intercepted),
+            Err(_) => return self.pass(|c| &mut c.undecodable),
+        };
+        let Some((n, from)) = self.concerns(&segment.flow, intercepted) else {
+            return self.pass(|c| &mut c.unconcerned);
+        };
+        if intercepted.is_copy() && !self.groups[n].config.is_copied() {
+            return Verdict::Pass;
+        }
+        let whose = Whose { n, from, flow: from.to_mobile(segment.flow) };
+        if self.refuse(whose, &segment, effects) {
+            return Verdict::Drop;
+        }
+        if self.note_hosts(whose, &segment, foreign_option.is_some(), intercepted.datagram) {
+            return self.pass(|c| &mut c.foreign);
+        }
+        self.note_mobile(now, whose, &segment, effects);
+        self.hand_over(now, whose, segment, intercepted, effects)
+    }
+
+    /// Hands a copy to wake, if the mobile's group has it; false when it has not.
+    fn on_packet_to_keep(&mut self, now: Instant, intercepted: &Intercepted) -> bool {
+        let is_wake = |group: &ActiveGroup| matches!(group.machine, Machine::Packets(..));
+        if !self.groups.iter().any(is_wake) {
+            return false;
+        }
+        let Ok((protocol, flow)) = outline(&intercepted.packet) else { return false };
+        let Some((n, from)) = self.concerns(&flow, intercepted) else { return false };
+        let mobile = self.groups[n].config.mobile_of(&from.to_mobile(flow));
+        let Machine::Packets(wake, to) = &mut self.groups[n].machine else { return false };
+        if from == *to {
+            wake.on_heard(now, mobile);
+        } else {
+            match Kept::new(FlowId { protocol, flow }, intercepted) {
+                Ok(kept) if kept.is_too_large() => self.counters.unsendable += 1,
+                Ok(kept) => wake.on_sent(now, mobile, &kept),
+                Err(_) => self.counters.undecodable += 1,
+            }
+        }
+        true
+    }
+
+    /// A packet that is not TCP: perhaps a router says that a segment was too big. It goes on in
+    /// any case, for the fixed host.
+    fn on_message(&mut self, intercepted: &Intercepted) -> Verdict {
+        if intercepted.is_copy() {
+            return self.pass(|c| &mut c.unconcerned);
+        }
+        let heard = match too_big(&intercepted.packet, intercepted.checksums) {
+            Ok(None) => return self.pass(|c| &mut c.unconcerned),
+            Ok(Some(message)) => self.believed_room(&message, intercepted).zip(Some(message.flow)),
+            Err(_) => None,
+        };
+        match heard {
+            Some((room, flow)) => {
+                self.counters.too_big_believed += 1;
+                self.host_pair(flow).note_room(room);
+            }
+            None => self.counters.too_big_doubted += 1,
+        }
+        self.pass(|c| &mut c.passed)
+    }
+
+    /// How much room the path to a mobile has, by a router's message. RFC 5927 §4.1: the segment
+    /// that it quotes is in flight. Anybody can send such messages, but not see which are.
+    fn believed_room(&self, message: &TooBig, intercepted: &Intercepted) -> Option<usize> {
+        let (n, from) = self.concerns(&message.flow.reversed(), intercepted)?;
+        let Machine::Segments(mechanism) = &self.groups[n].machine else { return None };
+        let in_flight = mechanism.in_flight(&message.flow).filter(|_| from == Side::Mobile)?;
+        let is_in_flight =
+            message.seq.at_or_after(in_flight.start) && message.seq.before(in_flight.end);
+        message.room().filter(|_| is_in_flight)
+    }
+
+    /// The group that a packet belongs to, and from which side it comes.
+    fn concerns(&self, flow: &Flow, packet: &Intercepted) -> Option<(usize, Side)> {
+        concerns(|| self.groups.iter().map(|group| (&group.config, &group.place)), flow, packet)
+    }
+
+    /// Resets a connection that could not be taken over, if this is one; whether it is.
+    fn refuse(
+        &mut self,
+        Whose { n, from, flow }: Whose,
+        segment: &Segment<SharedBytes>,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        if self.refusals.is_empty() {
+            return false;
+        }
+        let Some((to, reset)) = self.refusals.on_segment(&flow, from, segment) else {
+            return false;
+        };
+        self.counters.inject(to, self.groups[n].place.way(to), &reset, effects);
+        self.counters.dropped += 1;
+        true
+    }
+
+    /// Takes note of what a segment tells about its hosts; whether only they can send valid
+    /// segments of this connection.
+    fn note_hosts(
+        &mut self,
+        Whose { n, from, flow }: Whose,
+        segment: &Segment<SharedBytes>,
+        has_foreign_option: bool,
+        datagram: Option<u16>,
+    ) -> bool {
+        let is_committed = |group: &ActiveGroup| match &group.machine {
+            Machine::Segments(mechanism) => mechanism.is_committed(&flow),
+            Machine::Packets(..) => false,
+        };
+        if segment.flags.contains(Flags::SYN) {
+            self.host_pair(flow).note_syn(from, segment);
+        } else if has_foreign_option && !is_committed(&self.groups[n]) {
+            // A forged option can make us leave a connection alone, but not one that depends on us.
+            self.host_pair(flow).is_foreign = true;
+        }
+        let hosts = self.hosts.peek(&flow).copied().unwrap_or_default();
+        if !hosts.is_foreign && hosts.learns_from(from, segment, datagram) {
+            self.host_pair(flow).learn(from, segment, datagram);
+        }
+        hosts.is_foreign
+    }
+
+    /// Takes note that a mobile was heard, or owes an answer.
+    fn note_mobile(
+        &mut self,
+        now: Instant,
+        Whose { n, from, flow }: Whose,
+        segment: &Segment<SharedBytes>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let mobile = self.groups[n].config.mobile_of(&flow);
+        match from {
+            Side::Fixed if segment.seq_len() > 0 => {
+                let machine = &self.groups[n].machine;
+                self.mobiles.sent(now, mobile, || machine.is_mobile_heard(&flow));
+            }
+            Side::Fixed => {}
+            Side::Mobile => {
+                if let Some(signal) = self.mobiles.heard(mobile) {
+                    self.tell(now, mobile, signal, effects);
+                }
+            }
+        }
+    }
+
+    /// Hands a segment to the mechanism of its group, and carries out what that wants done.
+    fn hand_over(
+        &mut self,
+        now: Instant,
+        Whose { n, from, flow }: Whose,
+        segment: Segment<SharedBytes>,
+        intercepted: &Intercepted,
+        effects: &mut Vec<Effect>,
+    ) -> Verdict {
+        let (packet, is_copy) = (&intercepted.packet, intercepted.is_copy());
+        let Machine::Segments(mechanism) = &mut self.groups[n].machine else {
+            return Verdict::Pass;
+        };
+        if is_copy {
+            mechanism.on_copy(now, from, segment, &mut self.actions);
+            self.note_step(now, n, &Input::Copy { from, segment: packet });
+        } else {
+            mechanism.on_segment(now, from, segment, &mut self.actions);
+            self.note_step(now, n, &Input::Segment { from, segment: packet });
+        }
+        let verdict = self.carry_out(n, effects);
+        match verdict {
+            Verdict::Pass => self.counters.passed += 1,
+            Verdict::Drop if is_copy => {
+                // The packet has gone on, which does no harm: to the mechanism it is as if it had
+                // heard later. From now on its verdicts must count.
+                self.counters.passed += 1;
+                let mobile = self.groups[n].config.mobile_of(&flow);
+                self.watch(now, n, mobile, effects);
+            }
+            Verdict::Drop => self.counters.dropped += 1,
+        }
+        verdict
+    }
+
+    fn pass(&mut self, counter: impl Fn(&mut Counters) -> &mut u64) -> Verdict {
+        *counter(&mut self.counters) += 1;
+        Verdict::Pass
+    }
+}

@@ -1,0 +1,118 @@
+//! Signals about links, and whose packets are watched because of them.
+
+use super::Dispatcher;
+use super::effects::Effect;
+use crate::config::Queued;
+use crate::groups::{ActiveGroup, Machine};
+use crate::signals::{MobileSignal, SignalSource};
+use airtcp_core::{Duration, Instant, LinkSignal};
+use airtcp_edge::{InterfaceName, Middlebox, MobileId};
+use airtcp_record::Input;
+use std::collections::BTreeSet;
+
+/// How often to look whether a mobile that is back still needs its packets intercepted. Whatever a
+/// mechanism drops in the first round trips after an outage should be intercepted.
+pub(super) const SETTLING: Duration = Duration::from_secs(1);
+
+impl Dispatcher {
+    /// A source says something about a mobile.
+    pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
+        let mobile = signal.mobile;
+        let told = self.mobiles.note(signal).or_else(|| {
+            // Connections may wait because of a signal that an earlier process was given.
+            let waits = || self.groups.iter().any(|group| group.machine.is_interrupted(mobile));
+            let is_back = signal.signal == LinkSignal::Up && !self.mobiles.is_away(mobile);
+            (is_back && waits()).then_some(LinkSignal::Up)
+        });
+        if let Some(told) = told {
+            self.tell(now, mobile, told, effects);
+        }
+    }
+
+    /// A source is not asked any more.
+    pub fn on_withdrawn(&mut self, now: Instant, source: SignalSource, effects: &mut Vec<Effect>) {
+        for (mobile, signal) in self.mobiles.withdraw(source) {
+            self.tell(now, mobile, signal, effects);
+        }
+    }
+
+    /// The interface of an uplink has this index from now on; none: it is gone.
+    pub fn set_index(&mut self, uplink: InterfaceName, index: Option<u32>) {
+        self.groups
+            .iter_mut()
+            .for_each(|group| group.place.set_index(&group.config, uplink, index));
+    }
+
+    /// Tells the mechanisms of a mobile.
+    pub(super) fn tell(
+        &mut self,
+        now: Instant,
+        mobile: MobileId,
+        signal: LinkSignal,
+        effects: &mut Vec<Effect>,
+    ) {
+        for n in 0..self.groups.len() {
+            if !self.groups[n].config.has(mobile) {
+                continue;
+            }
+            if signal != LinkSignal::Up {
+                self.watch(now, n, mobile, effects);
+            } else if !self.watched.is_empty() {
+                self.unwatch = Some(now + SETTLING);
+            }
+            match &mut self.groups[n].machine {
+                Machine::Segments(mechanism) => {
+                    mechanism.on_link(now, mobile, signal, &mut self.actions);
+                    self.note_step(now, n, &Input::Signal { mobile, signal });
+                    self.carry_out(n, effects);
+                }
+                Machine::Packets(wake, _) => wake.on_signal(now, mobile, signal),
+            }
+        }
+    }
+
+    /// From now on the packets of a mobile of this group are intercepted, or all copied.
+    pub(super) fn watch(
+        &mut self,
+        now: Instant,
+        n: usize,
+        mobile: MobileId,
+        effects: &mut Vec<Effect>,
+    ) {
+        if watches(&self.groups[n], mobile, true).is_some() && self.watched.insert(mobile) {
+            let of_group = |group: &ActiveGroup| watches(group, mobile, true);
+            effects.extend(self.groups.iter().filter_map(of_group));
+            self.unwatch.get_or_insert(now + SETTLING);
+        }
+    }
+
+    /// Stops intercepting packets of mobiles that are back and have everything that was held for
+    /// them, and copying all of theirs.
+    pub(super) fn unwatch(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let away: BTreeSet<MobileId> = self.mobiles.away().map(|(mobile, _)| mobile).collect();
+        let groups = &self.groups;
+        self.watched.retain(|&mobile| {
+            let is_settled = !away.contains(&mobile)
+                && !self.refusals.concern(mobile)
+                && groups.iter().all(|group| !group.machine.is_interrupted(mobile));
+            if is_settled {
+                effects.extend(groups.iter().filter_map(|group| watches(group, mobile, false)));
+            }
+            !is_settled
+        });
+        let is_unsettled = self.watched.iter().any(|mobile| !away.contains(mobile));
+        self.unwatch = is_unsettled.then(|| now + SETTLING);
+    }
+}
+
+/// What begins, or ends, to show all about a mobile to a mechanism that needs that in outages.
+fn watches(group: &ActiveGroup, mobile: MobileId, on: bool) -> Option<Effect> {
+    if !group.config.has(mobile) {
+        return None;
+    }
+    match (&group.machine, group.config.queued()) {
+        (Machine::Packets(..), _) => Some(Effect::CopyAll { mobile, on }),
+        (_, Queued::Watched) => Some(Effect::Watch { mobile, watched: on }),
+        (_, Queued::Always | Queued::Never) => None,
+    }
+}

@@ -1,0 +1,68 @@
+//! What is due.
+
+use super::Dispatcher;
+use super::actions::tell_unwritten;
+use super::effects::Effect;
+use crate::groups::Machine;
+use crate::packets::Sent;
+use airtcp_core::Instant;
+use airtcp_edge::per_connection::TURN;
+use airtcp_edge::{Middlebox, Note, Side};
+use airtcp_record::Input;
+use airtcp_wire::checksummed;
+
+impl Dispatcher {
+    /// The deadline passed: does a part of what is due, for packets must not wait long. If more is,
+    /// the next deadline has passed too.
+    pub fn on_timer(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        while effects.len() < TURN
+            && let Some((mobile, signal)) = self.mobiles.silent(now)
+        {
+            self.tell(now, mobile, signal, effects);
+        }
+        let deadlines = self.groups.iter().map(|group| group.machine.next_deadline()).zip(0..);
+        let first = deadlines.filter_map(|(due, n)| Some((due?, n))).min();
+        if let Some((_, n)) = first.filter(|&(due, _)| due <= now) {
+            let ways = [Side::Fixed, Side::Mobile].map(|side| self.groups[n].place.way(side));
+            match &mut self.groups[n].machine {
+                Machine::Segments(mechanism) => {
+                    mechanism.on_timer(now, &mut self.actions);
+                    self.note_step(now, n, &Input::Timer);
+                    self.carry_out(n, effects);
+                }
+                Machine::Packets(wake, to) => {
+                    let (to, counters) = (*to, &mut self.counters);
+                    wake.on_deadline(now, |kept| match kept.sent() {
+                        Sent::Segment(segment) => {
+                            self.actions.inject(to, segment.clone());
+                        }
+                        Sent::Packet(packet) => match checksummed(packet) {
+                            Ok(packet) => counters.send(to, ways[to as usize], packet, effects),
+                            Err(_) => counters.unsendable += 1,
+                        },
+                    });
+                    self.carry_out(n, effects);
+                }
+            }
+        }
+        if self.refusals.next_deadline().is_some_and(|due| due <= now) {
+            let mut over = Vec::new();
+            for (to, segment) in self.refusals.on_timer(now, &mut over) {
+                let way = self.way_of(&to.opposite().to_mobile(segment.flow), to);
+                self.counters.inject(to, way, &segment, effects);
+            }
+            let notes: Vec<_> = over.into_iter().map(Note::Released).collect();
+            self.keeper.write("", &notes).unwrap_or_else(tell_unwritten);
+        }
+        if self.unwatch.is_some_and(|due| due <= now) {
+            self.unwatch(now, effects);
+        }
+    }
+
+    /// When to call [`Dispatcher::on_timer`] next.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let mechanisms = self.groups.iter().filter_map(|group| group.machine.next_deadline());
+        let others = [self.mobiles.next_deadline(), self.refusals.next_deadline(), self.unwatch];
+        mechanisms.chain(others.into_iter().flatten()).min()
+    }
+}

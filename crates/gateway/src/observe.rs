@@ -1,0 +1,298 @@
+//! `mode = "observe"`: what a gateway would have done, told by one that does nothing.
+//!
+//! Read first: `airtcp_edge::observe` (what is seen). An [`Observation`] is shown copies of packets
+//! that have gone on, and the signals. It returns no verdicts and no packets: so it cannot change
+//! what passes.
+
+use crate::config::{FastPathMode, GatewayConfig, Group, Signals};
+use crate::groups::{DispatchError, Place, concerns, of_group, table};
+use crate::mobiles::Mobiles;
+use crate::packets::{Intercepted, Kept};
+use crate::signals::{MobileSignal, SignalSource};
+use crate::status::{GroupReport, GroupStatus, ProtocolReport, Report, Status};
+use airtcp_core::{Instant, LinkSignal};
+use airtcp_edge::{
+    FlowId, FlowTableConfig, InterfaceName, MechanismConfig, MobileId, ObserveConfig, Observer,
+    Side, Stalls, WakeConfig,
+};
+use airtcp_wire::outline;
+
+/// Protocols that are counted apart: TCP, QUIC, others.
+pub const CLASSES: usize = 3;
+
+/// What was counted of a group's packets of one protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets, as they are on the wire.
+    pub packets: u64,
+    /// Their bytes from the IP header on.
+    pub bytes: u64,
+    /// Flows, about: two of them may be taken for one.
+    pub flows: u64,
+}
+
+impl Traffic {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.with(other, u64::wrapping_add)
+    }
+
+    /// What has come since.
+    #[must_use]
+    pub fn minus(self, earlier: Self) -> Self {
+        self.with(earlier, u64::wrapping_sub)
+    }
+
+    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            packets: of(self.packets, other.packets),
+            bytes: of(self.bytes, other.bytes),
+            flows: of(self.flows, other.flows),
+        }
+    }
+}
+
+/// The word in the place of a mechanism's, in status.
+const OBSERVE: &str = "observe";
+
+/// A group of mobiles and what was seen of it.
+struct Observed {
+    config: Group,
+    place: Place,
+    observer: Observer,
+    /// Where the link is.
+    to: Side,
+    /// What the kernel counted under the configurations before.
+    before: [Traffic; CLASSES],
+    /// What it had counted in this group's place when this configuration began.
+    offset: [Traffic; CLASSES],
+}
+
+/// A gateway that only looks.
+pub struct Observation {
+    groups: Vec<Observed>,
+    mobiles: Mobiles,
+    table: FlowTableConfig,
+    config: GatewayConfig,
+    packets_undecodable: u64,
+    since: Instant,
+}
+
+/// The configuration by which packets are copied: each group is looked at as wake looks at it,
+/// whatever its mechanism.
+pub fn looked_at(mut config: GatewayConfig) -> GatewayConfig {
+    for group in &mut config.groups {
+        group.mechanism = MechanismConfig::Wake(look(group, &config.signals));
+        group.fast_path = FastPathMode::Auto;
+    }
+    config
+}
+
+/// As wake would look at a group: what silence means there, and where the link is.
+fn look(group: &Group, signals: &Signals) -> WakeConfig {
+    match group.mechanism {
+        MechanismConfig::Wake(config) => config,
+        _ => {
+            let default = WakeConfig::default();
+            WakeConfig { silence: signals.silence.unwrap_or(default.silence), ..default }
+        }
+    }
+}
+
+impl Observation {
+    /// Begins to look. `hash_key` must not be guessable; `index` finds interfaces by name.
+    ///
+    /// # Errors
+    /// An interface does not exist.
+    pub fn new(
+        now: Instant,
+        config: GatewayConfig,
+        hash_key: (u64, u64),
+        index: &dyn Fn(&str) -> Option<u32>,
+    ) -> Result<Self, DispatchError> {
+        let table = table(&config.limits, hash_key);
+        let begin = |group: &Group| Observed::new(group, &config.signals, table, index);
+        let groups = config.groups.iter().map(begin).collect::<Result<_, _>>()?;
+        let (mobiles, packets_undecodable) = (Mobiles::new(None), 0);
+        Ok(Self { groups, mobiles, table, config, packets_undecodable, since: now })
+    }
+
+    /// A copy of a packet that has gone on.
+    pub fn on_copy(&mut self, now: Instant, copy: &Intercepted) {
+        let Ok((protocol, flow)) = outline(&copy.packet) else {
+            self.packets_undecodable += 1;
+            return;
+        };
+        let groups = || self.groups.iter().map(|group| (&group.config, &group.place));
+        let Some((n, from)) = concerns(groups, &flow, copy) else { return };
+        let Ok(packet) = Kept::new(FlowId { protocol, flow }, copy) else {
+            self.packets_undecodable += 1;
+            return;
+        };
+        let mobile = self.groups[n].config.mobile_of(&from.to_mobile(flow));
+        let Observed { observer, to, .. } = &mut self.groups[n];
+        match from == *to {
+            true => observer.on_heard(now, mobile, &packet),
+            false => observer.on_sent(now, mobile, &packet),
+        }
+    }
+
+    /// Mobiles of which all is to be shown from now on, or no longer.
+    pub fn drain_attention(&mut self) -> impl Iterator<Item = (MobileId, bool)> + '_ {
+        self.groups.iter_mut().flat_map(|group| group.observer.drain_attention())
+    }
+
+    /// A source says something about a mobile.
+    pub fn on_signal(&mut self, now: Instant, signal: MobileSignal) {
+        if let Some(told) = self.mobiles.note(signal) {
+            self.tell(now, signal.mobile, told);
+        }
+    }
+
+    /// A source is not asked any more.
+    pub fn on_withdrawn(&mut self, now: Instant, source: SignalSource) {
+        for (mobile, signal) in self.mobiles.withdraw(source) {
+            self.tell(now, mobile, signal);
+        }
+    }
+
+    /// Tells the observers of a mobile.
+    fn tell(&mut self, now: Instant, mobile: MobileId, signal: LinkSignal) {
+        for group in self.groups.iter_mut().filter(|group| group.config.has(mobile)) {
+            group.observer.on_signal(now, mobile, signal);
+        }
+    }
+
+    /// The interface of an uplink has this index from now on; none: it is gone.
+    pub fn set_index(&mut self, uplink: InterfaceName, index: Option<u32>) {
+        for Observed { config, place, .. } in &mut self.groups {
+            place.set_index(config, uplink, index);
+        }
+    }
+
+    /// When to call [`Observation::on_timer`] next.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.groups.iter().filter_map(|group| group.observer.deadline()).min()
+    }
+
+    /// The deadline passed.
+    pub fn on_timer(&mut self, now: Instant) {
+        for Observed { observer, .. } in &mut self.groups {
+            if observer.deadline().is_some_and(|due| due <= now) {
+                observer.on_deadline(now);
+            }
+        }
+    }
+
+    /// Goes on with another configuration. `counted` is what was counted of the packets of each
+    /// group that can be counted; `index` finds interfaces by name.
+    ///
+    /// # Errors
+    /// Nothing was changed: the configuration cannot be put to work while this looks.
+    pub fn reload(
+        &mut self,
+        config: GatewayConfig,
+        counted: &[[Traffic; CLASSES]],
+        index: &dyn Fn(&str) -> Option<u32>,
+    ) -> Result<(), String> {
+        self.config.refuse_fixed(&config)?;
+        if config.groups.len() > counted.len() {
+            let most = counted.len();
+            return Err(format!("more than {most} groups while the gateway observes: restart it"));
+        }
+        let table = table(&config.limits, self.table.hash_key);
+        let begin = |group: &Group| Observed::new(group, &config.signals, table, index);
+        let mut groups: Vec<Observed> = config
+            .groups
+            .iter()
+            .map(begin)
+            .collect::<Result<_, DispatchError>>()
+            .map_err(|error| error.to_string())?;
+        for (n, old) in std::mem::take(&mut self.groups).into_iter().enumerate() {
+            if let Some(new) = groups.iter_mut().find(|new| new.config.name == old.config.name) {
+                new.before = old.traffic(&counted[n]);
+                let silence = look(&new.config, &config.signals).silence;
+                new.observer = old.observer;
+                new.observer.reconfigure(ObserveConfig { silence }, of_group(table, &new.config));
+            }
+        }
+        for (group, &offset) in groups.iter_mut().zip(counted) {
+            group.offset = offset;
+        }
+        (self.groups, self.table, self.config) = (groups, table, config);
+        Ok(())
+    }
+
+    /// What was seen; `counted` is what was counted of the packets of each group.
+    pub fn status(&self, now: Instant, counted: &[[Traffic; CLASSES]]) -> Status {
+        let undecodable = ("packets_undecodable".to_owned(), self.packets_undecodable);
+        let mut status = Status { counters: [undecodable].into(), ..self.mobiles.status() };
+        let mut groups = Vec::new();
+        for (group, counted) in self.groups.iter().zip(counted) {
+            let flows = group.observer.flows() as u64;
+            status.groups.push(GroupStatus {
+                name: group.config.name.clone(),
+                mechanism: OBSERVE.to_owned(),
+                path: "copies".to_owned(),
+                flows,
+                segments_refused: group.observer.observed().packets_refused,
+                ..GroupStatus::default()
+            });
+            status.flow_count += flows;
+            groups.push(group.report(counted));
+        }
+        let seconds = now.since(self.since).as_secs_f64();
+        status.report = Some(Report { seconds, groups });
+        status
+    }
+}
+
+impl Observed {
+    fn new(
+        group: &Group,
+        signals: &Signals,
+        table: FlowTableConfig,
+        index: &dyn Fn(&str) -> Option<u32>,
+    ) -> Result<Self, DispatchError> {
+        let WakeConfig { silence, towards, .. } = look(group, signals);
+        Ok(Self {
+            config: group.clone(),
+            place: Place::new(group, index)?,
+            observer: Observer::new(ObserveConfig { silence }, of_group(table, group)),
+            to: towards.side(),
+            before: Default::default(),
+            offset: Default::default(),
+        })
+    }
+
+    /// Of all of its packets, with what the kernel has counted in its place.
+    fn traffic(&self, counted: &[Traffic; CLASSES]) -> [Traffic; CLASSES] {
+        std::array::from_fn(|n| self.before[n].plus(counted[n].minus(self.offset[n])))
+    }
+
+    fn report(&self, counted: &[Traffic; CLASSES]) -> GroupReport {
+        let seen = self.observer.observed();
+        let [tcp, quic, other] = self.traffic(counted);
+        let of = |traffic: Traffic, stalls: Stalls| ProtocolReport {
+            packets: traffic.packets,
+            bytes: traffic.bytes,
+            flows: traffic.flows,
+            stalled: stalls.stalled,
+            resumed: stalls.resumed,
+            saved_least: stalls.saved_least.as_secs_f64(),
+            saved_most: stalls.saved_most.as_secs_f64(),
+        };
+        GroupReport {
+            name: self.config.name.clone(),
+            away: self.observer.away() as u64,
+            outages_told: seen.outages_told,
+            outages_silent: seen.outages_silent,
+            outage_seconds: seen.away.as_secs_f64(),
+            longest_outage: seen.longest.as_secs_f64(),
+            tcp: of(tcp, seen.tcp),
+            quic: of(quic, seen.quic),
+            other: of(other, Stalls::default()),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What sources of link signals say: that a mobile fades, is down, is up again.
+//!
+//! A mobile's agent makes reports ([`outbox`], [`message`], [`keys`]), and the gateway decides
+//! which of them count ([`gate`]). A [`timetable`] knows outages beforehand.
+
+pub mod gate;
+pub mod keys;
+pub mod message;
+pub mod outbox;
+pub mod timetable;
+
+use airtcp_core::LinkSignal;
+use airtcp_edge::MobileId;
+
+/// What a source says about a mobile, or about an uplink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MobileSignal {
+    /// About which mobile.
+    pub mobile: MobileId,
+    /// What.
+    pub signal: LinkSignal,
+    /// Which source reports it.
+    pub source: SignalSource,
+}
+
+/// Where link signals come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SignalSource {
+    /// A person or a program, by the control socket.
+    Control,
+    /// `airtcp agent` on the mobile.
+    Agent,
+    /// Carrier of an interface.
+    Carrier,
+    /// The neighbour table.
+    Neighbour,
+    /// ModemManager, about the modem of an uplink.
+    ModemManager,
+    /// The signal level of an uplink's Wi-Fi interface.
+    Wifi,
+    /// A timetable of outages.
+    Timetable,
+    /// The mobile is not heard.
+    Silence,
+}
+
+impl SignalSource {
+    /// Its name in status and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Control => "control",
+            Self::Agent => "agent",
+            Self::Carrier => "carrier",
+            Self::Neighbour => "neighbour",
+            Self::ModemManager => "modem-manager",
+            Self::Wifi => "wifi",
+            Self::Timetable => "timetable",
+            Self::Silence => "silence",
+        }
+    }
+}

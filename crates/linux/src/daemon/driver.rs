@@ -1,0 +1,282 @@
+//! The loop: feeds the dispatcher with packets and commands, and carries out what it wants done.
+//!
+//! The order keeps promises: what a mechanism noted in its journal is in the
+//! [`Keeper`](airtcp_gateway::dispatch::Keeper) before any of its actions is carried out.
+//!
+//! A round of the loop is short, so that no packet waits long and the supervisor hears the heart:
+//! it takes a bounded number of packets, copies and commands, and one turn of what is due (see
+//! [`Dispatcher::on_timer`]). Signals of one round have the same time, so that they share a turn.
+
+use crate::command::{Command, Handle, Inbox};
+use crate::datapath::copies::{Copies, Prepared, Taken};
+use crate::datapath::nfqueue::Nfqueue;
+use crate::datapath::rules::Watcher;
+use crate::kernel::clock::now;
+use crate::kernel::host::interface;
+use airtcp_core::Instant;
+use airtcp_edge::Side;
+use airtcp_gateway::config::GatewayConfig;
+use airtcp_gateway::dispatch::{Dispatcher, Effect};
+use airtcp_gateway::packets::{Intercepted, Way};
+use airtcp_gateway::signals::gate::AgentCounters;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// The loop shows at least this often that it is alive.
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(50);
+
+/// Commands obeyed in one round.
+const COMMANDS: usize = 256;
+
+/// A dispatcher and what connects it to the network.
+pub struct Driver {
+    dispatcher: Dispatcher,
+    /// Goes first: packets must not be sent to a queue that is gone.
+    rules: Watcher,
+    copies: Copies,
+    queue: Nfqueue,
+    agents: Arc<AgentCounters>,
+    config: GatewayConfig,
+    reload: Option<Reload>,
+    /// The way to this loop.
+    handle: Handle,
+    injections_failed: u64,
+}
+
+/// A configuration that waits for its rules.
+struct Reload {
+    config: GatewayConfig,
+    prepared: Prepared,
+    answer: mpsc::Sender<Result<(), String>>,
+}
+
+impl Driver {
+    /// Ready to run with this configuration, which came out of [`Copies::prepare`]. `handle` leads
+    /// to the inbox that it will be run with; `agents` are shown in the status.
+    pub fn new(
+        dispatcher: Dispatcher,
+        queue: Nfqueue,
+        rules: Watcher,
+        copies: Copies,
+        handle: Handle,
+        agents: Arc<AgentCounters>,
+        config: GatewayConfig,
+    ) -> Self {
+        let (reload, injections_failed) = (None, 0);
+        Self { dispatcher, rules, copies, queue, agents, config, reload, handle, injections_failed }
+    }
+
+    /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
+    ///
+    /// # Errors
+    /// The queue is broken.
+    pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut()) -> io::Result<()> {
+        let (mut batch, mut copies, mut effects) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut commands, mut taken) = (Vec::new(), Taken::None);
+        let mut is_behind = false;
+        loop {
+            beat();
+            let timeout = match self.dispatcher.next_deadline() {
+                _ if is_behind => Duration::ZERO,
+                Some(due) => Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT),
+                None => HEARTBEAT,
+            };
+            let wake = inbox.wake.as_fd();
+            match (self.copies.copier(), taken) {
+                (Some(copier), Taken::None) => {
+                    let [copies, backlog] = copier.fds();
+                    let fds = [wake, copies, backlog];
+                    self.queue.receive(&fds, Some(timeout), &mut batch)?;
+                }
+                (_, taken) => {
+                    let timeout = timeout.min(taken.pause().unwrap_or(timeout));
+                    self.queue.receive(&[wake], Some(timeout), &mut batch)?;
+                }
+            }
+            let is_woken = batch.is_empty();
+            // Copies were made before the packets behind them were queued.
+            taken = self.take_copies(&mut copies, &mut effects)?;
+            for intercepted in batch.drain(..) {
+                let verdict = self.dispatcher.on_packet(now(), &intercepted, &mut effects);
+                if let Some(id) = intercepted.id {
+                    self.queue.decide(id, verdict)?;
+                }
+                self.carry_out(&mut effects);
+            }
+            let time = now();
+            if self.dispatcher.next_deadline().is_some_and(|due| due <= time) {
+                self.dispatcher.on_timer(time, &mut effects);
+                self.carry_out(&mut effects);
+            }
+            self.queue.flush()?;
+            if is_woken {
+                // Before looking at the commands: one that comes later must wake the loop again.
+                let _ = inbox.wake.read();
+            }
+            commands.extend(inbox.commands.try_iter().take(COMMANDS));
+            is_behind = commands.len() == COMMANDS;
+            let tells =
+                |command: &Command| matches!(command, Command::Signal(_) | Command::Withdrawn(_));
+            if commands.iter().any(tells) {
+                // Packets that passed before the signal count before it.
+                self.take_copies(&mut copies, &mut effects)?;
+            }
+            let time = now();
+            for command in commands.drain(..) {
+                if matches!(command, Command::Stop) {
+                    return self.queue.flush();
+                }
+                self.obey(time, command, &mut effects);
+            }
+            self.queue.flush()?;
+            self.dispatcher.rest();
+        }
+    }
+
+    /// Handles the copies that are there; `copies` is room for them.
+    fn take_copies(
+        &mut self,
+        copies: &mut Vec<Intercepted>,
+        effects: &mut Vec<Effect>,
+    ) -> io::Result<Taken> {
+        let Some(copier) = self.copies.copier() else { return Ok(Taken::None) };
+        let taken = copier.take(copies)?;
+        for copy in copies.drain(..) {
+            self.dispatcher.on_packet(now(), &copy, effects);
+            self.carry_out(effects);
+        }
+        Ok(taken)
+    }
+
+    fn obey(&mut self, now: Instant, command: Command, effects: &mut Vec<Effect>) {
+        match command {
+            Command::Signal(signal) => {
+                self.dispatcher.on_signal(now, signal, effects);
+                self.carry_out(effects);
+            }
+            Command::Withdrawn(source) => {
+                self.dispatcher.on_withdrawn(now, source, effects);
+                self.carry_out(effects);
+            }
+            Command::Interface(uplink, index) => {
+                self.dispatcher.set_index(uplink, index);
+                self.copies.set_index(uplink, index);
+            }
+            Command::Status(answer) => {
+                let mut status = self.dispatcher.status(now);
+                let own = [
+                    ("injections_failed", self.injections_failed),
+                    ("rules_mended", self.rules.mended()),
+                ];
+                for (name, count) in own.into_iter().chain(self.agents.read()) {
+                    status.counters.insert(name.to_owned(), count);
+                }
+                if let Some(missed) = self.copies.missed() {
+                    status.counters.insert("copies_missed".to_owned(), missed);
+                }
+                // Whoever asked may have gone.
+                let _ = answer.send(status);
+            }
+            Command::Reload(config, answer) => self.begin_reload(*config, answer),
+            Command::Replaced(result) => {
+                if let Some(reload) = self.reload.take() {
+                    let answer = reload.answer.clone();
+                    let _ = answer.send(match result {
+                        Ok(()) => self.end_reload(now, reload),
+                        Err(error) => Err(error.to_string()),
+                    });
+                }
+            }
+            Command::Ping(answer) => {
+                let _ = answer.send(());
+            }
+            Command::Stop => {}
+        }
+    }
+
+    /// Has the rules for another configuration put in force. Meanwhile packets go on.
+    fn begin_reload(&mut self, config: GatewayConfig, answer: mpsc::Sender<Result<(), String>>) {
+        let refused =
+            self.config.refuse_fixed(&config).err().or_else(|| {
+                self.reload.is_some().then(|| "another reload is under way".to_owned())
+            });
+        if let Some(why) = refused {
+            let _ = answer.send(Err(why));
+            return;
+        }
+        let (config, prepared) = self.copies.prepare(config);
+        let handle = self.handle.clone();
+        self.rules.replace(&config, move |result| {
+            // The loop may have ended.
+            let _ = handle.send(Command::Replaced(result));
+        });
+        self.reload = Some(Reload { config, prepared, answer });
+    }
+
+    /// Goes on with another configuration whose rules are in force.
+    fn end_reload(&mut self, now: Instant, reload: Reload) -> Result<(), String> {
+        let Reload { config, prepared, .. } = reload;
+        if let Err(error) = self.dispatcher.reload(now, &config, &interface) {
+            self.rules.replace(&self.config, |result| {
+                if let Err(error) = result {
+                    tracing::error!("the rules of the configuration that stays: {error}");
+                }
+            });
+            return Err(error.to_string());
+        }
+        self.copies.commit(&config, prepared);
+        self.rules.set_copies(self.copies.switch());
+        self.config = config;
+        Ok(())
+    }
+
+    /// Ends what is not about traffic. Dropping this puts the traffic's way back as it was.
+    pub fn finish(&mut self) {
+        match self.dispatcher.end_recording() {
+            Ok(None | Some(0)) => {}
+            Ok(Some(lost)) => tracing::warn!(lost, "steps are missing in the recording"),
+            Err(error) => tracing::error!("the recording is not complete: {error}"),
+        }
+        let missed = self.copies.missed().unwrap_or(0);
+        if missed > 0 {
+            tracing::warn!(
+                missed,
+                "packets went on without a copy: the gateway was too slow for them"
+            );
+        }
+        let committed = self.dispatcher.status(now()).committed;
+        if committed > 0 {
+            tracing::warn!(
+                committed,
+                "connections have acknowledged bytes held only by the gateway: start it again"
+            );
+        }
+    }
+
+    /// Sends a packet. Like any other it may be lost; the mechanisms repeat what matters.
+    fn inject(&mut self, to: Side, way: Way, packet: &[u8]) {
+        let Err(error) = self.queue.inject(way, packet) else { return };
+        let smaller = match error.raw_os_error() {
+            Some(libc::EMSGSIZE) => self.dispatcher.cut_smaller(to, packet),
+            _ => Vec::new(),
+        };
+        self.injections_failed += u64::from(smaller.is_empty());
+        for packet in smaller {
+            self.inject(to, way, &packet);
+        }
+    }
+
+    /// Does what the dispatcher wants done.
+    pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Inject { to, way, packet } => self.inject(to, way, &packet),
+                Effect::Watch { mobile, watched } => self.rules.watch(mobile, watched),
+                Effect::CopyAll { mobile, on } => self.copies.set_full(mobile, on),
+            }
+        }
+        self.dispatcher.settle();
+    }
+}

@@ -1,0 +1,594 @@
+//! What the gateway has promised, and which connections it holds frozen, in files that outlive the
+//! process.
+//!
+//! Read first: [`airtcp_edge::journal`], whose notes are written here;
+//! [`format`](mod@airtcp_gateway::ledger::format) (the files).
+//!
+//! Notes are appended to a *log*, all those of one call at once. A log that has grown long is
+//! followed by another. One in which no connection has its snapshot any more is removed, the
+//! oldest first; where too little of what is on file still counts, connections in the oldest log
+//! are due for a new snapshot ([`Ledger::settle`]), a bounded number at a time.
+//!
+//! - The files survive the process, not the machine: nothing is synchronised to a disk. After a
+//!   reboot the recorded times mean nothing.
+//! - When a note cannot be written (no room), its promise must not go out: see [`Ledger::write`].
+//! - What counts in all files together is bounded.
+//! - What cannot be taken over is not dropped: its connections are told ([`Loaded::refused`]), and
+//!   stay on file until they are noted as released.
+
+use airtcp_core::{Addr, Bytes, Flow};
+use airtcp_edge::Note;
+use airtcp_gateway::dispatch::Keeper;
+use airtcp_gateway::ledger::format::{
+    self, Entry, HEAD, Known, Log, NewEntry, write_head, write_record,
+};
+use airtcp_gateway::ledger::{Refused, Saved, Unreadable, WriteError};
+use airtcp_gateway::packets::SharedBytes;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Ends the name of a log, which is a number: later logs have higher ones.
+const SUFFIX: &str = ".log";
+/// Ends the name of a connection's file in version 5.
+const SUFFIX_5: &str = ".flow";
+/// Ends the name of a snapshot of version 5 that was not finished.
+const ASIDE_5: &str = ".flow.new";
+/// Locked by the gateway whose ledger it is.
+const LOCK: &str = "lock";
+
+/// A log that is longer is followed by another.
+const LONG: u64 = 4 << 20;
+/// What no longer counts may be as much as what does, and this much more.
+const SLACK: u64 = 4 << 20;
+/// Connections that are due for a new snapshot at a time.
+const DUE_AT_ONCE: usize = 64;
+/// What is written at once, about.
+const CHUNK: usize = 1 << 20;
+
+/// Why there is no ledger.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The folder cannot be made or used.
+    #[error("state folder {}: {source}", dir.display())]
+    Io {
+        /// The folder.
+        dir: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The name is taken by something else, or by somebody else's folder.
+    #[error(
+        "state folder {}: it must be a folder of user {user} that nobody else may write to; remove it, mend it \
+         (chown, chmod 700), or choose another folder",
+        dir.display()
+    )]
+    NotOurs {
+        /// The folder.
+        dir: PathBuf,
+        /// Whose it should be.
+        user: u32,
+    },
+    /// Another gateway works with it.
+    #[error(
+        "state folder {}: another gateway uses it; stop that one, or choose another folder",
+        .0.display()
+    )]
+    InUse(PathBuf),
+}
+
+/// What earlier processes left.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// Connections to go on with.
+    pub connections: Vec<Saved>,
+    /// Connections that nobody can go on with.
+    pub refused: Vec<Refused>,
+    /// Files that cannot be read, or not wholly.
+    pub unreadable: Vec<(PathBuf, Unreadable)>,
+}
+
+/// The files of one gateway.
+#[derive(Debug)]
+pub struct Ledger {
+    dir: PathBuf,
+    boot: String,
+    /// In the order in which they were written.
+    logs: BTreeMap<u64, LogFile>,
+    /// The next log's, and its name.
+    next: u64,
+    /// The last log, once it is being written.
+    current: Option<File>,
+    places: HashMap<Flow, Place>,
+    /// Of what counts.
+    counts: u64,
+    /// Of all files.
+    bytes: u64,
+    limit: u64,
+    /// Connections whose notes are to be forgotten.
+    released: HashSet<Flow>,
+    /// Held as long as the ledger is in use.
+    _lock: Flock<File>,
+}
+
+/// A file of the ledger.
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    bytes: u64,
+    /// Connections whose snapshots were written here, perhaps for the last time.
+    flows: Vec<Flow>,
+    /// How many still have theirs here.
+    living: usize,
+}
+
+/// Where a connection is on file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// The log with its snapshot.
+    log: u64,
+    /// Of the snapshot and the inputs since.
+    bytes: u64,
+    inputs: u32,
+}
+
+/// Records that are not written yet.
+#[derive(Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    /// Where each connection is then.
+    places: HashMap<Flow, Place>,
+}
+
+impl Ledger {
+    /// The ledger in this folder, which is made (for this user only) unless it is there. What
+    /// counts in its files together will not grow beyond `limit`.
+    ///
+    /// # Errors
+    /// The folder cannot be made, is somebody else's, or used by another gateway.
+    pub fn open(dir: &Path, limit: Bytes) -> Result<Self, OpenError> {
+        let io = |source| OpenError::Io { dir: dir.to_owned(), source };
+        if let Some(parent) = dir.parent() {
+            fs::create_dir_all(parent).map_err(io)?;
+        }
+        match DirBuilder::new().mode(0o700).create(dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
+            _ => {}
+        }
+        let (metadata, user) = (dir.symlink_metadata().map_err(io)?, nix::unistd::geteuid());
+        let is_private = metadata.uid() == user.as_raw() && metadata.mode() & 0o022 == 0;
+        if !metadata.is_dir() || !is_private {
+            return Err(OpenError::NotOurs { dir: dir.to_owned(), user: user.as_raw() });
+        }
+        let lock = private().create(true).open(dir.join(LOCK)).map_err(io)?;
+        let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock);
+        let lock = lock.map_err(|(_, error)| match error {
+            Errno::EWOULDBLOCK => OpenError::InUse(dir.to_owned()),
+            error => io(error.into()),
+        })?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            boot: boot_id().map_err(io)?,
+            logs: BTreeMap::new(),
+            next: 0,
+            current: None,
+            places: HashMap::new(),
+            counts: 0,
+            bytes: 0,
+            limit: limit.get(),
+            released: HashSet::new(),
+            _lock: lock,
+        })
+    }
+
+    /// What earlier processes left. Call it once, before anything is noted. All of its connections
+    /// count as on file until there is another note of them.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn load(&mut self) -> io::Result<Loaded> {
+        let mut loaded = Loaded::default();
+        let (mut logs, mut of_version_5) = (BTreeMap::new(), Vec::new());
+        for entry in self.dir.read_dir()? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if let Some(number) =
+                name.strip_suffix(SUFFIX).and_then(|name| name.parse::<u64>().ok())
+            {
+                logs.insert(number, path);
+            } else if name.ends_with(ASIDE_5) {
+                // Its promise was never sent.
+                if let Err(error) = fs::remove_file(&path) {
+                    loaded.unreadable.push((path, error.into()));
+                }
+            } else if name.ends_with(SUFFIX_5) {
+                of_version_5.push(path);
+            }
+            // Else it is the lock, or what else the gateway has in this folder, such as its control
+            // socket.
+        }
+        of_version_5.sort();
+        for path in of_version_5 {
+            self.load_version_5(path, &mut loaded);
+        }
+        // Where each connection was first met: older files have nothing about it.
+        let (mut known, mut met) = (BTreeMap::new(), BTreeMap::new());
+        for (number, path) in logs {
+            self.next = self.next.max(number + 1);
+            let file = match fs::read(&path) {
+                Ok(file) => file,
+                Err(error) => {
+                    loaded.unreadable.push((path, error.into()));
+                    continue;
+                }
+            };
+            let id = match Log::open(&file) {
+                // It was to be a log, and nothing was written yet.
+                Err(_) if file.len() < HEAD.len() => self.enter(path),
+                // A version that can read it may come.
+                Err(why) => {
+                    loaded.unreadable.push((path, why));
+                    continue;
+                }
+                Ok(log) => {
+                    let mut of_other_boot = BTreeMap::new();
+                    let is_ours = log.boot == self.boot;
+                    let read = log.read(if is_ours { &mut known } else { &mut of_other_boot });
+                    loaded.unreadable.extend(read.err().map(|why| (path.clone(), why)));
+                    let id = self.enter(path);
+                    for (flow, known) in of_other_boot {
+                        let why = Unreadable::OtherBoot.to_string();
+                        loaded.refused.push(Refused { flow, why, resets: known.resets() });
+                        self.put(flow, Place { log: id, ..Place::default() });
+                    }
+                    id
+                }
+            };
+            for &flow in known.keys() {
+                met.entry(flow).or_insert(id);
+            }
+        }
+        for (flow, known) in known {
+            self.put(flow, Place { log: met[&flow], ..Place::default() });
+            match known {
+                Known::Whole { group, snapshot, .. } => {
+                    loaded.connections.push(Saved { group, flow, snapshot: *snapshot });
+                }
+                Known::Lost => {
+                    let why = "some of what is on file about it is missing".to_owned();
+                    loaded.refused.push(Refused { flow, why, resets: None });
+                }
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn load_version_5(&mut self, path: PathBuf, loaded: &mut Loaded) {
+        let is_named = |flow: &Flow| path == self.dir.join(name_5(flow));
+        let read = fs::read(&path).map_err(Unreadable::from);
+        let read = read.and_then(|file| format::read_version_5(&file, &self.boot));
+        let flow = match read {
+            Ok(saved) if is_named(&saved.flow) => {
+                let flow = saved.flow;
+                loaded.connections.push(saved);
+                flow
+            }
+            failed => {
+                let why = failed.err().unwrap_or(Unreadable::Foreign);
+                let Some(flow) = flow_5(&path).filter(is_named) else {
+                    return loaded.unreadable.push((path, why));
+                };
+                let refused = Refused { flow, why: why.to_string(), resets: None };
+                loaded.refused.push(refused);
+                flow
+            }
+        };
+        let log = self.enter(path);
+        self.put(flow, Place { log, ..Place::default() });
+    }
+
+    /// A file of an earlier process is part of the ledger.
+    fn enter(&mut self, path: PathBuf) -> u64 {
+        let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+        let id = self.logs.last_key_value().map_or(0, |(last, _)| last + 1);
+        self.logs.insert(id, LogFile { path, bytes, flows: Vec::new(), living: 0 });
+        self.bytes += bytes;
+        self.next = self.next.max(id + 1);
+        id
+    }
+
+    /// Writes down notes about connections of this group of mobiles. What was released stays on
+    /// file until [`Ledger::settle`].
+    ///
+    /// # Errors
+    /// There is no room, in the file system or below the limit. The dispatcher must
+    /// [withhold](airtcp_edge::Mechanism::withhold) what the call that made the notes would tell
+    /// the fixed hosts of these connections.
+    pub fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+        let (mut chunk, mut failed) = (Chunk::default(), HashSet::new());
+        let mut source = None;
+        for note in notes {
+            let added = match note {
+                Note::Released(flow) => {
+                    self.released.insert(*flow);
+                    continue;
+                }
+                note if failed.contains(note.flow()) => continue,
+                Note::Snapshot(flow, snapshot) => {
+                    let known = self.place(&chunk, flow);
+                    self.add(&mut chunk, known, *flow, &Entry::Snapshot(*flow, group, snapshot))
+                }
+                Note::Input(flow, input) => match self.place(&chunk, flow) {
+                    Some(known) => {
+                        let entry = Entry::Input(*flow, known.inputs + 1, input);
+                        self.add(&mut chunk, Some(known), *flow, &entry)
+                    }
+                    None => Err(io::Error::other("no snapshot is on file")),
+                },
+            };
+            if let Err(error) = added {
+                failed.insert(*note.flow());
+                source = Some(error);
+            }
+            if chunk.bytes.len() >= CHUNK
+                && let Err(error) = self.append(&mut chunk, &mut failed)
+            {
+                source = Some(error);
+            }
+        }
+        if let Err(error) = self.append(&mut chunk, &mut failed) {
+            source = Some(error);
+        }
+        match source {
+            None => Ok(()),
+            Some(source) => {
+                let flows = failed.into_iter().collect();
+                Err(WriteError { flows, dir: self.dir.clone(), source })
+            }
+        }
+    }
+
+    /// Forgets what was released: after the actions that came with the notes were carried out.
+    /// Returns the connections that are due for a new snapshot.
+    ///
+    /// # Errors
+    /// A release cannot be written, or a file not removed; it will be tried again.
+    pub fn settle(&mut self) -> Result<Vec<Flow>, WriteError> {
+        self.forget_released().map_err(|source| WriteError {
+            flows: self.released.iter().copied().collect(),
+            dir: self.dir.clone(),
+            source,
+        })?;
+        Ok(self.due())
+    }
+
+    /// Size of all files.
+    pub fn size(&self) -> Bytes {
+        Bytes(self.bytes)
+    }
+
+    /// Connections on file.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// No connection is on file.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Where a connection is once the chunk is written, unless it is new.
+    fn place(&self, chunk: &Chunk, flow: &Flow) -> Option<Place> {
+        chunk.places.get(flow).or_else(|| self.places.get(flow)).copied()
+    }
+
+    /// Adds a record to a chunk, if there is room for it below the limit. `known` is its
+    /// connection's [place](Self::place).
+    fn add(
+        &self,
+        chunk: &mut Chunk,
+        known: Option<Place>,
+        flow: Flow,
+        entry: &NewEntry<'_>,
+    ) -> io::Result<()> {
+        let before = chunk.bytes.len();
+        write_record(&mut chunk.bytes, entry)?;
+        let bytes = (chunk.bytes.len() - before) as u64;
+        let replaced = match entry {
+            Entry::Snapshot(..) => known.map_or(0, |place| place.bytes),
+            Entry::Input(..) | Entry::Released(_) => 0,
+        };
+        if self.counts + chunk.bytes.len() as u64 > self.limit + replaced {
+            chunk.bytes.truncate(before);
+            let full = format!("the ledger would outgrow its limit of {} B", self.limit);
+            return Err(io::Error::new(io::ErrorKind::StorageFull, full));
+        }
+        let place = match (entry, known) {
+            (Entry::Input(_, number, _), Some(place)) => {
+                Place { bytes: place.bytes + bytes, inputs: *number, ..place }
+            }
+            // In the log that will be the last one.
+            _ => Place { log: u64::MAX, bytes, inputs: 0 },
+        };
+        chunk.places.insert(flow, place);
+        Ok(())
+    }
+
+    /// Writes a chunk, or adds its connections to those that failed.
+    fn append(&mut self, chunk: &mut Chunk, failed: &mut HashSet<Flow>) -> io::Result<()> {
+        let Chunk { bytes, places } = std::mem::take(chunk);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let last = match self.append_bytes(&bytes) {
+            Ok(last) => last,
+            Err(error) => {
+                failed.extend(places.into_keys());
+                return Err(error);
+            }
+        };
+        for (flow, place) in places {
+            if place.log == u64::MAX {
+                // It was released and is interrupted again before that was settled.
+                self.released.remove(&flow);
+                self.put(flow, Place { log: last, ..place });
+            } else {
+                self.put(flow, place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends to the last log, or begins one; which it is.
+    fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        let last = self.logs.last_entry().filter(|log| log.get().bytes < LONG);
+        let (file, mut last) = match (&self.current, last) {
+            (Some(file), Some(last)) => (file, last),
+            _ => {
+                let path = self.dir.join(format!("{}{SUFFIX}", self.next));
+                let file = private().create_new(true).open(&path)?;
+                let mut head = Vec::new();
+                write_head(&mut head, &self.boot);
+                if let Err(error) = file.write_all_at(&head, 0) {
+                    let _ = fs::remove_file(&path);
+                    return Err(error);
+                }
+                let bytes = head.len() as u64;
+                let log = LogFile { path, bytes, flows: Vec::new(), living: 0 };
+                self.bytes += log.bytes;
+                self.logs.insert(self.next, log);
+                self.next += 1;
+                let last = self.logs.last_entry().expect("it was inserted");
+                (&*self.current.insert(file), last)
+            }
+        };
+        let (id, log) = (*last.key(), last.get_mut());
+        if let Err(error) = file.write_all_at(bytes, log.bytes) {
+            // Half a record must not stand before the next one.
+            file.set_len(log.bytes)?;
+            return Err(error);
+        }
+        log.bytes += bytes.len() as u64;
+        self.bytes += bytes.len() as u64;
+        Ok(id)
+    }
+
+    /// A connection is on file there.
+    fn put(&mut self, flow: Flow, place: Place) {
+        let before = self.places.insert(flow, place);
+        self.counts += place.bytes;
+        if before.is_none_or(|before| before.log != place.log || place.inputs == 0) {
+            let log = self.logs.get_mut(&place.log).expect("it is there");
+            log.flows.push(flow);
+            log.living += 1;
+            self.leave(before);
+        } else if let Some(before) = before {
+            self.counts -= before.bytes;
+        }
+    }
+
+    /// Nothing that counts is there any more.
+    fn leave(&mut self, place: Option<Place>) {
+        if let Some(place) = place {
+            self.counts -= place.bytes;
+            self.logs.get_mut(&place.log).expect("it is there").living -= 1;
+        }
+    }
+
+    fn forget_released(&mut self) -> io::Result<()> {
+        let Self { released, places, .. } = self;
+        released.retain(|flow| places.contains_key(flow));
+        if !released.is_empty() {
+            let mut tombstones = Vec::new();
+            for &flow in &*released {
+                write_record(&mut tombstones, &NewEntry::Released(flow))?;
+            }
+            // The last file goes as a whole.
+            if released.len() < places.len() || self.logs.len() > 1 {
+                self.append_bytes(&tombstones)?;
+            }
+            for flow in std::mem::take(&mut self.released) {
+                let place = self.places.remove(&flow);
+                self.leave(place);
+            }
+        }
+        self.remove_dead()
+    }
+
+    /// Removes logs that nothing counts in, the oldest first: inputs and releases follow their
+    /// snapshots.
+    fn remove_dead(&mut self) -> io::Result<()> {
+        while let Some(oldest) = self.logs.first_entry().filter(|log| log.get().living == 0) {
+            match fs::remove_file(&oldest.get().path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => self.bytes -= oldest.remove().bytes,
+            }
+        }
+        if self.logs.is_empty() {
+            self.current = None;
+        }
+        Ok(())
+    }
+
+    /// Some of the connections in the oldest log, if too little of what is on file counts.
+    fn due(&mut self) -> Vec<Flow> {
+        let mut due = Vec::new();
+        if self.bytes <= 2 * self.counts + SLACK || self.logs.len() < 2 {
+            return due;
+        }
+        let Some((&id, oldest)) = self.logs.iter_mut().next() else { return due };
+        while due.len() < DUE_AT_ONCE
+            && let Some(flow) = oldest.flows.pop()
+        {
+            if self.places.get(&flow).is_some_and(|place| place.log == id) {
+                due.push(flow);
+            }
+        }
+        due
+    }
+}
+
+impl Keeper for Ledger {
+    fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+        Self::write(self, group, notes)
+    }
+
+    fn settle(&mut self) -> Vec<Flow> {
+        Self::settle(self).unwrap_or_else(|error| {
+            tracing::warn!(
+                "what was kept for connections that need it no more cannot be removed: {error}"
+            );
+            Vec::new()
+        })
+    }
+}
+
+/// Another one after each start of the machine.
+fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim_end().to_owned())
+}
+
+/// Options to make a file that only this user may read.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    options
+}
+
+/// The name of a connection's file in version 5 and before.
+fn name_5(flow: &Flow) -> String {
+    format!("{}_{}{SUFFIX_5}", flow.src, flow.dst)
+}
+
+/// The connection whose file has this name.
+fn flow_5(path: &Path) -> Option<Flow> {
+    let (src, dst) = path.file_name()?.to_str()?.strip_suffix(SUFFIX_5)?.split_once('_')?;
+    let addr = |text: &str| text.parse().map(|at: SocketAddr| Addr::new(at.ip(), at.port()));
+    Some(Flow { src: addr(src).ok()?, dst: addr(dst).ok()? })
+}

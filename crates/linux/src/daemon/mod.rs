@@ -1,0 +1,269 @@
+//! `airtcp gateway`: a mechanism of `airtcp-edge` between live hosts.
+//!
+//! Read in this order: [`airtcp_gateway`] (what is decided, without I/O),
+//! [`datapath`](crate::datapath) (how packets come and go), [`driver`] (the loop), [`observe`] (the
+//! loop of a gateway that only looks), [`command`] (what the rest of the daemon asks of the loop),
+//! [`signals`] (who says when a mobile is out of reach), [`ledger`] and [`record`] (what is on
+//! file). Around it: [`supervisor`] (restarts the daemon), [`server`] and [`client`] (of the
+//! control socket), [`notify`] and [`log`] (systemd).
+//!
+//! How the parts play together: one thread, the *loop*, owns the dispatcher and the queue. All
+//! other threads (control socket, metrics, sources of link signals) talk to it by [`Command`]s
+//! only. Time is the kernel's monotonic clock since boot, so that a daemon that takes over after a
+//! crash reads the same time.
+//!
+//! [`run`] puts the parts together so that the network is left as it was found if any of them is
+//! missing. Everything that may fail for lack of a privilege or a kernel feature comes before
+//! anything is changed. The rules, the only part that changes the way of packets, come last and go
+//! first.
+
+pub mod client;
+pub mod driver;
+pub mod ledger;
+pub mod log;
+pub mod notify;
+pub mod observe;
+pub mod record;
+pub mod server;
+pub mod supervisor;
+
+use crate::command::{self, Command, Handle, Inbox};
+use crate::datapath::copies::Copies;
+use crate::datapath::nfqueue::{Nfqueue, NfqueueError};
+use crate::datapath::rules::{Rules, RulesError, Watcher};
+use crate::kernel::clock::now;
+use crate::kernel::host::interface;
+use crate::signals::{self, Running, SignalsError};
+use airtcp_core::Bytes;
+use airtcp_gateway::config::{GatewayConfig, Limits, Mode, NfqueueConfig};
+use airtcp_gateway::dispatch::{DispatchError, Dispatcher};
+use airtcp_gateway::signals::gate::AgentCounters;
+use airtcp_record::Contents;
+use driver::Driver;
+use ledger::{Ledger, OpenError};
+use observe::ObserveDriver;
+use record::Recording;
+use server::{Listeners, Server, ServerError};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle as OsHandle, Signals as OsSignals};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+
+/// Why there is no gateway.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The configuration is wrong; as it is to be shown.
+    #[error("{0}")]
+    Config(String),
+    /// See there.
+    #[error(transparent)]
+    Ledger(#[from] OpenError),
+    /// See there.
+    #[error(transparent)]
+    Dispatcher(#[from] DispatchError),
+    /// See there.
+    #[error(transparent)]
+    Queue(#[from] NfqueueError),
+    /// See there.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    /// See there.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// See there.
+    #[error(transparent)]
+    Signals(#[from] SignalsError),
+    /// It is to observe, and so could not go on with what an earlier gateway was doing.
+    #[error(
+        "an earlier gateway left {0} connections that it held up for mobiles that were away: run it with mode = \"protect\" until \
+         `airtcp gateway status` shows none, then observe"
+    )]
+    Held(usize),
+    /// No more threads or file descriptors, or the queue broke.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// What a connection takes up in the ledger besides the data held for it, bytes: about.
+const ON_FILE: u64 = 4096;
+
+/// What the service manager shows.
+const SERVING: &str = "packets come through the gateway";
+const OBSERVING: &str = "packets pass untouched, and are looked at";
+
+/// Reads the configuration, for the first time and again.
+pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
+
+/// Runs a gateway until SIGTERM, SIGINT or an error. SIGHUP makes it read its configuration again.
+/// Calls `beat` often as long as it is alive.
+///
+/// # Errors
+/// Something that it needs is missing, and nothing was changed; or the queue broke, and its rules
+/// are gone.
+pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
+    let config = read().map_err(DaemonError::Config)?;
+    for caution in config.cautions() {
+        tracing::warn!("{caution}");
+    }
+    // Everything that may be held is on file as a snapshot and the inputs since, for each
+    // connection a little more, and a new snapshot exists beside them until it replaces them.
+    let Limits { memory, flows, .. } = config.limits;
+    let of_group =
+        memory.get().saturating_mul(4).saturating_add(ON_FILE.saturating_mul(flows as u64));
+    let limit = of_group.saturating_mul(config.groups.len() as u64);
+    let mut ledger = Ledger::open(&config.state, Bytes(limit))?;
+    let saved = ledger.load()?;
+    for (path, why) in saved.unreadable {
+        tracing::error!(path = %path.display(), why = %why, "what an earlier gateway wrote down cannot be read, or not all of it");
+    }
+    let listeners = Listeners::open(&config.control, config.metrics)?;
+    if config.mode == Mode::Observe {
+        let held = saved.connections.len() + saved.refused.len();
+        return match held {
+            0 => observe(config, read, listeners, beat),
+            held => Err(DaemonError::Held(held)),
+        };
+    }
+    let mut copies = Copies::default();
+    let (config, prepared) = copies.prepare(config);
+    let mut dispatcher = Dispatcher::new(&config, hash_key(), &interface, Box::new(ledger))?;
+    if let Some(file) = &config.record {
+        let recording = Recording::create(file, Contents::Headers, now())?;
+        dispatcher.record(now(), &config.limits, Box::new(recording));
+    }
+    let NfqueueConfig { queue, length } = config.nfqueue;
+    let queue = Nfqueue::open(queue, length)?;
+    queue.set_mark(config.mark)?;
+    let threads = Threads::start(read, listeners, &config)?;
+    copies.commit(&config, prepared);
+    let mut rules = Rules::install(&config)?;
+    rules.set_copies(copies.switch());
+    tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
+    let rules = Watcher::new(rules, |error| {
+        tracing::error!("packets of mobiles are not watched as they should be: {error}")
+    })?;
+    let mut effects = Vec::new();
+    let [taken, refused] =
+        dispatcher.take_over(now(), saved.connections, saved.refused, &mut effects);
+    if taken + refused > 0 {
+        tracing::info!(taken, refused, "took over connections of an earlier gateway");
+    }
+    let (agents, own) = (threads.agents.clone(), threads.handle.clone());
+    let mut driver = Driver::new(dispatcher, queue, rules, copies, own, agents, config);
+    driver.carry_out(&mut effects);
+    notify::ready(SERVING);
+    let ended = driver.run(&threads.inbox, beat);
+    notify::stopping();
+    driver.finish();
+    drop(driver);
+    threads.end();
+    Ok(ended?)
+}
+
+/// Runs a gateway that only looks.
+fn observe(
+    config: GatewayConfig,
+    read: Arc<Read>,
+    listeners: Listeners,
+    beat: &mut dyn FnMut(),
+) -> Result<(), DaemonError> {
+    let threads = Threads::start(read, listeners, &config)?;
+    let mut observation = ObserveDriver::start(config, hash_key(), threads.agents.clone())?;
+    tracing::info!("packets pass untouched: the gateway observes");
+    notify::ready(OBSERVING);
+    let ended = observation.run(&threads.inbox, beat);
+    notify::stopping();
+    drop(observation);
+    threads.end();
+    Ok(ended?)
+}
+
+/// What runs beside the loop: sources of signals, the control socket, the metrics.
+struct Threads {
+    inbox: Inbox,
+    handle: Handle,
+    agents: Arc<AgentCounters>,
+    _server: Server,
+    watch: OsHandle,
+    attendant: JoinHandle<()>,
+}
+
+impl Threads {
+    fn start(
+        read: Arc<Read>,
+        listeners: Listeners,
+        config: &GatewayConfig,
+    ) -> Result<Self, DaemonError> {
+        let (handle, inbox) = command::channel()?;
+        let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
+        let sources =
+            signals::start(&config.signals, &config.groups, &config.state, handle.clone())?;
+        let agents = sources.agent_counters();
+        let reload = Arc::new(reloader(read, handle.clone(), sources, config.clone()));
+        let _server = Server::start(listeners, handle.clone(), {
+            let reload = reload.clone();
+            move || reload()
+        })?;
+        let (watch, own) = (os_signals.handle(), handle.clone());
+        let attendant =
+            thread::Builder::new().name("gateway-signals".to_owned()).spawn(move || {
+                for signal in os_signals.forever() {
+                    if signal != SIGHUP {
+                        handle.send(Command::Stop);
+                    } else if let Err(error) = reload() {
+                        tracing::error!("the configuration stays as it was: {error}");
+                    }
+                }
+            })?;
+        Ok(Self { inbox, handle: own, agents, _server, watch, attendant })
+    }
+
+    fn end(self) {
+        self.watch.close();
+        let _ = self.attendant.join();
+    }
+}
+
+/// Reads the configuration again, starts the sources of signals that it names, and hands it to the
+/// loop. If any of that fails all stays as it was.
+fn reloader(
+    read: Arc<Read>,
+    handle: Handle,
+    sources: Running,
+    config: GatewayConfig,
+) -> impl Fn() -> Result<(), String> + Send + Sync {
+    let running = Mutex::new((sources, config));
+    move || {
+        let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+        let (sources, old) = &mut *running;
+        notify::reloading();
+        let result = read().and_then(|new| {
+            sources.restart(&new.signals, &new.groups).map_err(|error| error.to_string())?;
+            let (answer, answered) = mpsc::channel();
+            handle.send(Command::Reload(Box::new(new.clone()), answer));
+            let taken =
+                answered.recv().unwrap_or_else(|_| Err("the gateway has stopped".to_owned()));
+            match taken {
+                Ok(()) => *old = new,
+                Err(_) => {
+                    let again = sources.restart(&old.signals, &old.groups);
+                    again.map_err(|error| error.to_string())?;
+                }
+            }
+            taken
+        });
+        notify::ready(match old.mode {
+            Mode::Protect => SERVING,
+            Mode::Observe => OBSERVING,
+        });
+        result
+    }
+}
+
+/// Hidden from whoever chooses ports.
+fn hash_key() -> (u64, u64) {
+    (RandomState::new().hash_one(0), RandomState::new().hash_one(1))
+}

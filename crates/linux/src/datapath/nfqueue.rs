@@ -1,0 +1,492 @@
+//! Packets by NFQUEUE: the kernel holds each until its verdict, and lets it pass when nobody
+//! listens.
+//!
+//! Read first: linux/netfilter/nfnetlink_queue.h; `netlink` (messages). Rules (`rules`) choose the
+//! packets.
+//!
+//! [`Nfqueue::receive`] reads a batch of messages by one system call, one packet a message.
+//! Verdicts are collected until the next flush: each packet to drop has its own, and then a single
+//! batch verdict, which covers all packets up to an identifier, lets the others pass. The kernel is
+//! told about:
+//! - GSO: packets of several segments stay whole, and checksums that are not made yet stay so.
+//! - FAIL_OPEN and a short queue: when this process is too slow or stopped, packets pass without
+//!   it.
+
+use super::buffers::{BUFFER, LARGE, Spares};
+use super::inject::Injector;
+use crate::kernel::netlink::{HEADER, Message, Netlink, attributes, u16_at, u32_at};
+use airtcp_gateway::config::Mark;
+use airtcp_gateway::packets::{Intercepted, PacketId, Verdict, Way};
+use airtcp_wire::Checksums;
+use bytes::Bytes;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::setsockopt_impl;
+use nix::sys::socket::{MsgFlags, MultiHeaders, SetSockOpt, recvmmsg, sockopt::RcvBufForce};
+use nix::sys::time::TimeSpec;
+use std::io::{self, IoSliceMut, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Messages read by one system call at most.
+const BATCH: usize = 128;
+/// What a waiting packet may take in the socket's receive buffer, with the kernel's book-keeping.
+const WAITING: usize = 70 * 1024;
+/// Bounds of the receive buffer.
+const RECEIVE_BUFFER: std::ops::RangeInclusive<usize> = 1 << 20..=64 << 20;
+/// Size of `struct nfgenmsg`.
+const FAMILY_HEADER: usize = 4;
+// linux/netfilter.h
+const NF_DROP: u32 = 0;
+const NF_ACCEPT: u32 = 1;
+
+/// `NETLINK_NO_ENOBUFS`: a full receive buffer loses (here: lets pass) the packet at hand and no
+/// other.
+#[derive(Clone, Copy, Debug)]
+struct NoEnobufs;
+setsockopt_impl!(
+    NoEnobufs,
+    libc::SOL_NETLINK,
+    libc::NETLINK_NO_ENOBUFS,
+    bool,
+    nix::sys::socket::sockopt::SetBool
+);
+
+/// Why there is no queue.
+#[derive(Debug, thiserror::Error)]
+pub enum NfqueueError {
+    /// Another process listens to this queue.
+    #[error(
+        "queue {queue} is in use by another process (netlink port {port}): stop it, or choose another `queue`"
+    )]
+    InUse {
+        /// Its number.
+        queue: u16,
+        /// Mostly the number of the process.
+        port: u32,
+    },
+    /// Privileges are lacking.
+    #[error("no permission for {what}: run as root, or with CAP_NET_ADMIN and CAP_NET_RAW")]
+    Permission {
+        /// To do what.
+        what: &'static str,
+    },
+    /// The kernel lacks it.
+    #[error(
+        "this kernel has no NFQUEUE ({error}): load nfnetlink_queue, or use one built with CONFIG_NETFILTER_NETLINK_QUEUE"
+    )]
+    Absent {
+        /// What it answered.
+        error: io::Error,
+    },
+    /// Anything else.
+    #[error("cannot {what}: {error}")]
+    Other {
+        /// What was being done.
+        what: &'static str,
+        /// What the kernel answered.
+        error: io::Error,
+    },
+}
+
+impl NfqueueError {
+    /// The error of doing `what` on a queue that is not in use.
+    fn new(what: &'static str, error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => Self::Permission { what },
+            Some(libc::EPROTONOSUPPORT | libc::EINVAL) => Self::Absent { error },
+            _ => Self::Other { what, error },
+        }
+    }
+}
+
+/// A queue of NFQUEUE, IPv4 and IPv6, with the sockets for injected packets. Dropped, it lets
+/// waiting packets pass.
+#[derive(Debug)]
+pub struct Nfqueue {
+    netlink: Netlink,
+    queue: u16,
+    slots: Vec<Slot>,
+    injector: Injector,
+    /// Verdicts that wait for the flush.
+    verdicts: Vec<u8>,
+    /// The last packet decided to pass since the last flush.
+    passed: Option<PacketId>,
+}
+
+impl Nfqueue {
+    /// Listens to queue number `queue`, in which at most `length` packets wait; beyond them,
+    /// packets pass without being seen. The namespace is the calling thread's. What it injects to
+    /// mobiles has the default [`Mark`].
+    ///
+    /// # Errors
+    /// See [`NfqueueError`].
+    pub fn open(queue: u16, length: u32) -> Result<Self, NfqueueError> {
+        let bind = "listening to a queue of netfilter";
+        let netlink = Netlink::open(libc::NETLINK_NETFILTER)
+            .map_err(|error| NfqueueError::new(bind, error))?;
+        netlink.ask(&configuration(queue, length)).map_err(|error| match listener(queue) {
+            Some(port) => NfqueueError::InUse { queue, port },
+            None => NfqueueError::new(bind, error),
+        })?;
+        let buffer = (length as usize).saturating_mul(WAITING);
+        let buffer = buffer.clamp(*RECEIVE_BUFFER.start(), *RECEIVE_BUFFER.end());
+        RcvBufForce
+            .set(&netlink.socket(), &buffer)
+            .and_then(|()| NoEnobufs.set(&netlink.socket(), &true))
+            .map_err(|errno| NfqueueError::new("setting the receive buffer", errno.into()))?;
+        let injector = Injector::open()
+            .map_err(|error| NfqueueError::new("sending packets (raw sockets)", error))?;
+        let spares = Arc::<Spares>::default();
+        let slots = (0..BATCH).map(|_| Slot::new(spares.clone())).collect();
+        let queue = Self { netlink, queue, slots, injector, verdicts: Vec::new(), passed: None };
+        queue.set_mark(Mark::default())?;
+        Ok(queue)
+    }
+
+    /// Gives what it injects to mobiles another mark from now on.
+    ///
+    /// # Errors
+    /// See [`NfqueueError`].
+    pub fn set_mark(&self, mark: Mark) -> Result<(), NfqueueError> {
+        self.injector
+            .set_mark(mark)
+            .map_err(|error| NfqueueError::new("marking packets (SO_MARK)", error))
+    }
+
+    /// Reads what is there without waiting; whether anything was.
+    fn read(&mut self, batch: &mut Vec<Intercepted>) -> io::Result<bool> {
+        let mut headers = MultiHeaders::<()>::preallocate(BATCH, None);
+        let mut vectors: Vec<_> =
+            self.slots.iter_mut().map(|slot| [IoSliceMut::new(&mut slot.buffer)]).collect();
+        let fd = self.netlink.socket().as_raw_fd();
+        let read = recvmmsg(fd, &mut headers, vectors.iter_mut(), MsgFlags::MSG_DONTWAIT, None);
+        let lengths: Vec<usize> = match read {
+            Ok(messages) => messages.map(|message| message.bytes).collect(),
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(false),
+            Err(errno) => return Err(errno.into()),
+        };
+        for (slot, &length) in self.slots.iter_mut().zip(&lengths) {
+            batch.extend(slot.take(length)?);
+        }
+        Ok(!lengths.is_empty())
+    }
+
+    /// A message that decides about packets.
+    fn verdict(&self, kind: i32, id: PacketId, verdict: u32) -> Vec<u8> {
+        let header = [verdict.to_be_bytes(), id.0.to_be_bytes()].concat();
+        Message::netfilter(libc::NFNL_SUBSYS_QUEUE, kind, 0, libc::AF_UNSPEC, self.queue)
+            .with(libc::NFQA_VERDICT_HDR as u16, &header)
+            .finish()
+    }
+
+    /// Waits until there are packets, one of `wakes` is readable, or `timeout` is over (`None`: for
+    /// ever), and appends the packets that are there to `batch`, a bounded number. While packets
+    /// come it does not look at `wakes`.
+    ///
+    /// # Errors
+    /// The queue is broken; the loop ends.
+    pub fn receive(
+        &mut self,
+        wakes: &[BorrowedFd<'_>],
+        timeout: Option<Duration>,
+        batch: &mut Vec<Intercepted>,
+    ) -> io::Result<()> {
+        if self.read(batch)? {
+            return Ok(());
+        }
+        wait(wakes.iter().copied().chain([self.netlink.socket().as_fd()]), timeout)?;
+        self.read(batch).map(drop)
+    }
+
+    /// Decides about a packet, in the order of arrival. Takes effect with [`Nfqueue::flush`].
+    ///
+    /// # Errors
+    /// As [`Nfqueue::receive`].
+    pub fn decide(&mut self, id: PacketId, verdict: Verdict) -> io::Result<()> {
+        match verdict {
+            Verdict::Pass => self.passed = Some(id),
+            Verdict::Drop => self.decide_alone(id, verdict),
+        }
+        Ok(())
+    }
+
+    /// Decides about one packet, in any order: others that wait stay undecided. Takes effect with
+    /// [`Nfqueue::flush`].
+    pub fn decide_alone(&mut self, id: PacketId, verdict: Verdict) {
+        let verdict = match verdict {
+            Verdict::Pass => NF_ACCEPT,
+            Verdict::Drop => NF_DROP,
+        };
+        let message = self.verdict(libc::NFQNL_MSG_VERDICT, id, verdict);
+        self.verdicts.extend(message);
+    }
+
+    /// Sends a packet of the gateway's own making, an IP packet with correct checksums, after all
+    /// that was decided before.
+    ///
+    /// # Errors
+    /// The packet could not be sent, at once or at all; others may.
+    pub fn inject(&mut self, way: Way, packet: &[u8]) -> io::Result<()> {
+        self.flush()?;
+        self.injector.send(way, packet)
+    }
+
+    /// Lets all decisions take effect.
+    ///
+    /// # Errors
+    /// As [`Nfqueue::receive`].
+    pub fn flush(&mut self) -> io::Result<()> {
+        if let Some(last) = self.passed.take() {
+            // All up to `last` that were not dropped: those verdicts come first in the same
+            // message.
+            let message = self.verdict(libc::NFQNL_MSG_VERDICT_BATCH, last, NF_ACCEPT);
+            self.verdicts.extend(message);
+        }
+        if !self.verdicts.is_empty() {
+            let mut socket = self.netlink.socket();
+            socket.write_all(&self.verdicts)?;
+            self.verdicts.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Waits until one of these is readable, or `timeout` is over.
+fn wait<'a>(
+    fds: impl IntoIterator<Item = BorrowedFd<'a>>,
+    timeout: Option<Duration>,
+) -> io::Result<()> {
+    let mut fds: Vec<_> = fds.into_iter().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    match ppoll(&mut fds, timeout.map(TimeSpec::from), None) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The request that binds the queue and says how packets are to come.
+fn configuration(queue: u16, length: u32) -> Vec<u8> {
+    // `struct nfqnl_msg_config_cmd`: command, padding, no family (a queue serves all).
+    let bind = [libc::NFQNL_CFG_CMD_BIND as u8, 0, 0, 0];
+    // `struct nfqnl_msg_config_params`: how many bytes of a packet, and that there shall be any.
+    let mut copy = u32::from(u16::MAX).to_be_bytes().to_vec();
+    copy.push(libc::NFQNL_COPY_PACKET as u8);
+    let flags = (libc::NFQA_CFG_F_FAIL_OPEN | libc::NFQA_CFG_F_GSO) as u32;
+    Message::netfilter(
+        libc::NFNL_SUBSYS_QUEUE,
+        libc::NFQNL_MSG_CONFIG,
+        libc::NLM_F_ACK,
+        libc::AF_UNSPEC,
+        queue,
+    )
+    .with(libc::NFQA_CFG_CMD as u16, &bind)
+    .with(libc::NFQA_CFG_PARAMS as u16, &copy)
+    .with(libc::NFQA_CFG_MASK as u16, &flags.to_be_bytes())
+    .with(libc::NFQA_CFG_FLAGS as u16, &flags.to_be_bytes())
+    .with(libc::NFQA_CFG_QUEUE_MAXLEN as u16, &length.to_be_bytes())
+    .finish()
+}
+
+/// The netlink port of whoever listens to `queue` (the kernel says EPERM for this too).
+fn listener(queue: u16) -> Option<u32> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").ok()?;
+    listed(&table, queue)
+}
+
+/// A line has the queue's number, its listener's port, and counters.
+fn listed(table: &str, queue: u16) -> Option<u32> {
+    table.lines().find_map(|line| {
+        let mut fields = line.split_whitespace();
+        let number: u16 = fields.next()?.parse().ok()?;
+        fields.next()?.parse().ok().filter(|_| number == queue)
+    })
+}
+
+/// A receive buffer of [`BUFFER`] bytes.
+#[derive(Debug)]
+struct Slot {
+    buffer: Box<[u8]>,
+    spares: Arc<Spares>,
+}
+
+impl Slot {
+    fn new(spares: Arc<Spares>) -> Self {
+        Self { buffer: spares.take(), spares }
+    }
+
+    /// The packet in the message of `length` bytes that was read, if there is one.
+    fn take(&mut self, length: usize) -> io::Result<Option<Intercepted>> {
+        let message = &self.buffer[..length.min(BUFFER)];
+        let Some(Header { id, payload, input, output, checksums }) = header(message)? else {
+            return Ok(None);
+        };
+        let packet = if payload.len() < LARGE {
+            Bytes::copy_from_slice(payload)
+        } else {
+            let start = payload.as_ptr().addr() - message.as_ptr().addr();
+            let range = start..start + payload.len();
+            let buffer = std::mem::replace(&mut self.buffer, self.spares.take());
+            self.spares.lend(buffer, range)
+        };
+        let (id, datagram, silence) = (Some(id), None, None);
+        Ok(Some(Intercepted { id, packet, input, output, checksums, datagram, silence }))
+    }
+}
+
+/// A packet in its message.
+#[derive(Debug, PartialEq, Eq)]
+struct Header<'a> {
+    id: PacketId,
+    payload: &'a [u8],
+    input: Option<u32>,
+    output: Option<u32>,
+    checksums: Checksums,
+}
+
+/// Reads a message; `None`: it is about no packet.
+fn header(message: &[u8]) -> io::Result<Option<Header<'_>>> {
+    let kind = u16_at(message, 4).map(i32::from);
+    if kind == Some(libc::NLMSG_ERROR) {
+        let errno = u32_at(message, HEADER).map_or(0, |errno| -(errno as i32));
+        // ENOENT: the packets of a verdict are gone, as when their interface went down.
+        return match errno {
+            0 | libc::ENOENT => Ok(None),
+            errno => Err(io::Error::from_raw_os_error(errno)),
+        };
+    }
+    if kind != Some(libc::NFNL_SUBSYS_QUEUE << 8 | libc::NFQNL_MSG_PACKET) {
+        return Ok(None);
+    }
+    let body = message.get(HEADER + FAMILY_HEADER..).unwrap_or_default();
+    let word = |value: &[u8]| Some(u32::from_be_bytes(value.get(..4)?.try_into().ok()?));
+    let (mut id, mut payload, mut flags) = (None, &[][..], 0);
+    let (mut input, mut output) = (None, None);
+    for (kind, value) in attributes(body) {
+        match i32::from(kind) {
+            libc::NFQA_PACKET_HDR => id = word(value).map(PacketId),
+            libc::NFQA_PAYLOAD => payload = value,
+            libc::NFQA_SKB_INFO => flags = word(value).unwrap_or(0) as i32,
+            libc::NFQA_IFINDEX_INDEV => input = word(value),
+            libc::NFQA_IFINDEX_OUTDEV => output = word(value),
+            _ => {}
+        }
+    }
+    // Without the flag the card or the kernel has verified them, or they are not made yet.
+    let verify = flags & libc::NFQA_SKB_CSUM_NOTVERIFIED != 0;
+    Ok(id.map(|id| Header {
+        id,
+        payload,
+        input,
+        output,
+        checksums: if verify { Checksums::Verify } else { Checksums::Ignore },
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message as the kernel sends it.
+    fn message(id: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
+        let hdr = [&id.to_be_bytes()[..], &[8, 0, 2]].concat();
+        Message::netfilter(libc::NFNL_SUBSYS_QUEUE, libc::NFQNL_MSG_PACKET, 0, libc::AF_INET, 7)
+            .with(libc::NFQA_PACKET_HDR as u16, &hdr)
+            .with(libc::NFQA_IFINDEX_INDEV as u16, &3_u32.to_be_bytes())
+            .with(libc::NFQA_IFINDEX_OUTDEV as u16, &4_u32.to_be_bytes())
+            .with(libc::NFQA_SKB_INFO as u16, &flags.to_be_bytes())
+            .with(libc::NFQA_PAYLOAD as u16, payload)
+            .finish()
+    }
+
+    fn refusal(errno: i32) -> Vec<u8> {
+        Message::new(libc::NLMSG_ERROR as u16, 0, &(-errno).to_ne_bytes()).finish()
+    }
+
+    /// A slot into which `message` was read.
+    fn slot(message: &[u8]) -> Slot {
+        let mut slot = Slot::new(Arc::default());
+        slot.buffer[..message.len()].copy_from_slice(message);
+        slot
+    }
+
+    #[test]
+    fn a_packet_has_its_identifier_interfaces_and_bytes() {
+        let message = message(9, 0, b"packet");
+        let wanted = Header {
+            id: PacketId(9),
+            payload: b"packet",
+            input: Some(3),
+            output: Some(4),
+            checksums: Checksums::Ignore,
+        };
+        assert_eq!(header(&message).unwrap(), Some(wanted));
+    }
+
+    #[test]
+    fn checksums_are_verified_only_where_nobody_did_and_they_are_made() {
+        let of = |flags| header(&message(1, flags as u32, &[])).unwrap().unwrap().checksums;
+        assert_eq!(of(libc::NFQA_SKB_CSUM_NOTVERIFIED), Checksums::Verify);
+        assert_eq!(of(libc::NFQA_SKB_CSUMNOTREADY | libc::NFQA_SKB_GSO), Checksums::Ignore);
+        assert_eq!(of(0), Checksums::Ignore);
+    }
+
+    #[test]
+    fn packets_that_are_gone_are_no_error_and_other_refusals_are() {
+        assert_eq!(header(&refusal(libc::ENOENT)).unwrap(), None);
+        assert_eq!(header(&refusal(0)).unwrap(), None);
+        let error = header(&refusal(libc::ENODEV)).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
+    }
+
+    #[test]
+    fn a_message_cut_short_is_no_packet() {
+        let whole = message(9, 0, b"a packet");
+        for length in 0..whole.len() {
+            // Behind the identifier, what is cut is missing.
+            let found = header(&whole[..length]).unwrap();
+            assert!(found.is_none_or(|found| found.payload.is_empty()), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_large_packet_stays_in_its_buffer_which_comes_back() {
+        let message = message(1, 0, &[7; LARGE]);
+        let mut slot = slot(&message);
+        let before = slot.buffer.as_ptr();
+        let packet = slot.take(message.len()).unwrap().unwrap().packet;
+        assert_eq!(packet, [7; LARGE].as_slice());
+        assert_eq!(packet.as_ptr(), before.wrapping_add(message.len() - LARGE));
+        drop(packet);
+        let again = slot.spares.take();
+        assert_eq!(again.as_ptr(), before);
+    }
+
+    #[test]
+    fn a_buffer_that_is_kept_is_not_written_again() {
+        let message = message(1, 0, &[7; LARGE]);
+        let mut slot = slot(&message);
+        let packet = slot.take(message.len()).unwrap().unwrap().packet;
+        assert_eq!(slot.buffer.len(), BUFFER);
+        slot.buffer.fill(1);
+        assert!(packet.iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn a_small_packet_takes_no_more_than_its_size() {
+        let message = message(1, 0, &[7; 100]);
+        let mut slot = slot(&message);
+        let before = slot.buffer.as_ptr();
+        let packet = slot.take(message.len()).unwrap().unwrap().packet;
+        assert_eq!(packet, [7; 100].as_slice());
+        assert_eq!(slot.buffer.as_ptr(), before);
+    }
+
+    #[test]
+    fn the_listener_of_a_queue_is_found_in_the_kernels_table() {
+        let table =
+            "    7  4711     0 2 65531     0     0        0  1\n   17   815 0 2 1 0 0 0 1\n";
+        assert_eq!((listed(table, 7), listed(table, 17)), (Some(4711), Some(815)));
+        assert_eq!(listed(table, 1), None);
+    }
+}

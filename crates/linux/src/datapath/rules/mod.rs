@@ -1,0 +1,625 @@
+//! The rules that send the mobiles' TCP packets to the gateway, in tables and chains of their own.
+//!
+//! Read first: `iptables` or `nftables`, the same firewall rules in two languages. [`Rules`] puts
+//! them in force and removes them when it is dropped; [`Watcher`] changes them without delaying
+//! packets, and mends them when another program removed them (`guard`). After a crash they do no
+//! harm (`bypass`: without a listener packets pass), and the next start replaces them.
+//!
+//! Packets from and to a group's mobiles are queued: all of them, or those of the mobiles that are
+//! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. Packets of no
+//! mobile that cross an uplink are queued likewise, also where this host's own connections begin
+//! and end (INPUT, OUTPUT). So are messages of routers, from where mobiles are whose mechanism
+//! replays segments, that a packet was too big: they have a router's address. While nothing is to
+//! be queued, packets do not pass through the rules. There is one set of rules, and so one gateway,
+//! in a network namespace. Beside it there may be the [`AckRules`] of one `airtcp delack`.
+
+mod guard;
+mod iptables;
+mod nftables;
+mod watcher;
+
+use crate::datapath::copies::CopySwitch;
+use crate::kernel::host;
+use airtcp_core::Flow;
+use airtcp_edge::{InterfaceName, MobileId};
+use airtcp_gateway::config::{GatewayConfig, Mark, Queued};
+use guard::Gaps;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+pub use watcher::Watcher;
+
+/// Why the rules are not in force.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// Neither nftables nor iptables can do it.
+    #[error(
+        "cannot set rules: {0}; run as root (or with CAP_NET_ADMIN), with nft or iptables installed, on a kernel \
+         with CONFIG_NFT_QUEUE or CONFIG_NETFILTER_XT_TARGET_NFQUEUE (`airtcp doctor` tells what is missing)"
+    )]
+    NoBackend(String),
+    /// No interface has such a name.
+    #[error(
+        "\"{0}\" cannot be the name of an interface (1 to 15 bytes, no space, quote, `/`, `*` or `+`)"
+    )]
+    Interface(String),
+    /// A rule was refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// What sets the rules. There are two because kernels have one, the other or both: some
+/// distributions no longer build the modules of iptables, and other kernels lack the `queue`
+/// statement (CONFIG_NFT_QUEUE).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// nftables, its `queue` statement.
+    Nftables,
+    /// iptables, its NFQUEUE target: the program of that name, so legacy or nft as the
+    /// administrator has chosen.
+    Iptables,
+}
+
+/// The better one first: it changes all rules in one transaction.
+const BACKENDS: [Backend; 2] = [Backend::Nftables, Backend::Iptables];
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nftables => f.write_str("nft"),
+            Self::Iptables => f.write_str("iptables"),
+        }
+    }
+}
+
+impl Backend {
+    fn text(self, wanted: &Wanted) -> String {
+        match self {
+            Self::Nftables => nftables::text(wanted),
+            Self::Iptables => iptables::text(wanted),
+        }
+    }
+    /// Whether the rules would be accepted; changes nothing.
+    fn check(self, wanted: &Wanted) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::check(wanted),
+            Self::Iptables => iptables::check(wanted),
+        }
+    }
+    /// Puts the rules in force, in place of those that are there.
+    fn install(self, wanted: &Wanted) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::install(wanted),
+            Self::Iptables => iptables::install(wanted),
+        }
+    }
+    /// Goes from the rules of `before` to those of `after`, where these mobiles are watched, or no
+    /// more.
+    fn watch(self, before: &Wanted, after: &Wanted, mobiles: &[MobileId]) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::watch(before, after, mobiles),
+            Self::Iptables => iptables::watch(before, after, mobiles),
+        }
+    }
+    /// Which chains lack a rule, or their way in.
+    fn gaps(self, wanted: &Wanted) -> Result<Gaps, String> {
+        match self {
+            Self::Nftables => nftables::gaps(wanted),
+            Self::Iptables => iptables::gaps(wanted),
+        }
+    }
+    /// The tables that have them.
+    fn tables(self) -> &'static [&'static str] {
+        match self {
+            Self::Nftables => &["airtcp"],
+            Self::Iptables => &["raw", "mangle"],
+        }
+    }
+    fn install_acks(self, wanted: &AckSelection) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::install_acks(wanted),
+            Self::Iptables => iptables::install_acks(wanted),
+        }
+    }
+    fn remove_acks(self) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::remove_acks(),
+            Self::Iptables => iptables::remove_acks(),
+        }
+    }
+    /// Removes whatever rules of ours are there.
+    fn remove(self) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::remove(),
+            Self::Iptables => iptables::remove(),
+        }
+    }
+}
+
+/// What the rules are to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Wanted {
+    /// Number of the queue.
+    queue: u16,
+    groups: Vec<Selection>,
+    uplinks: Vec<(InterfaceName, Queued)>,
+    /// Interfaces from which routers may say that what a mechanism replayed was too big; `None`:
+    /// any.
+    too_big: BTreeSet<Option<String>>,
+    /// Mobiles whose packets are queued now, if their group is [`Queued::Watched`].
+    watched: BTreeSet<MobileId>,
+    /// Mark of the gateway's own packets on whose way it must not look at them.
+    mark: Mark,
+    /// Packets with the mark are exempted from connection tracking.
+    notrack: bool,
+}
+
+/// The pure ACKs that wait for `airtcp delack`: those with timestamps and no other option, of
+/// connections to `peers` and with one of `ports` at either end (none: any).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AckSelection {
+    /// Number of the queue.
+    pub queue: u16,
+    /// Where they leave.
+    pub interface: String,
+    /// To whom they go.
+    pub peers: Vec<ipnet::IpNet>,
+    /// Ports of either end.
+    pub ports: Vec<u16>,
+}
+
+/// Length of a packet with such an ACK, IPv4 and IPv6: what has another length has payload or
+/// options, so it never waits behind an ACK and cannot be overtaken by what does not wait.
+const ACK_LENGTHS: [u16; 2] = [20 + 20 + 12, 40 + 20 + 12];
+
+impl AckSelection {
+    /// Whether any packet of an IP version is wanted.
+    fn has_family(&self, ipv4: bool) -> bool {
+        self.peers.is_empty() || self.peers.iter().any(|peer| peer.addr().is_ipv4() == ipv4)
+    }
+
+    /// Whether the ACKs of this flow of data are wanted.
+    pub fn has(&self, data: &Flow) -> bool {
+        let is_peer = |peer: &ipnet::IpNet| peer.contains(&data.src.ip);
+        let is_port = |port: &u16| [data.src.port, data.dst.port].contains(port);
+        (self.peers.is_empty() || self.peers.iter().any(is_peer))
+            && (self.ports.is_empty() || self.ports.iter().any(is_port))
+    }
+}
+
+/// The rules of an [`AckSelection`], in force until this is dropped, in the network namespace of
+/// the thread that made it. There is one set of them in a namespace, beside those of a gateway.
+#[derive(Debug)]
+pub struct AckRules {
+    backend: Backend,
+}
+
+impl AckRules {
+    /// Puts the rules in force, by the first backend that can do it, in place of what a predecessor
+    /// left.
+    ///
+    /// # Errors
+    /// No backend can; then nothing is left in force.
+    pub fn install(wanted: &AckSelection) -> Result<Self, RulesError> {
+        if !is_interface(&wanted.interface) {
+            return Err(RulesError::Interface(wanted.interface.clone()));
+        }
+        // What a predecessor set by the other backend would queue packets twice.
+        remove_acks();
+        let mut errors = Vec::new();
+        for backend in BACKENDS {
+            match backend.install_acks(wanted) {
+                Ok(()) => return Ok(Self { backend }),
+                Err(error) => {
+                    // Half of it may be there.
+                    let _ = backend.remove_acks();
+                    errors.push(error);
+                }
+            }
+        }
+        Err(RulesError::NoBackend(errors.join("; ")))
+    }
+
+    /// What set the rules.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+}
+
+impl Drop for AckRules {
+    fn drop(&mut self) {
+        // There is nobody to report an error to; rules that stay let packets pass.
+        let _ = self.backend.remove_acks();
+    }
+}
+
+/// Removes what an `airtcp delack` that was killed has left in this namespace.
+pub fn remove_acks() {
+    for backend in BACKENDS {
+        // What is not installed has left nothing.
+        let _ = backend.remove_acks();
+    }
+}
+
+/// A group's packets: those of one IP version, behind one interface (`None`: any).
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Selection {
+    addresses: ipnet::IpNet,
+    interface: Option<String>,
+    queued: Queued,
+}
+
+impl Wanted {
+    fn new(config: &GatewayConfig) -> Result<Self, RulesError> {
+        let (mut groups, mut uplinks, mut too_big) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for group in &config.groups {
+            let names = group.interfaces();
+            if let Some(name) = names.iter().find(|name| !is_interface(name)) {
+                return Err(RulesError::Interface(name.clone()));
+            }
+            let interfaces: Vec<_> = if names.is_empty() {
+                vec![None]
+            } else {
+                names.iter().cloned().map(Some).collect()
+            };
+            let queued = group.queued();
+            uplinks.extend(group.uplink().map(|uplink| (uplink, queued)));
+            if group.replays() {
+                too_big.extend(match group.uplink() {
+                    Some(uplink) => vec![Some(uplink.to_string())],
+                    None => interfaces.clone(),
+                });
+            }
+            for &addresses in group.addresses() {
+                for interface in &interfaces {
+                    let interface = interface.clone();
+                    groups.push(Selection { addresses, interface, queued });
+                }
+            }
+        }
+        let queue = config.nfqueue.queue;
+        if too_big.contains(&None) {
+            too_big.retain(Option::is_none);
+        }
+        let (watched, mark) = (BTreeSet::new(), config.mark);
+        Ok(Self { queue, groups, uplinks, too_big, watched, mark, notrack: true })
+    }
+
+    /// Whether any packet of an IP version may have to be queued.
+    fn queues(&self, ipv4: bool) -> bool {
+        let is_watched = self.hosts().any(|mobile| mobile.is_ipv4() == ipv4);
+        let groups = self.groups.iter().filter(|group| group.addresses.addr().is_ipv4() == ipv4);
+        self.queues_uplinks() || queues(groups.map(|group| group.queued), is_watched)
+    }
+
+    /// Whether any packet over an uplink may have to be queued.
+    fn queues_uplinks(&self) -> bool {
+        let is_watched = self.watched.iter().any(|mobile| mobile.uplink().is_some());
+        queues(self.uplinks.iter().map(|&(_, queued)| queued), is_watched)
+    }
+
+    /// Those of [`too_big`](Self::too_big) that are uplinks.
+    fn too_big_uplinks(&self) -> BTreeSet<Option<String>> {
+        let names = self.uplinks.iter().map(|(uplink, _)| Some(uplink.to_string()));
+        names.filter(|name| self.too_big.contains(name)).collect()
+    }
+
+    /// Watched mobiles that are hosts.
+    fn hosts(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.watched.iter().filter_map(|mobile| mobile.host())
+    }
+}
+
+/// Whether packets of groups like these may have to be queued, some of whose mobiles are watched.
+fn queues(mut groups: impl Iterator<Item = Queued>, is_watched: bool) -> bool {
+    groups.any(|queued| match queued {
+        Queued::Always => true,
+        Queued::Watched => is_watched,
+        Queued::Never => false,
+    })
+}
+
+/// What the kernel allows, without characters that mean something in the languages of rules.
+fn is_interface(name: &str) -> bool {
+    (1..16).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_graphic() && !"/*+\"'\\".contains(c))
+}
+
+/// Rules in force until this is dropped, in the network namespace of the thread that made it.
+#[derive(Debug)]
+pub struct Rules {
+    backend: Backend,
+    wanted: Wanted,
+    /// What makes copies of the packets that are not queued.
+    copies: Option<CopySwitch>,
+}
+
+impl Rules {
+    /// Puts the rules for `config` in force, by the first backend that can do it, in place of what
+    /// a predecessor left.
+    ///
+    /// # Errors
+    /// No backend can; then nothing is left in force.
+    pub fn install(config: &GatewayConfig) -> Result<Self, RulesError> {
+        let (backend, wanted) = first(Wanted::new(config)?, |backend, wanted| {
+            backend.install(wanted).inspect_err(|_| {
+                // Half of it may be there: the tables of iptables change one by one.
+                let _ = backend.remove();
+            })
+        })?;
+        for other in BACKENDS.into_iter().filter(|&other| other != backend) {
+            // What is not installed has left nothing.
+            let _ = other.remove();
+        }
+        Ok(Self { backend, wanted, copies: None })
+    }
+
+    /// Goes on with the rules for another configuration; watched mobiles stay so.
+    ///
+    /// # Errors
+    /// The rules were refused: those before are in force.
+    pub fn replace(&mut self, config: &GatewayConfig) -> Result<(), RulesError> {
+        let wanted = Wanted::new(config)?;
+        let wanted =
+            Wanted { watched: self.wanted.watched.clone(), notrack: self.wanted.notrack, ..wanted };
+        self.backend.install(&wanted).map_err(|error| {
+            // Half of it may be there.
+            let _ = self.backend.install(&self.wanted);
+            RulesError::Refused(error)
+        })?;
+        self.wanted = wanted;
+        Ok(())
+    }
+
+    /// From now on, packets that are not queued are copied: the switch is told of each mobile that
+    /// is watched.
+    pub fn set_copies(&mut self, copies: Option<CopySwitch>) {
+        self.copies = copies;
+        self.switch_copies(self.wanted.watched.iter(), false);
+    }
+
+    fn switch_copies<'a>(&self, mobiles: impl IntoIterator<Item = &'a MobileId>, on: bool) {
+        if let Some(copies) = &self.copies {
+            for mobile in mobiles {
+                if let Err(error) = copies.set(*mobile, on) {
+                    tracing::error!(%mobile, "packets are seen twice or not at all: {error}");
+                }
+            }
+        }
+    }
+
+    /// Begins (`on`) or ends to queue the packets of these mobiles, if their group is
+    /// [`Queued::Watched`]; in one step, which takes some milliseconds. Repetitions do no harm. For
+    /// a moment a packet may be both queued and copied, but every packet is at least one of the
+    /// two.
+    ///
+    /// # Errors
+    /// The rules were refused: nothing has changed.
+    pub fn watch(&mut self, mobiles: &[MobileId], on: bool) -> Result<(), RulesError> {
+        let mut news: Vec<_> =
+            mobiles.iter().copied().filter(|m| self.wanted.watched.contains(m) != on).collect();
+        news.sort_unstable();
+        news.dedup();
+        if news.is_empty() || !self.needs_watching() {
+            return Ok(());
+        }
+        let mut wanted = self.wanted.clone();
+        for mobile in &news {
+            if on {
+                wanted.watched.insert(*mobile);
+            } else {
+                wanted.watched.remove(mobile);
+            }
+        }
+        if !on {
+            self.switch_copies(&news, true);
+        }
+        let changed = self.backend.watch(&self.wanted, &wanted, &news);
+        if changed.is_ok() {
+            self.wanted = wanted;
+        } else {
+            // Half of it may be there.
+            let _ = self.backend.install(&self.wanted);
+        }
+        if changed.is_ok() == on {
+            self.switch_copies(&news, false);
+        }
+        changed.map_err(RulesError::Refused)
+    }
+
+    /// What another program removed.
+    ///
+    /// # Errors
+    /// It cannot be seen.
+    fn gaps(&self) -> Result<Gaps, RulesError> {
+        self.backend.gaps(&self.wanted).map_err(RulesError::Refused)
+    }
+
+    /// Puts the rules in force again.
+    ///
+    /// # Errors
+    /// Some are missing still, or it cannot be seen whether they are.
+    fn mend(&self) -> Result<(), RulesError> {
+        self.backend.install(&self.wanted).map_err(RulesError::Refused)?;
+        match self.gaps()?.is_empty() {
+            true => Ok(()),
+            false => Err(RulesError::Refused("another program removes the rules".to_owned())),
+        }
+    }
+
+    /// Whether any group is [`Queued::Watched`].
+    pub fn needs_watching(&self) -> bool {
+        let mobiles = self.wanted.groups.iter().map(|group| group.queued);
+        let uplinks = self.wanted.uplinks.iter().map(|&(_, queued)| queued);
+        mobiles.chain(uplinks).any(|queued| queued == Queued::Watched)
+    }
+
+    /// What set the rules.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+}
+
+impl Drop for Rules {
+    fn drop(&mut self) {
+        // There is nobody to report an error to; rules that stay let packets pass.
+        let _ = self.backend.remove();
+    }
+}
+
+/// The rules for `config` as they would be set here, after a dry run; nothing is changed.
+///
+/// # Errors
+/// They would be refused.
+pub fn text(config: &GatewayConfig) -> Result<String, RulesError> {
+    let (backend, wanted) = first(Wanted::new(config)?, Backend::check)?;
+    Ok(format!("# {backend}\n{}", backend.text(&wanted)))
+}
+
+/// Removes what a gateway that was killed has left in this namespace.
+pub fn remove() {
+    for backend in BACKENDS {
+        // What is not installed has left nothing.
+        let _ = backend.remove();
+    }
+}
+
+/// The first backend that does it, without the rule for connection tracking where the kernel has
+/// neither.
+fn first(
+    wanted: Wanted,
+    attempt: impl Fn(Backend, &Wanted) -> Result<(), String>,
+) -> Result<(Backend, Wanted), RulesError> {
+    let tracking = Path::new("/proc/sys/net/netfilter/nf_conntrack_max").exists();
+    let mut errors = Vec::new();
+    for notrack in [true, false].into_iter().take(if tracking { 1 } else { 2 }) {
+        let wanted = Wanted { notrack, ..wanted.clone() };
+        for backend in BACKENDS {
+            match attempt(backend, &wanted) {
+                Ok(()) => return Ok((backend, wanted)),
+                Err(error) => errors.push(error),
+            }
+        }
+    }
+    errors.sort();
+    errors.dedup();
+    Err(RulesError::NoBackend(errors.join("; ")))
+}
+
+/// Runs a program on `input` and returns what it prints; an error is one line that begins with its
+/// name.
+fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String> {
+    // If the child were given another PATH, the standard library would fork to look through it, and
+    // a fork takes longer the more memory the gateway has.
+    let file = host::program(program).ok_or_else(|| format!("{program}: not installed"))?;
+    let failed = |error: io::Error| format!("{program}: {error}");
+    let mut child = Command::new(file)
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that ends early says why.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let told = String::from_utf8_lossy(&output.stderr);
+    let mut lines = told.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.next().map_or_else(|| output.status.to_string(), str::to_owned);
+    Err(format!("{program}: {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody is watched; then the only mobile that may be is.
+    pub(super) fn idle_and_not() -> [Wanted; 2] {
+        let mut groups = wanted().groups;
+        groups.retain(|group| group.queued != Queued::Always);
+        let watching = Wanted { groups, ..wanted() };
+        [Wanted { watched: BTreeSet::new(), ..watching.clone() }, watching]
+    }
+
+    /// A group that copies when fading within one that always copies behind an interface, and IPv6.
+    pub(super) fn wanted() -> Wanted {
+        let group = |addresses: &str, interface: Option<&str>, queued| Selection {
+            addresses: addresses.parse().unwrap(),
+            interface: interface.map(str::to_owned),
+            queued,
+        };
+        Wanted {
+            queue: 7,
+            groups: vec![
+                group("10.1.0.0/16", None, Queued::Watched),
+                group("10.0.0.0/8", Some("wlan0"), Queued::Always),
+                group("fd00:1::/64", None, Queued::Always),
+            ],
+            uplinks: Vec::new(),
+            too_big: [None].into(),
+            watched: [mobile("10.1.2.3")].into(),
+            mark: Mark::default(),
+            notrack: true,
+        }
+    }
+
+    pub(super) fn mobile(address: &str) -> MobileId {
+        MobileId::Host(address.parse().unwrap())
+    }
+
+    /// One uplink that is watched, another whose packets are all queued, and a mobile behind a
+    /// third interface.
+    pub(super) fn on_board() -> Wanted {
+        let [wwan0, wwan1] = ["wwan0", "wwan1"].map(|name| name.parse().unwrap());
+        let mut wanted = wanted();
+        wanted.groups.drain(2..);
+        wanted.groups.remove(0);
+        let uplinks = vec![(wwan0, Queued::Watched), (wwan1, Queued::Always)];
+        let too_big = ["wlan0", "wwan0"].map(|name| Some(name.to_owned())).into();
+        Wanted { uplinks, too_big, watched: [MobileId::Uplink(wwan0)].into(), ..wanted }
+    }
+
+    /// The uplink that is watched, alone: not, and watched.
+    pub(super) fn uplink_idle_and_not() -> [Wanted; 2] {
+        let mut watching = Wanted { groups: Vec::new(), ..on_board() };
+        watching.uplinks.truncate(1);
+        watching.too_big.retain(|name| name.as_deref() == Some("wwan0"));
+        [Wanted { watched: BTreeSet::new(), ..watching.clone() }, watching]
+    }
+
+    /// The ACKs to some peers, on the ports of the web.
+    pub(super) fn acks() -> AckSelection {
+        AckSelection {
+            queue: 9,
+            interface: "wlan0".to_owned(),
+            peers: vec!["10.0.0.0/8".parse().unwrap()],
+            ports: vec![80, 443],
+        }
+    }
+
+    #[test]
+    fn a_name_that_would_be_a_rule_is_no_interface() {
+        for name in ["", "a b", "x\nCOMMIT", "wlan+", "wlan*", "\"", "sixteen-letters!", "a/b"] {
+            assert!(!is_interface(name), "{name}");
+        }
+        assert!(is_interface("wlp3s0") && is_interface("eth0.100") && is_interface("br-lan"));
+    }
+
+    #[test]
+    fn a_program_that_fails_is_named_with_its_first_line() {
+        assert_eq!(run("no-such-program", &[], "").unwrap_err(), "no-such-program: not installed");
+        let script = "echo; echo why >&2; echo more >&2; exit 3";
+        assert_eq!(run("sh", &["-c", script], "").unwrap_err(), "sh: why");
+        assert_eq!(run("false", &[], "").unwrap_err(), "false: exit status: 1");
+        assert_eq!(run("cat", &[], "input").unwrap(), "input");
+    }
+}

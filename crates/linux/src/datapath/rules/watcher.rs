@@ -1,0 +1,176 @@
+//! Rules that change, and are mended, while packets go on.
+
+use super::guard::Guard;
+use super::{Rules, RulesError};
+use crate::datapath::copies::CopySwitch;
+use airtcp_edge::MobileId;
+use airtcp_gateway::config::GatewayConfig;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+/// A thread that owns the [`Rules`]: a change takes some milliseconds, for which no packet should
+/// wait. Dropped, it finishes what it was asked to do and removes the rules.
+#[derive(Debug)]
+pub struct Watcher {
+    /// Taken to end the thread.
+    requests: Option<Sender<Request>>,
+    /// Readable while there may be requests.
+    wake: Arc<EventFd>,
+    mended: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Request {
+    Watch(MobileId, bool),
+    Copies(Option<CopySwitch>),
+    Replace(Box<GatewayConfig>, Done),
+}
+
+/// Hears in the thread what became of a request.
+type Done = Box<dyn FnOnce(Result<(), RulesError>) + Send>;
+
+impl Watcher {
+    /// Takes `rules` over; `failed` hears what could not be watched or mended, in the thread.
+    ///
+    /// # Errors
+    /// No more file descriptors.
+    pub fn new(rules: Rules, failed: impl FnMut(RulesError) + Send + 'static) -> io::Result<Self> {
+        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+        let wake = Arc::new(EventFd::from_flags(flags)?);
+        let mended = Arc::<AtomicU64>::default();
+        let (requests, asked) = mpsc::channel();
+        let thread = thread::spawn({
+            let (wake, mended) = (wake.clone(), mended.clone());
+            move || work(rules, failed, &asked, &wake, &mended)
+        });
+        Ok(Self { requests: Some(requests), wake, mended, thread: Some(thread) })
+    }
+
+    /// How often rules that another program had removed were put in force again.
+    pub fn mended(&self) -> u64 {
+        self.mended.load(Ordering::Relaxed)
+    }
+
+    /// Begins or ends to queue a mobile's packets, soon; see [`Rules::watch`].
+    pub fn watch(&self, mobile: MobileId, on: bool) {
+        self.send(Request::Watch(mobile, on));
+    }
+
+    /// See [`Rules::set_copies`].
+    pub fn set_copies(&self, copies: Option<CopySwitch>) {
+        self.send(Request::Copies(copies));
+    }
+
+    /// Goes on with the rules for another configuration, soon; `done` hears in the thread whether
+    /// they are in force, as [`Rules::replace`] says.
+    pub fn replace(
+        &self,
+        config: &GatewayConfig,
+        done: impl FnOnce(Result<(), RulesError>) + Send + 'static,
+    ) {
+        self.send(Request::Replace(Box::new(config.clone()), Box::new(done)));
+    }
+
+    fn send(&self, request: Request) {
+        if let Some(requests) = &self.requests {
+            // The thread ends after us.
+            let _ = requests.send(request);
+            // A full counter is readable all the same.
+            let _ = self.wake.write(1);
+        }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.requests = None;
+        let _ = self.wake.write(1);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(
+    mut rules: Rules,
+    mut failed: impl FnMut(RulesError),
+    asked: &Receiver<Request>,
+    wake: &EventFd,
+    mended: &AtomicU64,
+) {
+    let mut guard = Guard::new(rules.backend());
+    loop {
+        // Before looking for requests: one that comes later must wake the thread again.
+        let _ = wake.read();
+        loop {
+            match asked.try_recv() {
+                Ok(first) => change(&mut rules, first, asked, &mut failed),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return,
+            }
+        }
+        if guard.is_due() {
+            match mend(&rules, &mut guard) {
+                Ok(false) => {}
+                Ok(true) => {
+                    mended.fetch_add(1, Ordering::Relaxed);
+                    tracing::warn!(
+                        "another program removed rules of the gateway: they are in force again"
+                    );
+                }
+                Err(error) => failed(error),
+            }
+        }
+        guard.wait(wake.as_fd());
+    }
+}
+
+/// Looks, and puts the rules in force again if it is time; whether it did.
+fn mend(rules: &Rules, guard: &mut Guard) -> Result<bool, RulesError> {
+    let result = match rules.gaps() {
+        Ok(gaps) if !guard.must_mend(Instant::now(), &gaps) => return Ok(false),
+        Ok(_) => rules.mend(),
+        Err(error) => Err(error),
+    };
+    guard.mended(result.is_ok());
+    result.map(|()| true)
+}
+
+/// Makes one change of all waiting requests; of each mobile, the last one counts.
+fn change(
+    rules: &mut Rules,
+    first: Request,
+    asked: &Receiver<Request>,
+    failed: &mut impl FnMut(RulesError),
+) {
+    let mut watched = BTreeMap::new();
+    let (mut replace, mut copies) = (None, None);
+    for request in std::iter::once(first).chain(asked.try_iter()) {
+        match request {
+            Request::Watch(mobile, on) => drop(watched.insert(mobile, on)),
+            Request::Copies(switch) => copies = Some(switch),
+            Request::Replace(config, done) => {
+                replace = Some((config, done));
+                break;
+            }
+        }
+    }
+    if let Some(copies) = copies {
+        rules.set_copies(copies);
+    }
+    for on in [true, false] {
+        let mobiles: Vec<_> =
+            watched.iter().filter(|(_, is_on)| **is_on == on).map(|(mobile, _)| *mobile).collect();
+        rules.watch(&mobiles, on).unwrap_or_else(&mut *failed);
+    }
+    if let Some((config, done)) = replace {
+        done(rules.replace(&config));
+    }
+}

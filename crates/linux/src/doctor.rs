@@ -1,0 +1,404 @@
+//! What this machine can do for the live commands, what is missing, how to mend it.
+//!
+//! Everything is looked at without changing it: what the kernel tells (`host`), what can be tried
+//! in a namespace that nobody else sees (`sandbox`), which programs are installed (`tools`). Each
+//! look gives a [`Check`]; the checks that a command needs decide its [`Verdict`]. Privileges are
+//! not required: what cannot be seen without them is [`State::Unknown`].
+
+mod host;
+mod offload;
+mod parse;
+mod sandbox;
+mod tools;
+
+pub(crate) use host::sees_all_maps;
+pub use sandbox::probe;
+
+use sandbox::{Feature, Features, Outcome};
+use serde::Serialize;
+use std::fmt;
+use std::process::Command;
+
+/// A command of airtcp that meets the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Live {
+    /// `airtcp link`: a command behind an emulated link.
+    Link,
+    /// `airtcp gateway`: the edge mechanisms on live traffic.
+    Gateway,
+    /// `airtcp delack`: this host's own acknowledgements, delayed.
+    Delack,
+    /// `airtcp cc`: congestion control in the kernel.
+    Cc,
+}
+
+impl Live {
+    /// All of them, in the order of a report.
+    pub const ALL: [Self; 4] = [Self::Link, Self::Gateway, Self::Delack, Self::Cc];
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Gateway => "gateway",
+            Self::Delack => "delack",
+            Self::Cc => "cc",
+        }
+    }
+}
+
+impl fmt::Display for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How a check ended, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// As airtcp wants it.
+    Ok,
+    /// It works, but less well than it could.
+    Degraded,
+    /// It could not be found out, mostly for want of a privilege.
+    Unknown,
+    /// It is not there, or not for this user.
+    Missing,
+}
+
+impl State {
+    /// The name in a report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Degraded => "degraded",
+            Self::Unknown => "unknown",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// Its name, stable from release to release.
+    pub name: &'static str,
+    /// How it ended.
+    pub state: State,
+    /// What was found, for people.
+    pub found: String,
+    /// The commands that cannot work without it.
+    pub needed_for: &'static [Live],
+    /// The commands that work better with it.
+    pub helps: &'static [Live],
+    /// What airtcp wants it for.
+    pub purpose: &'static str,
+    /// How to mend it; empty exactly if the state is [`State::Ok`].
+    pub mend: String,
+}
+
+/// What a look found, before it is known which commands need it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Finding {
+    state: State,
+    found: String,
+    mend: String,
+}
+
+impl Finding {
+    fn ok(found: impl Into<String>) -> Self {
+        Self { state: State::Ok, found: found.into(), mend: String::new() }
+    }
+    fn degraded(found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { state: State::Degraded, found: found.into(), mend: mend.into() }
+    }
+    fn unknown(found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { state: State::Unknown, found: found.into(), mend: mend.into() }
+    }
+    fn missing(found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { state: State::Missing, found: found.into(), mend: mend.into() }
+    }
+    /// `name`, wanted for `purpose`, without which `needed_for` cannot work.
+    fn named(
+        self,
+        name: &'static str,
+        needed_for: &'static [Live],
+        helps: &'static [Live],
+        purpose: &'static str,
+    ) -> Check {
+        let Self { state, found, mend } = self;
+        Check { name, state, found, needed_for, helps, purpose, mend }
+    }
+}
+
+/// What the checks mean for one command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The command.
+    pub command: Live,
+    /// The worst state among what it needs; [`State::Degraded`] if only something that helps is not
+    /// there.
+    pub state: State,
+    /// The checks it needs that are missing or unknown.
+    pub lacks: Vec<&'static str>,
+}
+
+/// Everything that was looked at, and what it means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The checks, in a fixed order.
+    pub checks: Vec<Check>,
+    /// One verdict for each of [`Live::ALL`].
+    pub verdicts: Vec<Verdict>,
+}
+
+impl Report {
+    fn of(checks: Vec<Check>) -> Self {
+        let verdicts = Live::ALL.map(|command| verdict(command, &checks)).into();
+        Self { checks, verdicts }
+    }
+}
+
+fn verdict(command: Live, checks: &[Check]) -> Verdict {
+    let needed = || checks.iter().filter(|check| check.needed_for.contains(&command));
+    let worst = needed().map(|check| check.state).max().unwrap_or(State::Ok);
+    let helped = |check: &Check| check.helps.contains(&command) && check.state != State::Ok;
+    let state = match worst {
+        State::Ok if checks.iter().any(helped) => State::Degraded,
+        other => other,
+    };
+    let lacks = needed().filter(|c| c.state >= State::Unknown).map(|c| c.name).collect();
+    Verdict { command, state, lacks }
+}
+
+/// Looks at everything. `child` starts this program so that it calls [`probe`] and prints what that
+/// returns.
+pub fn examine(child: &mut Command) -> Report {
+    let features = sandbox::features_from(child);
+    let mut checks = tried(&features);
+    checks.extend(host::checks());
+    checks.extend(tools::checks());
+    Report::of(checks)
+}
+
+const LINK: &[Live] = &[Live::Link];
+const GATEWAY: &[Live] = &[Live::Gateway];
+const DELACK: &[Live] = &[Live::Delack];
+/// Both have packets wait in a queue.
+const QUEUES: &[Live] = &[Live::Gateway, Live::Delack];
+const CC: &[Live] = &[Live::Cc];
+const NOBODY: &[Live] = &[];
+
+/// The checks of what was tried in the sandbox.
+fn tried(features: &Result<Features, String>) -> Vec<Check> {
+    let of = |feature: Feature, mend: &str| tried_one(features, feature, mend);
+    let kernel = |option: &str| format!("needs a kernel with {option} (or its module)");
+    let nft = of(Feature::NftQueue, &kernel("CONFIG_NFT_QUEUE"));
+    let xt = of(Feature::XtQueue, &kernel("CONFIG_NETFILTER_XT_TARGET_NFQUEUE"));
+    vec![
+        namespace(features).named(
+            "namespaces",
+            LINK,
+            NOBODY,
+            "the command behind the link runs in a network namespace",
+        ),
+        tun(of(
+            Feature::Tun,
+            &(kernel("CONFIG_TUN") + ": modprobe tun; in a container, the device /dev/net/tun"),
+        ))
+        .named(
+            "tun",
+            LINK,
+            NOBODY,
+            "packets reach the emulated link through a TUN device",
+        ),
+        fifo(of(Feature::SchedFifo, "")).named(
+            "sched-fifo",
+            NOBODY,
+            LINK,
+            "packets are released on time when the machine is busy",
+        ),
+        of(Feature::Nfqueue, &kernel("CONFIG_NETFILTER_NETLINK_QUEUE")).named(
+            "nfqueue",
+            QUEUES,
+            NOBODY,
+            "the kernel hands packets to the daemon",
+        ),
+        queue_rule(nft, xt, tools::installed("nft"), tools::installed("iptables")).named(
+            "queue-rule",
+            QUEUES,
+            NOBODY,
+            "the rules that choose the packets for the daemon",
+        ),
+        of(Feature::AfPacket, &kernel("CONFIG_PACKET")).named(
+            "af-packet",
+            DELACK,
+            GATEWAY,
+            "delack sees the data that arrive; captures by tcpdump and tshark",
+        ),
+    ]
+}
+
+const AS_ROOT: &str = "run `airtcp doctor` as root";
+
+/// One feature: `mend` says what the kernel would need.
+fn tried_one(features: &Result<Features, String>, feature: Feature, mend: &str) -> Finding {
+    match features {
+        Err(why) => Finding::unknown(why.clone(), AS_ROOT),
+        Ok(features) => match features.get(&feature) {
+            Some(Outcome::Works(_)) => Finding::ok("works"),
+            Some(Outcome::Absent(why)) => Finding::missing(why.clone(), mend),
+            Some(Outcome::Refused(why)) => Finding::unknown(why.clone(), AS_ROOT),
+            None => Finding::unknown("not tried: no namespace of its own", AS_ROOT),
+        },
+    }
+}
+
+fn namespace(features: &Result<Features, String>) -> Finding {
+    match features.as_ref().map(|features| features.get(&Feature::Namespace)) {
+        Ok(Some(Outcome::Works(how))) => Finding::ok(how.clone()),
+        Ok(Some(Outcome::Absent(why) | Outcome::Refused(why))) => Finding::missing(
+            why.clone(),
+            "run as root, or allow user namespaces (user.max_user_namespaces > 0, \
+             kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)",
+        ),
+        Ok(None) => Finding::unknown(
+            "not tried: a process with threads cannot enter a user namespace",
+            "run the native `airtcp doctor` instead of the Python package's, or run it as root",
+        ),
+        Err(why) => Finding::unknown(why.clone(), AS_ROOT),
+    }
+}
+
+/// Nothing but the permissions of the device stands in the way of a user who may make namespaces.
+fn tun(finding: Finding) -> Finding {
+    let denied = finding.state == State::Unknown
+        && std::fs::File::options().read(true).write(true).open("/dev/net/tun").is_err();
+    if denied {
+        let mend = "run as root, or let users open /dev/net/tun (chmod 0666 /dev/net/tun is safe: making a \
+                    device needs CAP_NET_ADMIN)";
+        return Finding::missing("/dev/net/tun may not be opened", mend);
+    }
+    finding
+}
+
+/// That it is not permitted is a plain fact here.
+fn fifo(finding: Finding) -> Finding {
+    match finding.state {
+        State::Unknown | State::Missing => Finding::missing(
+            finding.found,
+            "run as root, or give CAP_SYS_NICE or a real-time limit (rtprio in /etc/security/limits.conf)",
+        ),
+        _ => finding,
+    }
+}
+
+/// Either rule serves, with the program that sets it.
+fn queue_rule(nft: Finding, xt: Finding, nft_tool: bool, iptables_tool: bool) -> Finding {
+    let ok = |finding: &Finding| finding.state == State::Ok;
+    match (ok(&nft), ok(&xt)) {
+        (true, _) if nft_tool => Finding::ok("queue statement of nftables"),
+        (_, true) if iptables_tool => Finding::ok("NFQUEUE target of iptables"),
+        (true, true) => Finding::missing(
+            "the kernel has it; neither nft nor iptables is installed",
+            "install nft (Debian: apt install nftables)",
+        ),
+        (true, false) => Finding::missing(
+            "the kernel has the queue statement of nftables; nft is not installed",
+            "install nft (Debian: apt install nftables)",
+        ),
+        (false, true) => Finding::missing(
+            "the kernel has the NFQUEUE target of iptables; iptables is not installed",
+            "install iptables (Debian: apt install iptables)",
+        ),
+        (false, false) if nft.state == State::Unknown || xt.state == State::Unknown => {
+            Finding::unknown(nft.found, AS_ROOT)
+        }
+        (false, false) => Finding::missing(
+            format!("nftables: {}; iptables: {}", nft.found, xt.found),
+            format!("{} or CONFIG_NETFILTER_XT_TARGET_NFQUEUE", nft.mend),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(
+        name: &'static str,
+        state: State,
+        needs: &'static [Live],
+        helps: &'static [Live],
+    ) -> Check {
+        Finding { state, found: String::new(), mend: "mend".into() }.named(name, needs, helps, "")
+    }
+
+    fn outcomes(outcome: &Outcome) -> Result<Features, String> {
+        use Feature::{AfPacket, Namespace, Nfqueue, NftQueue, SchedFifo, Tun, XtQueue};
+        let all = [Namespace, Tun, Nfqueue, NftQueue, XtQueue, AfPacket, SchedFifo];
+        Ok(all.map(|feature| (feature, outcome.clone())).into())
+    }
+
+    #[test]
+    fn a_command_is_as_good_as_the_worst_it_needs() {
+        let checks = [
+            check("a", State::Unknown, LINK, NOBODY),
+            check("b", State::Missing, LINK, NOBODY),
+            check("c", State::Missing, GATEWAY, LINK),
+        ];
+        let verdict = verdict(Live::Link, &checks);
+        assert_eq!(verdict.state, State::Missing);
+        assert_eq!(verdict.lacks, ["a", "b"]);
+    }
+
+    #[test]
+    fn what_only_helps_cannot_make_a_command_fail() {
+        let checks =
+            [check("a", State::Ok, LINK, NOBODY), check("b", State::Missing, NOBODY, LINK)];
+        let verdict = verdict(Live::Link, &checks);
+        assert_eq!((verdict.state, verdict.lacks), (State::Degraded, vec![]));
+    }
+
+    #[test]
+    fn whatever_happened_all_that_is_not_ok_has_a_mend_and_only_that() {
+        let why = || "why".to_owned();
+        for features in [
+            outcomes(&Outcome::Works(why())),
+            outcomes(&Outcome::Absent(why())),
+            outcomes(&Outcome::Refused(why())),
+            Ok(Features::new()),
+            Err(why()),
+        ] {
+            for check in tried(&features) {
+                assert_eq!(check.mend.is_empty(), check.state == State::Ok, "{check:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_privilege_the_kernel_is_not_blamed() {
+        let refused = tried(&outcomes(&Outcome::Refused("no".into())));
+        let state = |name| refused.iter().find(|check| check.name == name).unwrap().state;
+        assert_eq!(state("nfqueue"), State::Unknown);
+        assert_eq!(state("queue-rule"), State::Unknown);
+        assert_eq!(state("sched-fifo"), State::Missing);
+    }
+
+    #[test]
+    fn either_rule_serves_with_its_own_program() {
+        let (yes, no) = (|| Finding::ok(""), || Finding::missing("no", "mend"));
+        assert_eq!(queue_rule(yes(), no(), true, false).state, State::Ok);
+        assert_eq!(queue_rule(no(), yes(), false, true).state, State::Ok);
+        assert_eq!(
+            queue_rule(yes(), no(), false, true).mend,
+            "install nft (Debian: apt install nftables)"
+        );
+        assert_eq!(
+            queue_rule(no(), yes(), true, false).mend,
+            "install iptables (Debian: apt install iptables)"
+        );
+        assert_eq!(queue_rule(no(), no(), true, true).state, State::Missing);
+    }
+}

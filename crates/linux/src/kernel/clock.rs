@@ -1,0 +1,57 @@
+//! The clocks of this host.
+
+use airtcp_core::Instant;
+use airtcp_gateway::signals::message::Stamp;
+use nix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// The gateway's time: nanoseconds of the kernel's monotonic clock since boot, the same before and
+/// after a restart of the daemon.
+pub(crate) fn now() -> Instant {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
+    Instant::from_nanos(Duration::from(time).as_nanos() as u64)
+}
+
+/// The time of day when it was made, and from there on the time that passed, suspended or not:
+/// setting the time of day cannot turn it back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    /// Time of day less time since boot.
+    boot: u64,
+}
+
+impl Clock {
+    /// Set by the time of day.
+    pub(crate) fn start() -> Self {
+        Self { boot: nanos(ClockId::CLOCK_REALTIME).wrapping_sub(nanos(ClockId::CLOCK_BOOTTIME)) }
+    }
+    /// Set by the time of day, unless that is before `known`: then it has been set back.
+    pub(crate) fn start_after(known: Stamp) -> Self {
+        let clock = Self::start();
+        let back = known.since(clock.now()).as_nanos();
+        Self { boot: clock.boot.wrapping_add(back) }
+    }
+    /// What it shows.
+    pub(crate) fn now(self) -> Stamp {
+        Stamp(self.boot.wrapping_add(nanos(ClockId::CLOCK_BOOTTIME)))
+    }
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).expect("every kernel that airtcp runs on has this clock");
+    (time.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Duration;
+
+    #[test]
+    fn the_clock_does_not_stand_still() {
+        let clock = Clock::start();
+        let begin = clock.now();
+        while clock.now() == begin {}
+        assert!(clock.now() > begin && clock.now().since(begin) < Duration::from_secs(3600));
+    }
+}

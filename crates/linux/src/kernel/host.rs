@@ -1,0 +1,21 @@
+//! Interfaces of this host, and programs of other packages.
+
+use std::env;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// Index of an interface.
+pub(crate) fn interface(name: &str) -> Option<u32> {
+    nix::net::if_::if_nametoindex(name).ok()
+}
+
+/// The program on PATH, or where programs of the administrator are, which users often lack on
+/// theirs.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    let executable = |file: &PathBuf| {
+        file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    folders.map(|folder| folder.join(name)).find(executable)
+}

@@ -1,0 +1,231 @@
+//! Sources of link signals: who says that a mobile fades, is down, is up again.
+//!
+//! `agent` listens to `airtcp agent` on the mobiles (their keys are in a [`key_file`]), `netlink` to
+//! the kernel about carriers, neighbours and uplinks with their `routes`, `modem` to ModemManager
+//! about the modems of uplinks, `wifi` reads the levels of their Wi-Fi interfaces, `timetable`
+//! knows outages beforehand. Each is a thread that sends [`Command::Signal`]s to the loop, and
+//! tells it its view in full when it begins: an earlier gateway may have ended with another one.
+//! What a source said that is named no more is [withdrawn](crate::command::Command::Withdrawn).
+//! Sources do not know of each other; the loop resolves their contradictions.
+
+pub(crate) mod agent;
+pub mod key_file;
+mod level;
+pub(crate) mod modem;
+mod netlink;
+mod routes;
+mod stop;
+mod timetable;
+mod wifi;
+
+use crate::command::{Command, Handle};
+use agent::Stamps;
+use airtcp_gateway::config::{AgentConfig, Group, Signals};
+use airtcp_gateway::signals::SignalSource;
+use airtcp_gateway::signals::gate::AgentCounters;
+use airtcp_gateway::signals::timetable::Timetable;
+use key_file::KeyFileError;
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use stop::Stop;
+
+/// Why the sources cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum SignalsError {
+    /// The file of keys is refused.
+    #[error(transparent)]
+    Keys(#[from] KeyFileError),
+    /// The address for agents is not available.
+    #[error("cannot listen for agents on {address} (UDP): {source}{}", listen_mend(source))]
+    Listen {
+        /// As configured.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel does not tell about carriers and neighbours.
+    #[error("cannot listen to the kernel about carriers and neighbours (rtnetlink): {0}")]
+    Netlink(io::Error),
+    /// No more threads or file descriptors.
+    #[error("cannot start the sources of link signals: {0}")]
+    Resources(#[from] io::Error),
+}
+
+fn listen_mend(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; another program has this port (`ss -lunp` names it): choose another one in [signals.agent]"
+        }
+        io::ErrorKind::AddrNotAvailable => "; no interface of this machine has this address",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need CAP_NET_BIND_SERVICE",
+        _ => "",
+    }
+}
+
+/// The sources at work; they stop when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    handle: Handle,
+    agent_counters: Arc<AgentCounters>,
+    /// Which reports of agents are taken.
+    stamps: Arc<Mutex<Stamps>>,
+    /// Of the agents' listener, to be handed on when the configuration changes.
+    socket: Option<(SocketAddr, UdpSocket)>,
+    /// Which sources the configuration names.
+    asked: BTreeSet<SignalSource>,
+    sources: Sources,
+}
+
+/// Starts all sources that the configuration names. In the folder `state` is what gateways before
+/// this one have to say.
+///
+/// # Errors
+/// One of them cannot start; then none is started.
+pub fn start(
+    signals: &Signals,
+    groups: &[Group],
+    state: &Path,
+    handle: Handle,
+) -> Result<Running, SignalsError> {
+    let (sources, agent_counters) = (Sources::new()?, Arc::default());
+    let stamps = Arc::new(Mutex::new(Stamps::open(state.join("agents"))));
+    let (socket, asked) = (None, BTreeSet::new());
+    let mut running = Running { handle, agent_counters, stamps, socket, asked, sources };
+    running.restart(signals, groups)?;
+    Ok(running)
+}
+
+impl Running {
+    /// Goes on with another configuration. Counters go on, and no report of an agent that was taken
+    /// or is too old for that is taken now.
+    ///
+    /// # Errors
+    /// As [`start`]; then the sources run on as they were.
+    pub fn restart(&mut self, signals: &Signals, groups: &[Group]) -> Result<(), SignalsError> {
+        let mut sources = Sources::new()?;
+        let mut socket = None;
+        if let Some(AgentConfig { listen, keys }) = &signals.agent {
+            let keys = key_file::read(keys)?;
+            let open = match &self.socket {
+                Some((address, open)) if address == listen => open.try_clone()?,
+                _ => bind(*listen)
+                    .map_err(|source| SignalsError::Listen { address: *listen, source })?,
+            };
+            socket = Some((*listen, open.try_clone()?));
+            let (counters, handle) = (self.agent_counters.clone(), self.handle.clone());
+            let stamps = self.stamps.clone();
+            sources.spawn("agents", move |stop| {
+                agent::listen(&open, keys, stamps, &counters, &handle, stop)
+            })?;
+        }
+        let has_uplinks = groups.iter().any(|group| group.uplink().is_some());
+        if signals.carrier || signals.neighbour || has_uplinks {
+            let (handle, watch) = (self.handle.clone(), netlink::Watch::new(signals, groups));
+            let listener = netlink::Listener::open(watch).map_err(SignalsError::Netlink)?;
+            sources.spawn("netlink", move |stop| listener.run(&handle, stop))?;
+        }
+        if signals.modem_manager {
+            let watch = modem::Watch::new(signals.fading_below, groups);
+            let handle = self.handle.clone();
+            sources.spawn("modem-manager", move |stop| modem::run(watch, &handle, stop))?;
+        }
+        if let Some(level) = signals.fading_below {
+            let (handle, watch) = (self.handle.clone(), wifi::Watch::new(level, groups));
+            sources.spawn("wifi", move |stop| {
+                wifi::run(watch, Path::new(wifi::LEVELS), &handle, stop)
+            })?;
+        }
+        if !signals.timetable.is_empty() {
+            let (handle, timetable) = (self.handle.clone(), Timetable::new(&signals.timetable));
+            let timer = timetable::timer()?;
+            sources.spawn("timetable", move |stop| {
+                timetable::run(&timetable, &timer, &handle, stop)
+            })?;
+        }
+        self.socket = socket;
+        // Those that ran before have ended when this is done.
+        self.sources = sources;
+        let before = std::mem::replace(&mut self.asked, asked(signals));
+        for &source in before.difference(&self.asked) {
+            self.handle.send(Command::Withdrawn(source));
+        }
+        Ok(())
+    }
+
+    /// What became of the agents' messages, before and after a restart of the sources.
+    pub fn agent_counters(&self) -> Arc<AgentCounters> {
+        self.agent_counters.clone()
+    }
+
+    /// Where agents are listened to, with the port that the kernel chose if the configuration says
+    /// 0.
+    pub fn agent_address(&self) -> Option<SocketAddr> {
+        self.socket.as_ref().and_then(|(_, socket)| socket.local_addr().ok())
+    }
+}
+
+/// The sources that a configuration names.
+fn asked(signals: &Signals) -> BTreeSet<SignalSource> {
+    let Signals { agent, carrier, neighbour, modem_manager, fading_below, timetable, silence: _ } =
+        signals;
+    let asked = [
+        (SignalSource::Agent, agent.is_some()),
+        (SignalSource::Carrier, *carrier),
+        (SignalSource::Neighbour, *neighbour),
+        (SignalSource::ModemManager, *modem_manager),
+        (SignalSource::Wifi, fading_below.is_some()),
+        (SignalSource::Timetable, !timetable.is_empty()),
+    ];
+    asked.into_iter().filter(|&(_, asked)| asked).map(|(source, _)| source).collect()
+}
+
+fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(address)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// Threads, stopped when dropped.
+#[derive(Debug)]
+struct Sources {
+    stop: Stop,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Sources {
+    fn new() -> io::Result<Self> {
+        Ok(Self { stop: Stop::new()?, threads: Vec::new() })
+    }
+
+    fn spawn(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&Stop) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let stop = self.stop.clone();
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            if let Err(error) = work(&stop) {
+                tracing::error!(source = name, %error, "a source of link signals ended");
+            }
+        })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Drop for Sources {
+    fn drop(&mut self) {
+        self.stop.now();
+        for thread in self.threads.drain(..) {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,481 @@
+//! Copies beside the forwarding.
+
+use super::*;
+use airtcp_core::{Addr, Flow, SeqNum};
+use airtcp_edge::{Towards, WakeConfig};
+use airtcp_gateway::config::FastPathMode;
+use airtcp_linux::datapath::copies::{Copies, Taken};
+use airtcp_wire::{Checksums, encode_udp, outline};
+use nix::sys::eventfd::EfdFlags;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::collections::BTreeSet;
+use std::sync::mpsc;
+
+/// All mobiles get copies.
+fn copied() -> GatewayConfig {
+    let mut config = always();
+    config.groups[0].mechanism = MechanismConfig::MTcpPlus(Default::default());
+    config.groups[0].fast_path = FastPathMode::Auto;
+    config
+}
+
+/// The same with wake, of whose mobiles only what goes into a silence is copied.
+fn waking(towards: Towards) -> GatewayConfig {
+    let mut config = copied();
+    config.groups[0].mechanism =
+        MechanismConfig::Wake(WakeConfig { towards, ..WakeConfig::default() });
+    config
+}
+
+/// The program at work in the calling thread's namespace; `None`, said on standard error, where it
+/// does not work.
+fn start(config: GatewayConfig) -> Option<Copies> {
+    let mut copies = Copies::default();
+    let (config, prepared) = copies.prepare(config);
+    copies.commit(&config, prepared);
+    if copies.copier().is_none() {
+        airtcp_testing::skip(
+            "CAP_BPF, CAP_PERFMON and BPF programs at netfilter's hooks (Linux 6.4)",
+        );
+    }
+    copies.copier().is_some().then_some(copies)
+}
+
+fn take_all(source: &Copies, copies: &mut Vec<Intercepted>) {
+    while source.copier().unwrap().take(copies).unwrap() != Taken::None {}
+}
+
+/// Does `step` in the gateway's namespace, where the program is, each time before `action` is done
+/// by the test; the copies that came of each.
+fn copies_of<T: Send + 'static>(
+    net: &Net,
+    config: GatewayConfig,
+    steps: Vec<T>,
+    mut step: impl FnMut(&Copies, T) + Send + 'static,
+    mut action: impl FnMut(),
+) -> Option<Vec<Vec<Intercepted>>> {
+    let ((ready, is_ready), (done, is_done)) = (mpsc::channel(), mpsc::channel());
+    let thread = net.run("g", move || {
+        let source = start(config)?;
+        let of_each = steps.into_iter().map(|next| {
+            step(&source, next);
+            ready.send(()).unwrap();
+            is_done.recv().unwrap();
+            let mut copies = Vec::new();
+            take_all(&source, &mut copies);
+            copies
+        });
+        Some(of_each.collect())
+    });
+    while is_ready.recv().is_ok() {
+        action();
+        done.send(()).unwrap();
+    }
+    thread.join().unwrap()
+}
+
+/// What is queued and what is copied while `action` is done by the test. In the gateway's
+/// namespace, where the program is, comes what `prepare` makes; it is called again and again.
+fn queued_and_copied<F: FnMut()>(
+    net: &Net,
+    prepare: impl FnOnce(&Copies) -> F + Send + 'static,
+    action: impl FnOnce(),
+) -> Option<[Vec<Intercepted>; 2]> {
+    let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
+    let (ready, is_ready) = mpsc::channel();
+    let thread = net.run("g", {
+        let wake = wake.clone();
+        move || {
+            let source = start(copied())?;
+            let mut queue = Nfqueue::open(QUEUE, 4000).unwrap();
+            let mut turn = prepare(&source);
+            ready.send(()).unwrap();
+            let (mut queued, mut copies) = (Vec::new(), Vec::new());
+            // When the hosts are done, their last packets may still be on the way.
+            let mut quiet_since = None;
+            while quiet_since.is_none_or(|since: Instant| since.elapsed() < QUIET) {
+                if wake.read().is_ok() {
+                    quiet_since = Some(Instant::now());
+                }
+                turn();
+                let before = queued.len() + copies.len();
+                let mut batch = Vec::new();
+                let timeout = Some(Duration::from_millis(1));
+                queue.receive(&[wake.as_fd()], timeout, &mut batch).unwrap();
+                for packet in &batch {
+                    queue.decide(packet.id.unwrap(), Verdict::Pass).unwrap();
+                }
+                queue.flush().unwrap();
+                queued.append(&mut batch);
+                source.copier().unwrap().take(&mut copies).unwrap();
+                if queued.len() + copies.len() > before {
+                    quiet_since = quiet_since.map(|_| Instant::now());
+                }
+            }
+            Some([queued, copies])
+        }
+    });
+    if is_ready.recv().is_ok() {
+        action();
+    }
+    wake.write(1).unwrap();
+    thread.join().unwrap()
+}
+
+/// Without a packet for so long, none comes any more.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// Sends whole packets from a host.
+fn send_raw(net: &Net, host: &str, packets: Vec<Vec<u8>>) {
+    let send = move || {
+        for packet in packets {
+            let to = outline(&packet).unwrap().1.dst.ip;
+            let domain = if to.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+            let protocol = Some(Protocol::from(libc::IPPROTO_RAW));
+            let raw = Socket::new(domain, Type::RAW, protocol).unwrap();
+            raw.send_to(&packet, &SocketAddr::from((to, 0)).into()).unwrap();
+        }
+    };
+    net.run(host, send).join().unwrap();
+}
+
+/// Fixed and mobile hosts that nobody is, so that nobody answers, not by an error either.
+const NOBODY: [[&str; 2]; 2] = [["10.99.1.77", "10.99.2.77"], ["fd99:1::77", "fd99:2::77"]];
+
+/// From such a fixed host to such a mobile; flows differ by their ports.
+fn flow(family: usize, port: u16) -> Flow {
+    let [fixed, mobile] = NOBODY[family].map(|ip| ip.parse().unwrap());
+    Flow { src: Addr::new(fixed, port), dst: Addr::new(mobile, 7) }
+}
+
+fn udp(flow: Flow) -> Vec<u8> {
+    let mut packet = Vec::new();
+    encode_udp(&flow, &b"hello".to_vec(), &mut packet).unwrap();
+    packet
+}
+
+/// Longer than it takes to call a mobile silent that answers at once.
+const SILENCE: Duration = Duration::from_millis(100);
+
+#[test]
+fn of_a_mobile_that_answers_wake_gets_next_to_no_copies() {
+    if !possible() {
+        return;
+    }
+    const SIZE: usize = 20_000_000;
+    let net = Net::new();
+    let mut sizes = [100_000, SIZE].into_iter();
+    let copies = copies_of(
+        &net,
+        waking(Towards::Mobile),
+        vec![(), ()],
+        |_, ()| {},
+        || {
+            net.download(FIXED[0], sizes.next().unwrap());
+        },
+    );
+    let Some(copies) = copies else { return };
+    // On a busy machine answers are late now and then.
+    let bytes: usize = copies[1].iter().map(|copy| copy.packet.len()).sum();
+    assert!(bytes < SIZE / 2, "{bytes}");
+}
+
+#[test]
+fn what_goes_into_a_silence_is_copied_with_what_is_known_of_it_and_so_is_its_end() {
+    if !possible() {
+        return;
+    }
+    for (towards, family) in [(Towards::Mobile, 0), (Towards::Mobile, 1), (Towards::Network, 0)] {
+        let net = Net::new();
+        let [asks, answers] = match towards {
+            Towards::Mobile => ["a", "b"],
+            Towards::Network => ["b", "a"],
+        };
+        let question = |port| match towards {
+            Towards::Mobile => flow(family, port),
+            Towards::Network => flow(family, port).reversed(),
+        };
+        let answer = question(1).reversed();
+        let mut turn = 0;
+        let steps = vec![(); 5];
+        let copies = copies_of(
+            &net,
+            waking(towards),
+            steps,
+            |_, ()| {},
+            || {
+                match turn {
+                    0 | 2 => send_raw(&net, asks, vec![udp(question(1))]),
+                    1 | 4 => send_raw(&net, answers, vec![udp(answer), udp(answer)]),
+                    _ => {
+                        std::thread::sleep(SILENCE);
+                        send_raw(&net, asks, vec![udp(question(1)), udp(question(2))]);
+                    }
+                }
+                turn += 1;
+            },
+        );
+        let Some(copies) = copies else { return };
+        let flows: Vec<Vec<Flow>> = copies
+            .iter()
+            .map(|copies| copies.iter().map(|copy| outline(&copy.packet).unwrap().1).collect())
+            .collect();
+        assert_eq!(flows[0], [question(1)], "nobody knows whether it will answer");
+        assert_eq!(flows[1], [answer], "it is there, which is said once");
+        assert!(flows[2].is_empty(), "it will answer");
+        assert_eq!(flows[3], [question(1), question(2)], "it did not");
+        assert_eq!(flows[4], [answer], "it did, which is said once");
+        assert_eq!(copies[0][0].silence, None);
+        let [known, new] = [0, 1].map(|n| copies[3][n].silence.unwrap());
+        assert_eq!([known, new].map(|silence| silence.is_flow_new), [false, true]);
+        assert_eq!(known.since, new.since);
+    }
+}
+
+#[test]
+fn a_pure_ack_asks_for_no_answer_and_a_segment_does() {
+    if !possible() {
+        return;
+    }
+    for family in [0, 1] {
+        let net = Net::new();
+        let segment = |len| {
+            let (payload, flow) = (vec![7; len], flow(family, 1));
+            let ack = Some(SeqNum(1));
+            let mut packet = Vec::new();
+            encode(&Segment { flow, ack, payload, ..Segment::default() }, &mut packet).unwrap();
+            packet
+        };
+        let mut turn = 0;
+        let steps = vec![(); 4];
+        let copies = copies_of(
+            &net,
+            waking(Towards::Mobile),
+            steps,
+            |_, ()| {},
+            || {
+                match turn {
+                    0 => send_raw(&net, "b", vec![udp(flow(family, 1).reversed())]),
+                    1 => send_raw(&net, "a", vec![segment(0)]),
+                    // The pure ACK is old.
+                    2 => send_raw(&net, "a", vec![segment(10)]),
+                    _ => send_raw(&net, "a", vec![segment(10)]),
+                }
+                std::thread::sleep(SILENCE);
+                turn += 1;
+            },
+        );
+        let Some(copies) = copies else { return };
+        assert_eq!(copies.iter().map(Vec::len).collect::<Vec<_>>(), [1, 0, 0, 1]);
+    }
+}
+
+#[test]
+fn of_a_mobile_that_is_to_be_copied_in_full_all_is_copied() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let steps = vec![false, true, false];
+    let step = |source: &Copies, on| source.set_full(host(NOBODY[0][1]), on);
+    let copies = copies_of(&net, waking(Towards::Mobile), steps, step, || {
+        for n in 0..3 {
+            send_raw(&net, "b", vec![udp(flow(0, n).reversed())]);
+            send_raw(&net, "a", vec![udp(flow(0, n))]);
+        }
+    });
+    let Some(copies) = copies else { return };
+    // That it is there; all; the answer to the last question of those.
+    assert_eq!(copies.iter().map(Vec::len).collect::<Vec<_>>(), [1, 6, 1]);
+}
+
+#[test]
+fn what_would_be_queued_is_copied_once_as_it_is() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let _rules = install(&net, always());
+    let seen = queued_and_copied(
+        &net,
+        |_| || {},
+        || {
+            for address in FIXED {
+                net.download(address, 3_000_000);
+            }
+        },
+    );
+    let Some(seen) = seen else { return };
+    let [queued, copies] = seen.map(|packets| {
+        let known =
+            |p: Intercepted| (p.packet, p.input, p.output, p.checksums == Checksums::Verify);
+        let mut known: Vec<_> = packets.into_iter().map(known).collect();
+        known.sort();
+        known
+    });
+    assert!(queued.iter().any(|(packet, ..)| packet.len() > 20_000), "of several segments");
+    assert!(queued == copies, "{} queued, {} copied", queued.len(), copies.len());
+}
+
+#[test]
+fn of_watched_mobiles_there_are_no_copies() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let mut rules = None;
+    let step = move |source: &Copies, watched: Option<bool>| {
+        let rules = rules.get_or_insert_with(|| {
+            let mut rules = Rules::install(&copied()).unwrap();
+            rules.set_copies(source.switch());
+            rules
+        });
+        if let Some(on) = watched {
+            rules.watch(&MOBILE.map(host), on).unwrap();
+        }
+    };
+    let steps = vec![None, Some(true), Some(false)];
+    let copies = copies_of(&net, copied(), steps, step, || {
+        // Nobody listens to the queue: what is in it passes.
+        for address in FIXED {
+            net.download(address, 100_000);
+        }
+    });
+    let Some(copies) = copies else { return };
+    // The last segments of a connection may come in the step after its own.
+    let mut known = BTreeSet::new();
+    let of_new_connections = copies.iter().map(|copies| {
+        let flows: Vec<_> = copies.iter().map(|copy| segment(copy).flow).collect();
+        let new: Vec<_> = flows.iter().filter(|flow| !known.contains(*flow)).copied().collect();
+        known.extend(flows);
+        MOBILE.map(|mobile| {
+            let mobile: IpAddr = mobile.parse().unwrap();
+            new.iter().filter(|flow| [flow.src.ip, flow.dst.ip].contains(&mobile)).count()
+        })
+    });
+    let [before, watched, after] = of_new_connections.collect::<Vec<_>>().try_into().unwrap();
+    assert!(before.iter().chain(&after).all(|&copies| copies > 2), "{before:?} {after:?}");
+    assert_eq!(watched, [0; 2]);
+}
+
+#[test]
+fn a_damaged_segment_is_copied_as_one_to_be_verified() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let sent = Segment {
+        flow: Flow {
+            src: Addr::new(FIXED[0].parse().unwrap(), 80),
+            dst: Addr::new(MOBILE[0].parse().unwrap(), 5000),
+        },
+        seq: SeqNum(7),
+        ack: Some(SeqNum(1)),
+        payload: b"payload".to_vec(),
+        ..Segment::default()
+    };
+    let mut packet = Vec::new();
+    encode(&sent, &mut packet).unwrap();
+    let copies = copies_of(
+        &net,
+        copied(),
+        vec![()],
+        |_, ()| {},
+        || {
+            let mut damaged = packet.clone();
+            *damaged.last_mut().unwrap() ^= 1;
+            send_raw(&net, "a", vec![damaged, packet.clone()]);
+        },
+    );
+    let Some(copies) = copies else { return };
+    let read: Vec<_> = copies[0]
+        .iter()
+        .filter(|copy| copy.packet.len() == packet.len())
+        .map(|copy| decode(&copy.packet, copy.checksums).ok())
+        .collect();
+    assert!(matches!(read.as_slice(), [None, Some(segment)] if *segment == sent), "{read:?}");
+}
+
+#[test]
+fn copies_that_nobody_takes_are_missed_and_hold_up_nothing() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let missed = Arc::new(AtomicUsize::new(0));
+    let step = {
+        let missed = missed.clone();
+        move |source: &Copies, ()| {
+            missed.store(source.missed().unwrap() as usize, Ordering::Relaxed);
+        }
+    };
+    let mut sizes = [60_000_000, 100_000].into_iter();
+    let copies = copies_of(&net, copied(), vec![(), ()], step, || {
+        net.download(FIXED[0], sizes.next().unwrap());
+    });
+    let Some(copies) = copies else { return };
+    assert!(missed.load(Ordering::Relaxed) > 0);
+    let bytes = |n: usize| {
+        let of_one = |copy| segment(copy).payload.len();
+        copies[n].iter().map(of_one).sum::<usize>()
+    };
+    assert!((16_000_000..60_000_000).contains(&bytes(0)), "{}", bytes(0));
+    // They are in two ring buffers, of 4 and 32 MiB.
+    let data = || copies[0].iter().map(segment).filter(|segment| !segment.payload.is_empty());
+    let mut pairs = data().zip(data().skip(1));
+    let is_late = pairs.any(|(earlier, later)| later.seq.before(earlier.seq - (1 << 20)));
+    assert!(!is_late, "in the order in which they were made");
+    assert!(bytes(1) >= 100_000, "{}: there is room again", bytes(1));
+}
+
+#[test]
+fn however_often_it_changes_every_packet_is_queued_or_copied() {
+    if !possible() {
+        return;
+    }
+    const SIZE: usize = 30_000_000;
+    let net = Net::new();
+    let turns = Arc::new(AtomicUsize::new(0));
+    let prepare = {
+        let turns = turns.clone();
+        move |source: &Copies| {
+            let rules = Rules::install(&copied()).unwrap();
+            let rules = Watcher::new(rules, |error| panic!("{error}")).unwrap();
+            rules.set_copies(source.switch());
+            let mut next = Instant::now();
+            move || {
+                if Instant::now() >= next {
+                    let turn = turns.fetch_add(1, Ordering::Relaxed);
+                    rules.watch(host(MOBILE[0]), turn.is_multiple_of(2));
+                    next += Duration::from_millis(30);
+                }
+            }
+        }
+    };
+    let seen = queued_and_copied(&net, prepare, || {
+        // Slow enough for many turns.
+        net.sh("g", "tc qdisc add dev mobile root tbf rate 200mbit burst 100kb latency 50ms");
+        net.download(FIXED[0], SIZE);
+    });
+    let Some([queued, copies]) = seen else { return };
+    assert!(turns.load(Ordering::Relaxed) > 10, "{turns:?} turns");
+    assert!(queued.len() > 20 && copies.len() > 20, "{} and {}", queued.len(), copies.len());
+    let first = |packets: &[Intercepted]| {
+        let syn = |s: &Segment<Vec<u8>>| s.flags.contains(airtcp_core::Flags::SYN);
+        packets.iter().map(segment).find(|s| syn(s) && s.ack.is_some()).map(|s| s.seq + 1)
+    };
+    let first = first(&copies).or_else(|| first(&queued)).expect("the connection begins");
+    let mut seen: Vec<_> = copies
+        .iter()
+        .chain(&queued)
+        .map(segment)
+        .filter(|s| s.flow.src.ip.to_string() == FIXED[0] && !s.payload.is_empty())
+        .map(|s| (s.seq.bytes_after(first) as usize, s.payload.len()))
+        .collect();
+    seen.sort_unstable();
+    let end = seen.iter().fold(0, |end, &(from, len)| {
+        assert!(from <= end, "neither queued nor copied: {end} to {from} of {SIZE}");
+        end.max(from + len)
+    });
+    assert_eq!(end, SIZE);
+}

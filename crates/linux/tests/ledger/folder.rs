@@ -1,0 +1,52 @@
+//! Which folder is taken for a ledger.
+
+use airtcp_core::Bytes;
+use airtcp_linux::daemon::ledger::{Ledger, OpenError};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use tempfile::tempdir;
+
+fn open(dir: &Path) -> Result<Ledger, OpenError> {
+    Ledger::open(dir, Bytes(1 << 20))
+}
+
+#[test]
+fn it_is_made_for_this_user_only() {
+    let parent = tempdir().unwrap();
+    let dir = parent.path().join("run/airtcp");
+    open(&dir).unwrap();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&dir), mode(&dir.join("lock"))), (0o700, 0o600));
+}
+
+#[test]
+fn a_folder_that_others_may_write_to_is_refused() {
+    let dir = tempdir().unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+    let error = open(dir.path()).unwrap_err();
+    assert!(matches!(error, OpenError::NotOurs { .. }), "{error}");
+    assert!(error.to_string().contains("chmod 700"), "{error}");
+}
+
+#[test]
+fn a_link_or_a_file_in_its_place_is_refused() {
+    let parent = tempdir().unwrap();
+    let (target, link, file) =
+        (parent.path().join("target"), parent.path().join("link"), parent.path().join("file"));
+    fs::create_dir(&target).unwrap();
+    symlink(&target, &link).unwrap();
+    fs::write(&file, "").unwrap();
+    assert!(matches!(open(&link), Err(OpenError::NotOurs { .. })));
+    assert!(matches!(open(&file), Err(OpenError::NotOurs { .. })));
+    assert_eq!(target.read_dir().unwrap().count(), 0, "nothing was written");
+}
+
+#[test]
+fn two_gateways_do_not_share_one() {
+    let dir = tempdir().unwrap();
+    let first = open(dir.path()).unwrap();
+    assert!(matches!(open(dir.path()), Err(OpenError::InUse(_))));
+    drop(first);
+    open(dir.path()).unwrap();
+}
