@@ -11,8 +11,8 @@ use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, RunMetrics, World};
 use airtcp_wire::{Checksums, decode, encode};
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Of user data, in a download.
 const BYTES: u64 = 2_000_000;
@@ -61,10 +61,12 @@ impl Keeper for Forgetful {
 /// What the gateway did.
 #[derive(Debug, Default)]
 struct Done {
-    /// Packets that it let pass, and that it kept or dropped.
-    verdicts: Cell<[u64; 2]>,
+    /// Packets that it let pass.
+    passed: AtomicU64,
+    /// Packets that it kept or dropped.
+    kept: AtomicU64,
     /// Payload bytes of packets of its own making.
-    injected: Cell<u64>,
+    injected: AtomicU64,
 }
 
 /// A node of the simulator with the gateway's dispatch.
@@ -74,11 +76,11 @@ struct Node {
     /// Packets go on at once, and the gateway gets copies.
     is_copied: bool,
     packets: u32,
-    done: Rc<Done>,
+    done: Arc<Done>,
 }
 
 impl Node {
-    fn new(config: &str, done: Rc<Done>) -> Self {
+    fn new(config: &str, done: Arc<Done>) -> Self {
         let config = GatewayConfig::parse("gateway.toml", config).unwrap();
         let (keeper, is_copied) = (Box::new(Forgetful), config.groups[0].is_copied());
         let dispatcher = Dispatcher::new(&config, (1, 2), &|_| None, keeper).unwrap();
@@ -94,7 +96,7 @@ impl Node {
             let length = Length(sent.payload.len() as u64);
             let segment = with_payload(&sent, length);
             assert_eq!(sent.payload, content(&segment), "{segment:?}");
-            self.done.injected.set(self.done.injected.get() + length.0);
+            self.done.injected.fetch_add(length.0, Relaxed);
             out.inject(to, segment);
         }
         self.dispatcher.settle();
@@ -121,15 +123,15 @@ impl Middlebox<Length> for Node {
             datagram: None,
             silence: None,
         };
-        let [mut passed, mut kept] = self.done.verdicts.get();
         match self.dispatcher.on_packet(now, &intercepted, &mut self.effects) {
-            Verdict::Drop if !self.is_copied => kept += 1,
+            Verdict::Drop if !self.is_copied => {
+                self.done.kept.fetch_add(1, Relaxed);
+            }
             Verdict::Pass | Verdict::Drop => {
-                passed += 1;
+                self.done.passed.fetch_add(1, Relaxed);
                 out.forward(from.opposite(), segment);
             }
         }
-        self.done.verdicts.set([passed, kept]);
         self.carry_out(out);
     }
 
@@ -211,10 +213,10 @@ fn run(mut world: World) -> RunMetrics {
 
 /// The run with the simulator's own mechanism, that with the gateway in its place, and what the
 /// gateway did.
-fn both(mechanism: &str, seed: u64) -> ([RunMetrics; 2], Rc<Done>) {
-    let (scenario, done) = (scenario(mechanism), Rc::<Done>::default());
+fn both(mechanism: &str, seed: u64) -> ([RunMetrics; 2], Arc<Done>) {
+    let (scenario, done) = (scenario(mechanism), Arc::<Done>::default());
     let node = Node::new(&gateway(mechanism), done.clone());
-    let mut node = Some(Box::new(node) as Box<dyn Middlebox<Length>>);
+    let mut node = Some(Box::new(node) as Box<dyn Middlebox<Length> + Send>);
     let with_gateway = World::with_middleboxes(&scenario, seed, |_| node.take());
     ([run(World::new(&scenario, seed)), run(with_gateway)], done)
 }
@@ -228,8 +230,7 @@ fn hosts_cannot_tell_the_gateway_from_the_mechanism_in_the_simulator() {
         assert_eq!(through_gateway.links, simulated.links, "{mechanism}");
         let [flow] = &through_gateway.flows[..] else { panic!("{through_gateway:?}") };
         assert_eq!(flow.delivered_bytes, BYTES, "{mechanism}");
-        let [passed, _] = done.verdicts.get();
-        assert!(passed > 1_000, "{mechanism}: {done:?}");
+        assert!(done.passed.load(Relaxed) > 1_000, "{mechanism}: {done:?}");
     }
 }
 
@@ -238,8 +239,8 @@ fn what_the_gateway_kept_through_outages_it_sends_byte_for_byte() {
     for mechanism in WITH_COPIES.into_iter().chain([WAKE]) {
         let ([_, through_gateway], done) = both(mechanism, 1);
         assert_eq!(through_gateway.flows[0].delivered_bytes, BYTES, "{mechanism}");
-        let [_, kept] = done.verdicts.get();
+        let kept = done.kept.load(Relaxed);
         assert_eq!(kept > 0, mechanism != WAKE, "{mechanism}: wake's packets never wait");
-        assert!(done.injected.get() > 0, "{mechanism}: {done:?}");
+        assert!(done.injected.load(Relaxed) > 0, "{mechanism}: {done:?}");
     }
 }

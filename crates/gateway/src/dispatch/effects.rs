@@ -37,7 +37,7 @@ pub enum Effect {
 }
 
 /// Keeps what must outlive the process: what mechanisms promised, and what they hold frozen.
-pub trait Keeper {
+pub trait Keeper: Send {
     /// Writes down notes of a group's mechanism, so that they survive the process.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ pub trait Keeper {
 }
 
 /// Records what mechanisms are given and do.
-pub trait Recorder {
+pub trait Recorder: Send {
     /// The mechanism of a group begins, without connections.
     fn begin(&mut self, now: Instant, group: u32, setup: &Setup);
 

@@ -14,10 +14,9 @@ use airtcp_edge::{
 };
 use airtcp_record::{Contents, Input, Setup, Writer};
 use airtcp_wire::{Checksums, decode, encode, outline};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 const MOBILE: MobileId = MobileId::Host(IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7)));
 /// Interfaces that are there; the first has index 1.
@@ -79,7 +78,7 @@ struct Bench {
 
 /// What was written down of each connection: the state it leads to.
 #[derive(Clone, Debug, Default)]
-struct Written(Rc<RefCell<Notes>>);
+struct Written(Arc<Mutex<Notes>>);
 
 #[derive(Debug, Default)]
 struct Notes {
@@ -92,7 +91,7 @@ struct Notes {
 
 impl Keeper for Written {
     fn write(&mut self, _group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
-        let mut written = self.0.borrow_mut();
+        let mut written = self.0.lock().unwrap();
         if written.is_full {
             let flows = notes.iter().map(|note| *note.flow()).collect();
             let source = io::ErrorKind::StorageFull.into();
@@ -111,7 +110,7 @@ impl Keeper for Written {
     }
 
     fn settle(&mut self) -> Vec<Flow> {
-        let mut notes = self.0.borrow_mut();
+        let mut notes = self.0.lock().unwrap();
         for flow in std::mem::take(&mut notes.released) {
             notes.connections.remove(&flow);
         }
@@ -136,7 +135,7 @@ impl Bench {
     }
 
     fn take_over_group(&mut self, group: &str, earlier: &mut Self) -> [usize; 2] {
-        let written = earlier.written.0.take().connections;
+        let written = std::mem::take(&mut *earlier.written.0.lock().unwrap()).connections;
         let saved = |(flow, snapshot)| Saved { group: group.to_owned(), flow, snapshot };
         let connections = written.into_iter().map(saved).collect();
         self.dispatcher.take_over(self.now, connections, Vec::new(), &mut self.effects)
@@ -635,16 +634,16 @@ fn a_segment_is_cut_to_what_the_receiver_takes() {
 fn a_promise_that_cannot_be_written_down_is_not_given() {
     let mut bench = Bench::new(&config(CopyMode::Always));
     bench.establish(100);
-    bench.written.0.borrow_mut().is_full = true;
+    bench.written.0.lock().unwrap().is_full = true;
     bench.signal(LinkSignal::Down);
     assert_eq!(bench.injected(), []);
     assert_eq!(bench.dispatcher.counters.unkept, 1);
-    bench.written.0.borrow_mut().is_full = false;
+    bench.written.0.lock().unwrap().is_full = false;
     bench.segment(&from_fixed(500, 100));
     let injected = bench.injected();
     let (_, answer) = injected.iter().find(|(to, _)| *to == Side::Fixed).unwrap();
     assert_eq!((answer.ack, answer.window), (Some(SeqNum(600)), 0), "the next answer promises it");
-    assert_eq!(bench.written.0.borrow().connections.len(), 1);
+    assert_eq!(bench.written.0.lock().unwrap().connections.len(), 1);
 }
 
 #[test]
@@ -657,7 +656,7 @@ fn another_process_goes_on_with_what_was_promised() {
     let mut second = Bench::new(&config);
     assert_eq!(second.take_over(&mut first), [1, 0]);
     assert_eq!(second.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
-    assert_eq!(second.written.0.borrow().connections.len(), 1, "and writes it down again");
+    assert_eq!(second.written.0.lock().unwrap().connections.len(), 1, "and writes it down again");
     let (signal, source) = (LinkSignal::Up, SignalSource::Carrier);
     let signal = MobileSignal { mobile: MOBILE, signal, source };
     second.dispatcher.on_signal(second.now, signal, &mut second.effects);
@@ -745,18 +744,18 @@ fn what_the_hosts_of_an_unreadable_connection_send_is_refused_until_both_know() 
     bench.effects.clear();
     bench.dispatcher.on_timer(bench.now, &mut bench.effects);
     assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
-    assert_eq!(bench.written.0.borrow().released, [flow()]);
+    assert_eq!(bench.written.0.lock().unwrap().released, [flow()]);
 }
 
 #[test]
 fn what_is_due_is_written_down_anew() {
     let mut bench = frozen();
-    let mut written = bench.written.0.borrow_mut();
+    let mut written = bench.written.0.lock().unwrap();
     let known = written.connections.remove(&flow());
     written.due.push(flow());
     drop(written);
     bench.dispatcher.settle();
-    assert_eq!(bench.written.0.borrow_mut().connections.remove(&flow()), known);
+    assert_eq!(bench.written.0.lock().unwrap().connections.remove(&flow()), known);
 }
 
 #[test]
@@ -765,12 +764,12 @@ fn a_reload_that_drops_a_group_forgets_what_it_held_frozen() {
     bench.establish(100);
     bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
     bench.signal(LinkSignal::Down);
-    assert_eq!(bench.written.0.borrow().connections.len(), 1);
+    assert_eq!(bench.written.0.lock().unwrap().connections.len(), 1);
     let mut renamed = config(CopyMode::Always);
     renamed.groups[0].name = "tablets".to_owned();
     bench.dispatcher.reload(bench.now, &renamed, &|_| None).unwrap();
     bench.dispatcher.settle();
-    assert_eq!(bench.written.0.borrow().connections.len(), 0);
+    assert_eq!(bench.written.0.lock().unwrap().connections.len(), 0);
 }
 
 #[test]
@@ -781,9 +780,9 @@ fn what_was_written_down_is_forgotten_when_all_else_is_done() {
     bench.signal(LinkSignal::Up);
     bench.effects.clear();
     bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
-    assert_eq!(bench.written.0.borrow().connections.len(), 1);
+    assert_eq!(bench.written.0.lock().unwrap().connections.len(), 1);
     bench.dispatcher.settle();
-    assert_eq!(bench.written.0.borrow().connections.len(), 0);
+    assert_eq!(bench.written.0.lock().unwrap().connections.len(), 0);
 }
 
 #[test]
@@ -812,13 +811,13 @@ fn a_reload_keeps_connections_and_refuses_to_break_promises() {
 /// A recording in memory.
 struct Recording {
     writer: Writer,
-    file: Rc<RefCell<Vec<u8>>>,
+    file: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Recording {
     fn new(now: Instant) -> Self {
         let writer = Writer::new(now, std::time::Duration::ZERO, Contents::Headers);
-        Self { writer, file: Rc::default() }
+        Self { writer, file: Arc::default() }
     }
 }
 
@@ -846,7 +845,7 @@ impl Recorder for Recording {
     }
 
     fn flush(&mut self) {
-        self.file.borrow_mut().extend(self.writer.take());
+        self.file.lock().unwrap().extend(self.writer.take());
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<u64> {
@@ -876,7 +875,7 @@ fn what_is_done_is_recorded_and_replays_across_reloads() {
     bench.establish(100);
     assert_eq!(bench.dispatcher.end_recording().unwrap(), Some(0));
 
-    let groups = airtcp_record::replay(&file.borrow()[..]).unwrap();
+    let groups = airtcp_record::replay(&file.lock().unwrap()[..]).unwrap();
     let done: Vec<_> =
         groups.values().map(|g| (g.name.as_str(), g.segments, g.signals, g.timers)).collect();
     assert_eq!(done, [("phones", 6, 2, 1), ("tablets", 4, 0, 0)]);

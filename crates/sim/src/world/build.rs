@@ -62,7 +62,7 @@ impl World {
     pub fn with_middleboxes(
         scenario: &Scenario,
         seed: u64,
-        middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length>>>,
+        middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length> + Send>>,
     ) -> Self {
         Self::build(scenario, seed, &Controls::default(), |_| None, middlebox)
     }
@@ -72,7 +72,7 @@ impl World {
         seed: u64,
         controls: &Controls,
         mut router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
-        mut middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length>>>,
+        mut middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length> + Send>>,
     ) -> Self {
         let scenario = &*scenario.drawn(seed);
         let Scenario { name, duration, nodes, links, wlans, flows, udp, .. } = scenario;

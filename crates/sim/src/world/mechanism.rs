@@ -14,7 +14,7 @@ pub(super) struct EdgeNode {
     config: MechanismConfig,
     mechanism: Mechanism<Length>,
     /// Works in its place.
-    other: Option<Box<dyn Middlebox<Length>>>,
+    other: Option<Box<dyn Middlebox<Length> + Send>>,
 }
 
 impl EdgeNode {
@@ -22,7 +22,7 @@ impl EdgeNode {
     pub(super) fn new(
         node: NodeId,
         spec: &MiddleboxSpec,
-        other: Option<Box<dyn Middlebox<Length>>>,
+        other: Option<Box<dyn Middlebox<Length> + Send>>,
     ) -> Self {
         let mechanism = Mechanism::new(&spec.mechanism, FlowTableConfig::default(), spec.memory)
             .expect("a resolved scenario has a threshold of at least 3");
