@@ -135,3 +135,118 @@ impl Autotuning {
 fn clamp(bytes: u64) -> u32 {
     bytes.min(u64::from(u32::MAX)) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+    const WINDOW: u32 = 64 << 10;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    /// Data come at 1 s from sequence number 0 on.
+    fn begun() -> Autotuning {
+        Autotuning::new(at(1000), SeqNum(0), SeqNum(WINDOW), WINDOW, MSS)
+    }
+
+    /// [`begun`] with an RTT of 100 ms.
+    fn measured() -> Autotuning {
+        let mut tuning = begun();
+        tuning.on_echo(Duration::from_millis(100), false);
+        tuning
+    }
+
+    /// A round trip that reads 10 segments is what every application is taken for; then twice what
+    /// was read, and the growth of that twice.
+    #[test]
+    fn a_round_trip_that_reads_more_than_any_before_asks_for_room() {
+        let mut tuning = measured();
+        assert_eq!(tuning.on_read(at(1100), SeqNum(10_000), 0, 0), None);
+        // 15 kB, half as much again: 30 kB, and 2 · 15 kB for the growth.
+        assert_eq!(tuning.on_read(at(1200), SeqNum(25_000), 0, 0), Some(60_000));
+        assert_eq!(tuning.on_read(at(1300), SeqNum(40_000), 0, 0), None);
+        assert_eq!(tuning.on_read(at(1400), SeqNum(70_000), 0, 0), Some(180_000));
+    }
+
+    #[test]
+    fn reads_count_once_a_round_trip() {
+        let mut tuning = measured();
+        assert_eq!(tuning.on_read(at(1050), SeqNum(20_000), 0, 0), None);
+        assert_eq!(tuning.on_read(at(1099), SeqNum(30_000), 0, 0), None);
+        assert!(tuning.on_read(at(1100), SeqNum(30_001), 0, 0).is_some());
+    }
+
+    #[test]
+    fn without_a_round_trip_nothing_grows() {
+        assert_eq!(begun().on_read(at(9000), SeqNum(50_000), 0, 0), None);
+    }
+
+    /// Linux since 6.16: a larger buffer does not make the application faster.
+    #[test]
+    fn what_waits_to_be_read_is_deducted() {
+        let mut tuning = measured();
+        assert_eq!(tuning.on_read(at(1100), SeqNum(30_000), 20_000, 0), None);
+        assert_eq!(tuning.on_read(at(1200), SeqNum(60_000), 15_000, 0), Some(60_000));
+    }
+
+    #[test]
+    fn data_above_a_gap_ask_for_room_beside_what_is_read() {
+        let mut tuning = measured();
+        assert_eq!(tuning.on_out_of_order(7_000), 27_000);
+        assert_eq!(tuning.on_read(at(1100), SeqNum(15_000), 0, 7_000), Some(67_000));
+        assert_eq!(tuning.on_out_of_order(7_000), 37_000);
+    }
+
+    #[test]
+    fn the_smallest_echo_counts_and_a_larger_one_by_an_eighth() {
+        let mut tuning = measured();
+        for (sample, unread, rtt) in [(180, false, 110), (300, true, 110), (80, true, 80)] {
+            tuning.on_echo(Duration::from_millis(sample), unread);
+            assert_eq!(tuning.rtt, Some(Duration::from_millis(rtt)), "{sample}");
+        }
+    }
+
+    /// Fisk and Feng 2001: what lies beyond the window can only come after an ACK went there and back.
+    #[test]
+    fn a_window_of_data_takes_a_round_trip() {
+        let mut tuning = begun();
+        let next = SeqNum(200_000);
+        tuning.on_data(at(1080), SeqNum(WINDOW - 1), next);
+        assert_eq!(tuning.rtt, None);
+        tuning.on_data(at(1090), SeqNum(WINDOW), next);
+        assert_eq!(tuning.rtt, Some(Duration::from_millis(90)));
+        // Of several the shortest.
+        tuning.on_data(at(1290), next, SeqNum(300_000));
+        assert_eq!(tuning.rtt, Some(Duration::from_millis(90)));
+        tuning.on_data(at(1350), SeqNum(300_000), SeqNum(400_000));
+        assert_eq!(tuning.rtt, Some(Duration::from_millis(60)));
+    }
+
+    #[test]
+    fn the_window_grows_by_twice_each_segment_while_there_is_room() {
+        let mut tuning = begun();
+        for (len, free, window) in [
+            (MSS, 1 << 20, WINDOW + 2000),
+            // Several segments merged, one that is not full, one that is small.
+            (5000, 1 << 20, WINDOW + 12_000),
+            (500, 1 << 20, WINDOW + 14_000),
+            (127, 1 << 20, WINDOW + 14_000),
+            (MSS, WINDOW + 14_700, WINDOW + 14_700),
+            (MSS, WINDOW, WINDOW + 14_700),
+        ] {
+            let grows = window > tuning.window();
+            assert_eq!(tuning.grow_window(len, MSS, free), grows, "{len} of {free}");
+            assert_eq!(tuning.window(), window, "{len} of {free}");
+        }
+    }
+
+    #[test]
+    fn absurd_sizes_fit() {
+        let mut tuning = Autotuning::new(at(0), SeqNum(0), SeqNum(1), 1, 0);
+        tuning.on_echo(Duration::ZERO, false);
+        assert_eq!(tuning.on_read(at(1), SeqNum(1 << 30), 0, 1 << 30), Some(u32::MAX));
+    }
+}
