@@ -45,7 +45,7 @@ impl Autotuning {
     pub(super) fn new(now: Instant, nxt: SeqNum, edge: SeqNum, window: u32, mss: u32) -> Self {
         Self {
             window,
-            most_read: (FIRST_READ * mss).min(window).max(1),
+            most_read: Self::first_read(window, mss),
             began: now,
             began_at: nxt,
             rtt: None,
@@ -57,6 +57,16 @@ impl Autotuning {
     /// The buffer at first, where `most` bytes are the largest.
     pub(super) fn first_buffer(most: u32) -> u32 {
         most.min(FIRST_BUFFER)
+    }
+
+    /// What is taken for read in a round trip before it is known.
+    pub(super) fn first_read(window: u32, mss: u32) -> u32 {
+        (FIRST_READ * mss).min(window).max(1)
+    }
+
+    /// The most that was read in a round trip.
+    pub(super) fn most_read(&self) -> u32 {
+        self.most_read
     }
 
     /// Largest window to advertise.

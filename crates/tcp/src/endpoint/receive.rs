@@ -316,6 +316,14 @@ impl<P: Payload> Receiver<P> {
         may_grow && tuning.grow_window(len, self.mss, free)
     }
 
+    /// As [`Endpoint::receive_space`].
+    pub(super) fn space(&self) -> u32 {
+        match &self.tuning {
+            Some(tuning) => tuning.most_read(),
+            None => Autotuning::first_read(self.capacity, self.mss),
+        }
+    }
+
     /// The application has read.
     pub(super) fn tune_on_read(&mut self, now: Instant, most: u32) {
         let unread = self.readable.len() as u32;
