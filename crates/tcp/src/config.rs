@@ -60,9 +60,9 @@ settings! {
         #[source = "Fisk and Feng 2001; Linux tcp_rcv_space_adjust"]
         #[matters_to = RECEIVER]
         pub autotuning: bool = false,
-        /// Bytes accepted from the application and not yet acknowledged; at least an MSS. It limits an
-        /// application that always has data where it is smaller than the congestion window. (Linux's
-        /// grows to twice that window, so only its largest size ever limits.)
+        /// Bytes accepted from the application and not yet acknowledged; at least an MSS. It limits a
+        /// bulk sender when the congestion window is larger. Linux's grows to twice the congestion
+        /// window (`tcp_sndbuf_expand`), so that only its largest size does.
         #[kind = WINDOW]
         #[matters_to = SENDER]
         pub send_buffer: Bytes = Bytes(256 << 10),

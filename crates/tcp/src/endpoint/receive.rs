@@ -50,7 +50,7 @@ pub(super) struct Receiver<P> {
     /// Size of the buffer, now.
     capacity: u32,
     tuning: Option<Box<Autotuning>>,
-    mss: u32,
+    mss: u16,
     /// Largest segment the peer sends.
     pub(super) peer_mss: u32,
     /// Shift we offer in our SYN; in force once negotiated.
@@ -93,7 +93,7 @@ impl<P: Payload> Receiver<P> {
             edge: SeqNum(0),
             capacity,
             tuning: None,
-            mss: u32::from(config.mss),
+            mss: config.mss,
             peer_mss: u32::from(config.mss),
             shift_offered,
             shift: 0,
@@ -126,6 +126,10 @@ impl<P: Payload> Receiver<P> {
         self.shift = if on { self.shift_offered } else { 0 };
     }
 
+    fn mss(&self) -> u32 {
+        self.mss.into()
+    }
+
     fn free(&self) -> u32 {
         self.capacity.saturating_sub(self.readable.len() as u32)
     }
@@ -149,7 +153,7 @@ impl<P: Payload> Receiver<P> {
     fn next_edge(&self) -> SeqNum {
         let most = 0xffff_u32 << self.shift;
         let edge = self.nxt + self.free().min(self.largest_window()).min(most);
-        if edge.bytes_after(self.edge) >= self.mss.min(self.capacity / 2).max(1) {
+        if edge.bytes_after(self.edge) >= self.mss().min(self.capacity / 2).max(1) {
             edge
         } else {
             self.edge
@@ -162,7 +166,7 @@ impl<P: Payload> Receiver<P> {
         let gain = self.next_edge().bytes_after(self.edge);
         !self.frozen
             && self.wnd() <= self.largest_window() / 2
-            && gain >= (2 * self.mss).min(self.capacity / 2).max(1)
+            && gain >= (2 * self.mss()).min(self.capacity / 2).max(1)
     }
 
     /// The window field; moves the edge. A frozen window stays open for what was promised before.
@@ -288,7 +292,7 @@ impl<P: Payload> Receiver<P> {
     /// Data are about to be taken in; `rtt` is for [`Autotuning::on_echo`].
     fn tune_before(&mut self, now: Instant, most: u32, rtt: Option<Duration>) {
         if self.tuning.is_none() {
-            let tuning = Autotuning::new(now, self.nxt, self.edge, self.capacity, self.mss);
+            let tuning = Autotuning::new(now, self.nxt, self.edge, self.capacity, self.mss());
             self.tuning = Some(Box::new(tuning));
             self.capacity = Autotuning::first_buffer(most);
         }
@@ -299,7 +303,7 @@ impl<P: Payload> Receiver<P> {
 
     /// `len` bytes were taken in. Returns whether the window grows.
     fn tune_after(&mut self, now: Instant, most: u32, len: u32, order: Order, sack: bool) -> bool {
-        let (beyond, mut free) = (self.beyond(), self.free());
+        let (mss, beyond, mut free) = (self.mss(), self.beyond(), self.free());
         let Some(tuning) = &mut self.tuning else { return false };
         tuning.on_data(now, self.nxt, self.edge);
         if order == Order::OutOfOrder {
@@ -313,14 +317,14 @@ impl<P: Payload> Receiver<P> {
             Order::OutOfOrder => sack,
             Order::Duplicate => false,
         };
-        may_grow && tuning.grow_window(len, self.mss, free)
+        may_grow && tuning.grow_window(len, mss, free)
     }
 
     /// As [`Endpoint::receive_space`].
     pub(super) fn space(&self) -> u32 {
         match &self.tuning {
             Some(tuning) => tuning.most_read(),
-            None => Autotuning::first_read(self.capacity, self.mss),
+            None => Autotuning::first_read(self.capacity, self.mss()),
         }
     }
 
