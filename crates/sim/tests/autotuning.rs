@@ -47,6 +47,18 @@ fn a_bulk_flow_has_the_window_it_needs() {
     }
 }
 
+/// 200 segments at once do not fit into 64 KiB. A fixed buffer has a window as small for one round
+/// trip, because that of a SYN is not scaled (RFC 7323 §2.2).
+#[test]
+fn a_flow_that_waits_for_the_window_is_limited_by_it() {
+    let limited = |tcp: &str| {
+        let tcp = format!("initial-window = \"200 segments\", {tcp}");
+        run(50, 100, &tcp).limited_by_receive_window
+    };
+    let (tuned, fixed) = (limited("autotuning = true"), limited("autotuning = false"));
+    assert!(fixed < 0.15 && (0.2..0.5).contains(&tuned), "{tuned} s, {fixed} s");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
