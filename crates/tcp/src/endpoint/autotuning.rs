@@ -2,11 +2,11 @@
 //! right-sizing (Fisk and Feng 2001; net/ipv4/tcp_input.c from `tcp_rcv_rtt_update` to
 //! `tcp_rcv_space_adjust`).
 //!
-//! Two sizes follow each other. The *buffer* grows once a round trip, if the application read more
-//! than in any before: to twice that, and twice as much again in slow start, when the next round
-//! trip brings the double and the ACK that asks for it leaves one round trip early. The *window*
-//! grows towards the buffer with each segment, by twice its size (`tcp_grow_window`), so that a
-//! buffer that was enlarged for nothing is not advertised.
+//! There are two sizes. The *buffer* grows once a round trip, if the application read more than in
+//! any before: to twice what it read, because the data of an ACK come a round trip later, and by more
+//! if that grew: to six times in slow start, where it doubles. The *window* grows towards the buffer
+//! with each segment, by twice its size (`tcp_grow_window`), so that a buffer that was enlarged for
+//! nothing is not advertised.
 //!
 //! Linux counts memory, of which the payload is a share that depends on the network driver. Here a
 //! buffer of N bytes holds N bytes of payload, and the sizes at the beginning assume the shares that
@@ -34,8 +34,7 @@ pub(super) struct Autotuning {
     began: Instant,
     began_at: SeqNum,
     rtt: Option<Duration>,
-    /// The right edge of the window, and when it was advertised: no byte beyond it comes within a
-    /// round trip.
+    /// The right edge of the window when it was last noted, and when that was.
     edge: SeqNum,
     edge_at: Instant,
 }
@@ -89,8 +88,9 @@ impl Autotuning {
         });
     }
 
-    /// Data came, in order up to `nxt`, with the right edge of the window at `edge`. A window's
-    /// worth takes a round trip at least; without timestamps, the fastest one is the estimate.
+    /// Data came, in order up to `nxt`, with the right edge of the window at `edge`. A window's worth
+    /// takes a round trip or more, if it does not come in one burst. Without timestamps, the fastest
+    /// one is the estimate.
     pub(super) fn on_data(&mut self, now: Instant, nxt: SeqNum, edge: SeqNum) {
         if nxt.before(self.edge) {
             return;
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Fisk and Feng 2001: what lies beyond the window can only come after an ACK went there and back.
+    /// Fisk and Feng 2001: what lies beyond the window comes after an ACK went there and the data back.
     #[test]
     fn a_window_of_data_takes_a_round_trip() {
         let mut tuning = begun();
