@@ -150,6 +150,7 @@ impl Connection {
             options: &options,
             hops: Some(hops),
             rtt,
+            window_grew: false,
         };
         let decision = self.policy.on_data(&arrival);
         let ends = segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST | Flags::URG);

@@ -27,6 +27,7 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("tcp_invalid_ratelimit", &["500"]),
     ("tcp_limit_output_bytes", &[]),
     ("tcp_min_tso_segs", &[]),
+    ("tcp_moderate_rcvbuf", &["1"]),
     ("tcp_no_metrics_save", &[]),
     ("tcp_notsent_lowat", &["4294967295", "-1"]),
     ("tcp_pacing_ca_ratio", &[]),

@@ -98,12 +98,13 @@ fn an_end_may_have_its_own_preset_below_the_keys_of_tcp() {
         flow("preset = \"rfc\"\nmss = \"500 B\"", "receiver.preset = \"linux\"", &[]);
     assert_eq!(*sender, TcpConfig { mss: 500, ..TcpConfig::default() });
     // Without window scaling at the sender, the preset's buffer is of no use.
-    let receive_buffer = Bytes(65_535);
-    assert_eq!(*receiver, TcpConfig { mss: 500, receive_buffer, ..Preset::Linux.config() });
+    let small =
+        TcpConfig { receive_buffer: Bytes(65_535), autotuning: false, ..Preset::Linux.config() };
+    assert_eq!(*receiver, TcpConfig { mss: 500, ..small.clone() });
     let FlowSpec { sender, receiver, .. } =
         flow("", "sender = { preset = \"ns2\", mss = \"9 B\" }", &[]);
     assert_eq!(*sender, TcpConfig { mss: 9, ..Preset::Ns2.config() });
-    assert_eq!(*receiver, TcpConfig { receive_buffer, ..Preset::Linux.config() });
+    assert_eq!(*receiver, small);
 }
 
 #[test]
@@ -117,6 +118,11 @@ fn what_a_preset_says_without_effect_is_dropped() {
     // Linux's buffer needs window scaling.
     let receiver = flow("window-scaling = false", "", &[]).receiver;
     assert_eq!(receiver.receive_buffer, Bytes(65_535));
+    // A window of at most 64 KiB does not grow, a larger one does.
+    for (size, grows) in [("65536 B", false), ("65537 B", true)] {
+        let receiver = flow(&format!("receive-buffer = {size:?}"), "", &[]).receiver;
+        assert_eq!(receiver.autotuning, grows, "{size}");
+    }
     // The receiver does not offer the SACK of the sender's preset.
     let FlowSpec { sender, receiver, .. } = flow("", "receiver.preset = \"rfc\"", &[]);
     assert!(sender.recovery.is_rack());
@@ -149,6 +155,13 @@ fn what_the_file_says_without_effect_is_refused() {
             "t.toml:6:18: tcp.receive-buffer: a window of 1000000 B needs window scaling (expected at \
            most 65535 B, or window-scaling = true at both ends)",
         ],
+    );
+    refuses(
+        "preset = \"rfc\"\nautotuning = true",
+        "",
+        &[],
+        &["t.toml:6:14: tcp.autotuning: a window of 65535 B has no room to grow (expected a \
+           receive-buffer above 64 KiB)"],
     );
     refuses(
         "",

@@ -86,6 +86,7 @@ fn run(rtt: u64, seconds: u64, codel: &str, tcp: &str) -> (History, RunMetrics) 
         [tcp]
         send-buffer = "32768 kB"
         receive-buffer = "32768 kB"
+        autotuning = false
         {tcp}"#,
         rtt / 2
     );

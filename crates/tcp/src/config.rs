@@ -16,6 +16,10 @@ pub const RECEIVER: &str = "a flow's receiver";
 /// in 32 bits.
 pub(crate) const LARGEST_WINDOW: u32 = 1 << 30;
 
+/// The window that autotuning begins with: half of the second value of Linux's tcp_rmem, 131,072.
+/// Until data come, Linux takes the other half for overhead (`TCP_DEFAULT_SCALING_RATIO`).
+pub(crate) const FIRST_WINDOW: Bytes = Bytes(64 << 10);
+
 /// A configured size as a window.
 pub(crate) fn window_bytes(size: Bytes) -> u32 {
     size.get().min(u64::from(LARGEST_WINDOW)) as u32
@@ -53,7 +57,14 @@ settings! {
         #[source = "RFC 9293 §3.8"]
         #[matters_to = RECEIVER]
         pub receive_buffer: Bytes = Bytes(65_535),
-        /// Bytes accepted from the application and not yet acknowledged; at least an MSS.
+        /// The window begins with 64 KiB and grows up to `receive-buffer` with what the application
+        /// reads in a round trip. Otherwise it is `receive-buffer` from the beginning.
+        #[source = "Fisk and Feng 2001; Linux tcp_rcv_space_adjust"]
+        #[matters_to = RECEIVER]
+        pub autotuning: bool = false,
+        /// Bytes accepted from the application and not yet acknowledged; at least an MSS. It limits a
+        /// bulk sender when the congestion window is larger. Linux's grows to twice the congestion
+        /// window (`tcp_sndbuf_expand`), so that only its largest size does.
         #[kind = WINDOW]
         #[matters_to = SENDER]
         pub send_buffer: Bytes = Bytes(256 << 10),
@@ -213,6 +224,11 @@ impl TcpConfig {
     /// How timers of a host round that has been up for so long at the start of time.
     pub(crate) fn timer_wheel(&self, uptime: Duration) -> Option<TimerWheel> {
         self.timer_hz.map(|hz| TimerWheel::new(hz, uptime))
+    }
+
+    /// The window grows: its first size is not yet the largest.
+    pub fn autotunes(&self) -> bool {
+        self.autotuning && self.receive_buffer > FIRST_WINDOW
     }
 
     /// The shortest time for which a timer is set: two ticks (Linux: `TCP_TIMEOUT_MIN_US`).

@@ -79,8 +79,10 @@ pub fn linux() -> TcpConfig {
         cwnd_validation: CwndValidation::Decay,
         // The usual CONFIG_HZ of distributions.
         timer_hz: Some(250),
-        // The largest that autotuning reaches: the third values of tcp_rmem and tcp_wmem.
-        receive_buffer: Bytes(6 << 20),
+        // tcp_moderate_rcvbuf 1. The largest that autotuning reaches: the third values of tcp_rmem (32
+        // MiB since 6.16) and tcp_wmem.
+        autotuning: true,
+        receive_buffer: Bytes(32 << 20),
         send_buffer: Bytes(4 << 20),
         // tcp_congestion_control cubic
         congestion: Congestion::Cubic(CubicConfig {

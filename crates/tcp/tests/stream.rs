@@ -83,7 +83,13 @@ fn network() -> impl Strategy<Value = Network> {
 
 fn app() -> impl Strategy<Value = App> {
     (
-        prop_oneof![1 => Just(0u32), 2 => 1u32..3_000, 3 => 3_000u32..60_000],
+        prop_oneof![
+            2 => Just(0u32),
+            4 => 1u32..3_000,
+            6 => 3_000u32..60_000,
+            // Enough for a buffer to grow.
+            1 => 60_000u32..400_000,
+        ],
         prop_oneof![1 => 1u32..1_000, 3 => 1_000u32..60_000],
         millis(1..300),
         prop_oneof![
@@ -173,7 +179,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             1 => 65_536u64..1_000_000,
         ],
         prop_oneof![1 => 1_000u64..5_000, 3 => 5_000u64..300_000],
-        any::<[bool; 5]>(),
+        any::<[bool; 6]>(),
         prop_oneof![Just(None), (1_000u64..20_000).prop_map(|b| Some(Bytes(b)))],
     );
     let loss = (
@@ -207,7 +213,8 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         ],
     );
     (windows, loss, timers).prop_map(|(windows, loss, timers)| {
-        let (mss, receive, send, [scaling, timestamps, nagle, idle, limited], cwnd_limit) = windows;
+        let (mss, receive, send, switches, cwnd_limit) = windows;
+        let [scaling, timestamps, nagle, idle, limited, autotuning] = switches;
         let (recovery, threshold, abc, spurious, fall_floyd, send_window, congestion) = loss;
         // Both live on what RACK measures.
         let is_bbr = matches!(congestion, Congestion::Bbr | Congestion::Bbr3);
@@ -216,6 +223,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         TcpConfig {
             mss,
             receive_buffer: Bytes(receive),
+            autotuning,
             send_buffer: Bytes(send),
             window_scaling: scaling,
             timestamps,
@@ -416,6 +424,8 @@ impl<'a> Sim<'a> {
             let edge = ack + window;
             let rounding = 1 << side.offered_shift.unwrap_or(0);
             let hidden = hides_window(&self.case.configs[i]) && !segment.payload.is_empty();
+            let most = self.case.configs[i].receive_buffer;
+            assert!(hidden || Bytes(window.into()) <= most, "more than the buffer: {segment}");
             if let Some(shown) = side.shown.filter(|_| !hidden) {
                 assert!((edge + rounding).after(shown), "the window shrank: {segment}");
             }

@@ -321,6 +321,7 @@ impl Host {
             ("SO_SNDBUF", Some(size)) => socket.send_buffer = Some(size),
             ("SO_RCVBUF", Some(size @ 1..)) if !open => {
                 socket.config.receive_buffer = Bytes(size as u64);
+                socket.config.autotuning = false;
             }
             ("SO_RCVBUF", _) => return late(true),
             ("SO_LINGER", _) => {

@@ -88,6 +88,7 @@ const FIELDS: &[(&str, Field)] = &[
         f64::from(v.endpoint.unacknowledged().saturating_sub(v.endpoint.flight()))
     }),
     ("tcpi_snd_wnd", |v| f64::from(v.endpoint.send_window())),
+    ("tcpi_rcv_space", |v| f64::from(v.endpoint.receive_space())),
     ("tcpi_advmss", |v| f64::from(v.config.mss)),
     ("tcpi_last_data_recv", |v| (v.since_data.as_millis()) as f64),
 ];

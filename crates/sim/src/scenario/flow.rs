@@ -308,6 +308,14 @@ fn endpoints(
         let problem = receiver.problem("ack", "the sender does not tell its cwnd");
         receiver.push(problem.expected("TCP-DCA with the same cwnd-in at both ends: in [tcp]"));
     }
+    check_receive_buffer(&s, &receiver, &mut r);
+    let s = Arc::new(s);
+    let r = if r == *s { Arc::clone(&s) } else { Arc::new(r) };
+    Some((s, r))
+}
+
+/// A large window needs window scaling, and autotuning a large window.
+fn check_receive_buffer(s: &TcpConfig, receiver: &Section<'_>, r: &mut TcpConfig) {
     if r.receive_buffer > UNSCALED && !(s.window_scaling && r.window_scaling) {
         if receiver.has("receive-buffer") {
             let message = format!("a window of {} needs window scaling", r.receive_buffer);
@@ -317,9 +325,14 @@ fn endpoints(
         }
         r.receive_buffer = UNSCALED;
     }
-    let s = Arc::new(s);
-    let r = if r == *s { Arc::clone(&s) } else { Arc::new(r) };
-    Some((s, r))
+    if r.autotuning && !r.autotunes() {
+        if receiver.has("autotuning") {
+            let message = format!("a window of {} has no room to grow", r.receive_buffer);
+            let problem = receiver.problem("autotuning", message);
+            receiver.push(problem.expected("a receive-buffer above 64 KiB"));
+        }
+        r.autotuning = false;
+    }
 }
 
 /// A congestion control from outside must be there, at both ends.

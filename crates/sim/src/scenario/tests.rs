@@ -780,6 +780,7 @@ fn absent_keys_have_the_defaults_of_the_endpoint() {
 fn every_key_of_an_endpoint_arrives() {
     let tcp = r#"mss = "900 B"
         receive-buffer = "128 KiB"
+        autotuning = false
         send-buffer = "1 MB"
         window-scaling = true
         timestamps = true

@@ -41,6 +41,9 @@ impl AckPolicy for Delayed {
             self.quick_left -= 1;
             return Decision::Now;
         }
+        if self.quick > 0 && arrival.window_grew {
+            return Decision::Now; // the sender learns of it (Linux: tcp_grow_window)
+        }
         self.pending = self.pending.saturating_add(arrival.len);
         if self.pending >= self.segments.saturating_mul(arrival.mss) {
             return Decision::Now;

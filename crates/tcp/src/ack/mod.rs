@@ -62,6 +62,8 @@ pub struct Arrival<'a> {
     /// segment echoes (RFC 7323 §3.2): too large if the sender had nothing to send. `None` without
     /// timestamps, and for further segments with the same echo.
     pub rtt: Option<Duration>,
+    /// The window grows with it (autotuning).
+    pub window_grew: bool,
 }
 
 impl Arrival<'_> {

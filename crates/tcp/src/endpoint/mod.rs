@@ -14,6 +14,7 @@
 
 mod accecn;
 mod acknowledge;
+mod autotuning;
 mod handshake;
 mod inspect;
 mod limit;
@@ -29,7 +30,7 @@ pub use accecn::EcnCounts;
 
 use crate::accecn::AccEcn;
 use crate::ack::Departure;
-use crate::config::{AccEcnOptions, TcpConfig};
+use crate::config::{AccEcnOptions, TcpConfig, window_bytes};
 use crate::rto::{Estimate, RttSamples};
 use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
@@ -240,6 +241,9 @@ impl<P: Payload> Endpoint<P> {
         let len = max.min(self.rx.readable.len());
         let data = self.rx.readable.slice(0, len);
         self.rx.readable.drop_front(len);
+        if len > 0 {
+            self.rx.tune_on_read(now, window_bytes(self.config.receive_buffer));
+        }
         let reply_follows = self.reply != Reply::None;
         if len > 0 && !reply_follows && self.is_synchronised() && self.rx.window_update_is_due() {
             self.send_ack(now, io);

@@ -1,9 +1,10 @@
 //! The receiving half: acceptance, reassembly, the advertised window, FIN and RST (RFC 9293
 //! §3.10.7.4).
 
+use super::autotuning::Autotuning;
 use super::{Endpoint, Io, State};
 use crate::ack::{AckPolicy, Arrival, Decision, Departure, Order};
-use crate::config::{EcnConfig, TcpConfig, window_bytes};
+use crate::config::{EcnConfig, FIRST_WINDOW, TcpConfig, window_bytes};
 use airtcp_core::Bytes;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{
@@ -46,8 +47,10 @@ pub(super) struct Receiver<P> {
     pub(super) nxt: SeqNum,
     /// Right edge of the window advertised so far; never moves left.
     edge: SeqNum,
+    /// Size of the buffer, now.
     capacity: u32,
-    mss: u32,
+    tuning: Option<Box<Autotuning>>,
+    mss: u16,
     /// Largest segment the peer sends.
     pub(super) peer_mss: u32,
     /// Shift we offer in our SYN; in force once negotiated.
@@ -82,13 +85,15 @@ pub(super) struct Receiver<P> {
 
 impl<P: Payload> Receiver<P> {
     pub(super) fn new(config: &TcpConfig, policy: Box<dyn AckPolicy>) -> Self {
-        let capacity = window_bytes(config.receive_buffer);
-        let shift_offered = (0..14).find(|s| capacity >> s <= 0xffff).unwrap_or(14);
+        let most = window_bytes(config.receive_buffer);
+        let shift_offered = (0..14).find(|s| most >> s <= 0xffff).unwrap_or(14);
+        let capacity = if config.autotunes() { window_bytes(FIRST_WINDOW) } else { most };
         Self {
             nxt: SeqNum(0),
             edge: SeqNum(0),
             capacity,
-            mss: u32::from(config.mss),
+            tuning: None,
+            mss: config.mss,
             peer_mss: u32::from(config.mss),
             shift_offered,
             shift: 0,
@@ -121,8 +126,17 @@ impl<P: Payload> Receiver<P> {
         self.shift = if on { self.shift_offered } else { 0 };
     }
 
+    fn mss(&self) -> u32 {
+        self.mss.into()
+    }
+
     fn free(&self) -> u32 {
         self.capacity.saturating_sub(self.readable.len() as u32)
+    }
+
+    /// The largest window, with nothing to read.
+    fn largest_window(&self) -> u32 {
+        self.tuning.as_ref().map_or(self.capacity, |tuning| tuning.window())
     }
 
     pub(super) fn unscaled_window(&self) -> u16 {
@@ -138,8 +152,8 @@ impl<P: Payload> Receiver<P> {
     /// segment or half the buffer.
     fn next_edge(&self) -> SeqNum {
         let most = 0xffff_u32 << self.shift;
-        let edge = self.nxt + self.free().min(most);
-        if edge.bytes_after(self.edge) >= self.mss.min(self.capacity / 2).max(1) {
+        let edge = self.nxt + self.free().min(self.largest_window()).min(most);
+        if edge.bytes_after(self.edge) >= self.mss().min(self.capacity / 2).max(1) {
             edge
         } else {
             self.edge
@@ -151,8 +165,8 @@ impl<P: Payload> Receiver<P> {
         // acknowledgement carries it.
         let gain = self.next_edge().bytes_after(self.edge);
         !self.frozen
-            && self.wnd() <= self.capacity / 2
-            && gain >= (2 * self.mss).min(self.capacity / 2).max(1)
+            && self.wnd() <= self.largest_window() / 2
+            && gain >= (2 * self.mss()).min(self.capacity / 2).max(1)
     }
 
     /// The window field; moves the edge. A frozen window stays open for what was promised before.
@@ -268,6 +282,58 @@ impl<P: Payload> Receiver<P> {
             drained += 1;
         }
         self.islands.drain(..drained);
+    }
+
+    /// How far the data above gaps reach beyond RCV.NXT.
+    fn beyond(&self) -> u32 {
+        self.islands.last().map_or(0, |island| island.right().bytes_after(self.nxt))
+    }
+
+    /// Data are about to be taken in; `rtt` is for [`Autotuning::on_echo`].
+    fn tune_before(&mut self, now: Instant, most: u32, rtt: Option<Duration>) {
+        if self.tuning.is_none() {
+            let tuning = Autotuning::new(now, self.nxt, self.edge, self.capacity, self.mss());
+            self.tuning = Some(Box::new(tuning));
+            self.capacity = Autotuning::first_buffer(most);
+        }
+        if let (Some(tuning), Some(rtt)) = (&mut self.tuning, rtt) {
+            tuning.on_echo(rtt, !self.readable.is_empty());
+        }
+    }
+
+    /// `len` bytes were taken in. Returns whether the window grows.
+    fn tune_after(&mut self, now: Instant, most: u32, len: u32, order: Order, sack: bool) -> bool {
+        let (mss, beyond, mut free) = (self.mss(), self.beyond(), self.free());
+        let Some(tuning) = &mut self.tuning else { return false };
+        tuning.on_data(now, self.nxt, self.edge);
+        if order == Order::OutOfOrder {
+            let wanted = tuning.on_out_of_order(beyond).min(most);
+            free += wanted.saturating_sub(self.capacity);
+            self.capacity = self.capacity.max(wanted);
+        }
+        // Without SACK, a duplicate ACK has the window of the ACK before (RFC 5681 §2).
+        let may_grow = match order {
+            Order::InOrder | Order::FilledGap => true,
+            Order::OutOfOrder => sack,
+            Order::Duplicate => false,
+        };
+        may_grow && tuning.grow_window(len, mss, free)
+    }
+
+    /// As [`Endpoint::receive_space`].
+    pub(super) fn space(&self) -> u32 {
+        match &self.tuning {
+            Some(tuning) => tuning.most_read(),
+            None => Autotuning::first_read(self.capacity, self.mss()),
+        }
+    }
+
+    /// The application has read.
+    pub(super) fn tune_on_read(&mut self, now: Instant, most: u32) {
+        let unread = self.readable.len() as u32;
+        let (read, beyond) = (self.nxt - unread, self.beyond());
+        let wanted = self.tuning.as_mut().and_then(|t| t.on_read(now, read, unread, beyond));
+        self.capacity = self.capacity.max(wanted.unwrap_or(0).min(most));
     }
 
     /// Returns false when there was nothing new.
@@ -393,7 +459,8 @@ impl<P: Payload> Endpoint<P> {
         if duplicate && !segment.payload.is_empty() {
             self.report_duplicate(SackBlock { left: segment.seq, right: data_end(segment) });
             self.note_repetition(segment);
-            self.ask_policy(now, segment, Order::Duplicate);
+            let rtt = self.rtt_of_release(now, segment);
+            self.ask_policy(now, segment, Order::Duplicate, rtt, false);
         }
         if let Some(ack) = segment.ack
             && (probe || duplicate)
@@ -441,8 +508,14 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Shows a data segment to the ACK policy.
-    fn ask_policy(&mut self, now: Instant, segment: &Segment<P>, order: Order) -> Decision {
-        let rtt = self.rtt_of_release(now, segment);
+    fn ask_policy(
+        &mut self,
+        now: Instant,
+        segment: &Segment<P>,
+        order: Order,
+        rtt: Option<Duration>,
+        window_grew: bool,
+    ) -> Decision {
         self.rx.policy.on_data(&Arrival {
             now,
             order,
@@ -452,6 +525,7 @@ impl<P: Payload> Endpoint<P> {
             options: &segment.options,
             hops: self.rx.hops,
             rtt,
+            window_grew,
         })
     }
 
@@ -489,29 +563,7 @@ impl<P: Payload> Endpoint<P> {
         let mut reply = Reply::None;
         if !segment.payload.is_empty() {
             self.note_mark(now, segment, io);
-            let before = self.rx.nxt;
-            let held = self.rx.held(segment.seq, data_end(segment));
-            let order = self.rx.take_data(segment.seq, &segment.payload);
-            self.count_data(segment, order);
-            if let Some(held) = held {
-                self.report_duplicate(held);
-            }
-            if order == Order::Duplicate {
-                self.note_repetition(segment);
-            }
-            let delivered = u64::from(self.rx.nxt.bytes_after(before));
-            if delivered > 0 {
-                self.stats.bytes_delivered += delivered;
-                let total = Bytes(self.stats.bytes_delivered);
-                io.events.emit(now, || Event::Delivered { total });
-            }
-            if self.ask_policy(now, segment, order) == Decision::Now {
-                self.rx.owe_ack();
-                reply = match order {
-                    Order::InOrder | Order::FilledGap => Reply::Ack,
-                    Order::OutOfOrder | Order::Duplicate => Reply::PureAck,
-                };
-            }
+            reply = self.on_payload(now, segment, io);
         }
         if segment.flags.contains(Flags::FIN) {
             let fin = data_end(segment);
@@ -527,6 +579,48 @@ impl<P: Payload> Endpoint<P> {
             reply = Reply::Ack;
         }
         reply
+    }
+
+    fn on_payload(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
+        let rtt = self.rtt_of_release(now, segment);
+        if self.config.autotunes() {
+            let rtt = rtt.filter(|_| self.tells_rtt(now, segment));
+            self.rx.tune_before(now, window_bytes(self.config.receive_buffer), rtt);
+        }
+        let before = self.rx.nxt;
+        let held = self.rx.held(segment.seq, data_end(segment));
+        let order = self.rx.take_data(segment.seq, &segment.payload);
+        self.count_data(segment, order);
+        if let Some(held) = held {
+            self.report_duplicate(held);
+        }
+        if order == Order::Duplicate {
+            self.note_repetition(segment);
+        }
+        let delivered = u64::from(self.rx.nxt.bytes_after(before));
+        if delivered > 0 {
+            self.stats.bytes_delivered += delivered;
+            let total = Bytes(self.stats.bytes_delivered);
+            io.events.emit(now, || Event::Delivered { total });
+        }
+        let most = window_bytes(self.config.receive_buffer);
+        let len = segment.payload.len() as u32;
+        let window_grew = self.rx.tune_after(now, most, len, order, self.tx.sack_ok);
+        if self.ask_policy(now, segment, order, rtt, window_grew) == Decision::Wait {
+            return Reply::None;
+        }
+        self.rx.owe_ack();
+        match order {
+            Order::InOrder | Order::FilledGap => Reply::Ack,
+            Order::OutOfOrder | Order::Duplicate => Reply::PureAck,
+        }
+    }
+
+    /// The segment's echo is an RTT for the autotuning: small segments may have waited for more, and
+    /// an echo of the present millisecond tells nothing.
+    fn tells_rtt(&self, now: Instant, segment: &Segment<P>) -> bool {
+        let echo = segment.options.timestamps.map(|stamps| stamps.echo);
+        segment.payload.len() as u32 >= self.rx.peer_mss && echo != Some(self.clock(now))
     }
 
     /// Whether the data came marked, for what the next ACK echoes.

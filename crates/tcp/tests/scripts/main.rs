@@ -2,6 +2,7 @@
 //! for its rule. [`script`] explains the notation.
 
 mod ack;
+mod autotuning;
 mod close;
 mod dca;
 mod elfn;

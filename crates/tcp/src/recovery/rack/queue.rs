@@ -167,7 +167,10 @@ impl Queue {
             let len = record.len();
             self.resent.add(len);
         }
-        self.link(serial);
+        // A probe may repeat what the receiver has reported to hold.
+        if !self.get(serial).sacked {
+            self.link(serial);
+        }
     }
 
     /// Removes the first record if all of it is acknowledged; cuts off what is acknowledged of one.
@@ -369,5 +372,33 @@ impl Queue {
             Some(later) => self.get_mut(later).earlier = earlier,
             None => self.newest = earlier,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It would be found lost beside being delivered, and the bytes in the network would be fewer
+    /// than none.
+    #[test]
+    fn a_probe_that_repeats_what_is_sacked_is_not_waited_for() {
+        let now = Instant::from_secs(1);
+        let snapshot = Snapshot {
+            first_sent_at: now,
+            delivered_at: now,
+            delivered: 0,
+            delivered_ce: 0,
+            lost: 0,
+            inflight: 0,
+            app_limited: false,
+        };
+        let mut queue = Queue::default();
+        for from in [0, 1000] {
+            queue.push(SeqNum(from), SeqNum(from + 1000), now, snapshot);
+        }
+        queue.mark_sacked(1);
+        queue.send_again(1, Instant::from_secs(2), snapshot);
+        assert_eq!((queue.oldest(), queue.later(0)), (Some(0), None));
     }
 }
