@@ -53,11 +53,11 @@ fn when_one_flow_is_answered_all_are_released() {
 }
 
 #[test]
-fn a_call_sends_the_tail_first() {
+fn a_call_sends_the_tail_behind_the_newest() {
     let mut node = Node::known();
     node.send(tcp(80, 2000));
     node.send(tcp(80, 1000));
-    assert_eq!(node.until(300), ["300 2000", "300 1000"]);
+    assert_eq!(node.until(300), ["300 1000", "300 2000"]);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn between_calls_that_are_far_apart_a_tcp_flow_asks_every_100_ms() {
     assert_eq!(questions.len() + calls.len(), told.len(), "by the newest packet: {told:?}");
     assert!((7..=9).contains(&questions.len()), "{told:?}");
     node.hear();
-    assert_eq!(node.sends(), ["1000", "500", "QUIC"]);
+    assert_eq!(node.sends(), ["500", "1000", "QUIC"]);
     assert!(node.until(30_000).is_empty());
     assert!(node.wake.counters().questions > 100);
 }
@@ -183,7 +183,7 @@ fn when_the_sender_tries_again_calls_go_on() {
     node.send(tcp(80, 1000));
     node.until(400_000);
     node.send(tcp(80, 500));
-    assert_eq!(node.until(400_100), ["400100 1000", "400100 500"]);
+    assert_eq!(node.until(400_100), ["400100 500", "400100 1000"]);
 }
 
 #[test]
