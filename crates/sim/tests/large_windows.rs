@@ -58,3 +58,11 @@ fn a_sack_sender_survives_a_lost_retransmission() {
     let (share, again) = flow(tcp, 150, 50);
     assert!(share >= 0.9 && again < 0.03, "{share} of the link, {again} sent again");
 }
+
+/// A time-out in a recovery once took half of the cwnd that duplicates had inflated as ssthresh, with
+/// the preset's `loss-window = "cwnd"`: a third of the link, a fifth of it retransmissions.
+#[test]
+fn a_time_out_in_a_recovery_without_sack_does_not_raise_ssthresh() {
+    let (share, again) = flow("congestion = \"reno\"\nrecovery = \"newreno\"", 5, 100);
+    assert!(share >= 0.9 && again < 0.03, "{share} of the link, {again} sent again");
+}

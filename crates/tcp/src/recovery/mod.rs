@@ -130,7 +130,7 @@ impl LossRecovery {
             config: config.recovery,
             loss_window: config.loss_window,
             bounds_ssthresh: config.cwnd_validation != CwndValidation::Off
-                && config.loss_window == LossWindow::FlightSize
+                && config.loss_window != LossWindow::SendWindow
                 && config.repeated_timeout == RepeatedTimeout::Keep,
             validation: config.cwnd_validation,
             usage: Usage::default(),
