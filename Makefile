@@ -70,6 +70,7 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	cd python && ../$(BIN)/mypy ../benches/peers/run.py
 	cd python && ../$(BIN)/mypy ../benches/gateway/run.py
 	cd python && ../$(BIN)/mypy ../studies/live/beside.py
+	cd python && ../$(BIN)/mypy ../benches/senders.py
 	$(call stage,build)
 	$(BUILD_FOR_PYTEST)
 	$(call stage,pytest)

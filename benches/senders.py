@@ -97,22 +97,19 @@ def main() -> int:
     for sender in SENDERS:
         cells = []
         for queue in QUEUES:
-            shares, again = zip(*(found[sender, p] for p in paths if p.queue == queue), strict=True)
-            cells.append(f"{min(shares):.3f}, {100 * max(again):.2f} % |")
+            cell = [found[sender, path] for path in paths if path.queue == queue]
+            least, most = min(share for share, _ in cell), max(again for _, again in cell)
+            cells.append(f"{least:.3f}, {100 * most:.2f} % |")
         print(f"| {sender[0]} | {sender[1]} |", *cells)
-    misses = [
-        (sender, path, share, again)
-        for (sender, path), (share, again) in found.items()
-        if path.queue == 1.0 and (share < FULL or again >= AGAIN)
-    ]
-    for (congestion, recovery), path, share, again in misses:
-        print(
-            f"\n{congestion}, {recovery}: {path.rate} Mbit/s, {path.round_trip} ms: "
-            f"{share:.3f} of the link, {100 * again:.2f} % sent again",
-            end="",
-        )
-    print()
-    return 1 if misses else 0
+    is_missed = False
+    for ((congestion, recovery), path), (share, again) in found.items():
+        if path.queue == 1.0 and (share < FULL or again >= AGAIN):
+            is_missed = True
+            print(
+                f"{congestion}, {recovery}: {path.rate} Mbit/s, {path.round_trip} ms: "
+                f"{share:.3f} of the link, {100 * again:.2f} % sent again"
+            )
+    return 1 if is_missed else 0
 
 
 if __name__ == "__main__":

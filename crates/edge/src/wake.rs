@@ -24,13 +24,14 @@
 //! for persistent congestion (RFC 9002 §7.6).
 //!
 //! Of TCP the newest goes first. A sender that gets an answer to it often takes its time-out for
-//! spurious (RFC 4015): its window is restored, and it goes on with new data. The answer to the tail
-//! then tells what was lost, as everything else was sent before it (RFC 8985 §6), and it is repaired
-//! at once. If that answer comes first, the sender sees its losses before anything new is in flight,
-//! and repairs them in a slow start of many round trips (RFC 6937).
+//! spurious (RFC 4015): its window is restored, and it goes on with new data. The answer to the tail,
+//! right behind, then tells what was lost, as the tail was sent last (RFC 8985 §6). If that answer
+//! comes first, the sender sees its losses before anything new is in flight. Over a long round trip
+//! it repairs them in a slow start of many round trips (RFC 6937). So where an answer once took more
+//! than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
 //!
-//! Of other protocols the tail goes first, but a small tail waits. Its sender has little to send and
-//! can bear persistent congestion. The mobile may have more, and the tail may acknowledge what it sent
+//! Of other protocols the tail goes first, but a small tail waits, too, over any path. Its sender has
+//! little to send and can bear persistent congestion. The mobile may have more, and the tail may acknowledge what it sent
 //! just before the outage: by QUIC it would measure a round trip as long as the outage, and its
 //! probe timeout would grow to match (RFC 9002 §5.3, §6.2.1).
 //!
@@ -94,8 +95,15 @@ const RELEASE_INTERVAL: Duration = Duration::from_millis(10);
 /// Flows of a mobile that may begin while it is silent: a flood of them displaces nothing.
 const NEW_IN_SILENCE: usize = 256;
 
+/// Round trip up to which a TCP flow's tail does not wait: a slow start costs less there than the
+/// wait would.
+const SHORT_PATH: Duration = Duration::from_millis(100);
+
 /// How long a tail waits for the sender to go on, beyond the tail.
 const TAIL_WAIT: Duration = Duration::from_millis(200);
+
+/// What comes later is no measure for the round trip: there was an outage.
+const LONGEST_ANSWER: Duration = Duration::from_secs(1);
 
 /// Payload bytes kept of a segment that is larger, because its sender left segmenting to the
 /// network: what fits into an Ethernet frame.
@@ -329,20 +337,25 @@ impl<Q: Packet> Kept<Q> {
         place.push_back(copy);
     }
 
-    /// Whether the tail is sent later than the newest, if at all.
-    fn tail_waits(&self) -> bool {
+    /// Whether the tail is sent later than the newest, if at all. For `is_far` see [`Peer::is_far`].
+    fn tail_waits(&self, is_far: bool) -> bool {
         let (Some(tail), Some(newest)) = (self.tail.back(), self.newest.back()) else {
             return false;
         };
-        newest.seq_end().is_none() && !tail.is_full() && !tail.id().is_tunnel()
+        match newest.seq_end() {
+            Some(_) => is_far,
+            None => !tail.is_full() && !tail.id().is_tunnel(),
+        }
     }
 
-    /// What is sent at once.
-    fn first(&self) -> impl Iterator<Item = &Q> {
+    /// What is sent at once, and whether the tail waits then.
+    fn first(&self, is_far: bool) -> (impl Iterator<Item = &Q>, bool) {
         let is_tcp = self.newest.back().is_some_and(|newest| newest.seq_end().is_some());
+        let tail_waits = self.tail_waits(is_far);
         let tail_if = |is: bool| is.then_some(&self.tail).into_iter().flatten();
-        let before = tail_if(!is_tcp && !self.tail_waits());
-        before.chain(&self.newest).chain(tail_if(is_tcp))
+        let before = tail_if(!tail_waits && !is_tcp);
+        let after = tail_if(!tail_waits && is_tcp);
+        (before.chain(&self.newest).chain(after), tail_waits)
     }
 
     /// See [`Packet::question`]: of the newest packet, which is the first that is missing once the
@@ -368,6 +381,8 @@ struct Peer<Q> {
     waits_since: Option<Instant>,
     /// How long its answers took; the longest of late.
     response: Duration,
+    /// The longest that one took.
+    round_trip: Duration,
     /// When its link was reported down.
     down: Option<Instant>,
     calls: Option<Calls>,
@@ -413,6 +428,7 @@ impl<Q: Packet> Peer<Q> {
             is_known: false,
             waits_since: None,
             response: Duration::ZERO,
+            round_trip: Duration::ZERO,
             down,
             calls: None,
             release: VecDeque::new(),
@@ -449,6 +465,11 @@ impl<Q: Packet> Peer<Q> {
         [call, self.next_release, self.next_tail()].into_iter().flatten().min()
     }
 
+    /// An answer once took too long for TCP's tails to be sent at once.
+    fn is_far(&self) -> bool {
+        self.round_trip > SHORT_PATH
+    }
+
     /// When the next tail has waited long enough.
     fn next_tail(&self) -> Option<Instant> {
         self.tails.front().map(|&(released, _)| released + TAIL_WAIT)
@@ -458,6 +479,8 @@ impl<Q: Packet> Peer<Q> {
     fn on_heard(&mut self, now: Instant, config: &WakeConfig) {
         self.is_known = true;
         let (waited, threshold) = (self.waits_since.take(), self.threshold(config));
+        let answer = waited.map(|since| now.since(since)).filter(|&took| took <= LONGEST_ANSWER);
+        self.round_trip = self.round_trip.max(answer.unwrap_or_default());
         if let Some(calls) = self.calls.take() {
             self.down = None;
             if calls.released.is_none_or(|at| now.since(at) > threshold) {
@@ -515,11 +538,13 @@ impl<Q: Packet> Peer<Q> {
     /// Sends what is kept of the next flows in line; how many packets.
     fn release_some(&mut self, now: Instant, send: &mut impl FnMut(&Q)) -> u64 {
         let count = self.release.len().min(RELEASED_AT_ONCE);
+        let is_far = self.is_far();
         let mut sent = 0;
         for id in self.release.drain(..count) {
             let Some(kept) = self.flows.get(&id) else { continue };
-            sent += kept.first().map(&mut *send).count();
-            self.tails.extend(kept.tail_waits().then_some((now, id)));
+            let (packets, tail_waits) = kept.first(is_far);
+            sent += packets.map(&mut *send).count();
+            self.tails.extend(tail_waits.then_some((now, id)));
         }
         self.next_release = (!self.release.is_empty()).then_some(now + RELEASE_INTERVAL);
         sent as u64
@@ -554,7 +579,8 @@ impl<Q: Packet> Peer<Q> {
         let latest = self.waiting(since).take(CALLERS);
         let callers = latest.filter(|(_, kept)| kept.is_new == are_new).count().max(1);
         let caller = self.waiting(since).nth(turn % callers);
-        let sent = caller.map_or(0, |(_, kept)| kept.first().map(send).count());
+        let is_far = self.is_far();
+        let sent = caller.map_or(0, |(_, kept)| kept.first(is_far).0.map(send).count());
         let silence = now.since(since);
         let patience = if self.is_known { PATIENCE } else { PATIENCE_WITH_STRANGERS };
         let next = (silence < patience).then(|| now + config.call.max(silence / CALLS_APART));
@@ -675,7 +701,7 @@ impl<Q: Packet> Wake<Q> {
         let peer = self.peers.entry(mobile).or_insert_with(|| Peer::new(key, away.remove(&mobile)));
         if let (Some(silence), None) = (silence, peer.calls) {
             (peer.is_known, peer.waits_since) = (true, Some(silence.since));
-            peer.response = silence.response;
+            (peer.response, peer.round_trip) = (silence.response, silence.round_trip);
         }
         if let Some(calls) = peer.calls.as_mut().filter(|calls| calls.next.is_none()) {
             // It has been silent for long, but the sender still tries.

@@ -95,3 +95,14 @@ fn flows_of_a_flood_neither_call_nor_are_released_before_others() {
     node.hear();
     assert_eq!(node.sends()[..3], ["1000", "known", "flood"]);
 }
+
+#[test]
+fn the_round_trip_is_taken_over() {
+    let mut node = Node::known();
+    let slow = Some(silence(node.now, 120, false));
+    node.send(Named { silence: slow, ..tcp(80, 1000) });
+    node.until(1_000);
+    node.send(tcp(80, 500));
+    node.hear();
+    assert_eq!(node.sends(), ["500"], "the tail waits");
+}

@@ -396,6 +396,57 @@ impl Node {
         self.signal(LinkSignal::Up);
         self
     }
+
+    /// A mobile that answered after so many milliseconds, back from an outage of a TCP flow: its
+    /// tail is 1000, and 500 is sent again.
+    fn back(answer: u64) -> Self {
+        Self::after_answer(tcp(80, 1), answer).outage([tcp(80, 1000), tcp(80, 500)])
+    }
+}
+
+#[test]
+fn over_a_short_path_the_tail_follows_the_newest() {
+    assert_eq!(Node::back(100).sends(), ["500", "1000"]);
+}
+
+#[test]
+fn over_a_long_path_the_tail_waits_for_the_sender_to_go_on() {
+    let mut node = Node::back(101);
+    assert_eq!(node.sends(), ["500"]);
+    let up = node.ms();
+    node.hear();
+    assert!(node.wake.is_interrupted(node.mobile));
+    assert_eq!(node.until(up + 200), [format!("{} 1000", up + 200)]);
+    assert!(!node.wake.is_interrupted(node.mobile));
+}
+
+#[test]
+fn a_sender_that_goes_on_needs_no_tail() {
+    let mut node = Node::back(101);
+    assert_eq!(node.sends(), ["500"]);
+    node.hear();
+    node.until(node.ms() + 100);
+    node.answered(tcp(80, 1500));
+    assert!(node.until(node.ms() + 1_000).is_empty());
+}
+
+#[test]
+fn a_sender_that_only_repeats_older_segments_needs_the_tail() {
+    let mut node = Node::back(101);
+    assert_eq!(node.sends(), ["500"]);
+    let up = node.ms();
+    node.hear();
+    node.until(up + 100);
+    node.answered(tcp(80, 600));
+    assert_eq!(node.until(up + 200), [format!("{} 1000", up + 200)]);
+}
+
+#[test]
+fn over_a_long_path_calls_are_without_the_tail() {
+    let mut node = Node::back(101);
+    assert_eq!(node.sends(), ["500"]);
+    let calls = node.until(node.ms() + 150);
+    assert!(calls.len() == 1 && calls[0].ends_with(" 500"), "{calls:?}");
 }
 
 #[test]
