@@ -101,6 +101,7 @@ def main() -> int:
             least, most = min(share for share, _ in cell), max(again for _, again in cell)
             cells.append(f"{least:.3f}, {100 * most:.2f} % |")
         print(f"| {sender[0]} | {sender[1]} |", *cells)
+    print()
     is_missed = False
     for ((congestion, recovery), path), (share, again) in found.items():
         if path.queue == 1.0 and (share < FULL or again >= AGAIN):
