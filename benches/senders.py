@@ -13,6 +13,7 @@ Exit status: 0 no sender misses, 1 some do.
 
 from __future__ import annotations
 
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -87,7 +88,7 @@ def main() -> int:
     paths = [Path(*path) for path in product(RATES, ROUND_TRIPS, QUEUES)]
     jobs = list(product(SENDERS, paths))
     found = {}
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, (job, result) in enumerate(zip(jobs, pool.map(measure, jobs), strict=True), 1):
             found[job] = result
             print(f"\r{number} of {len(jobs)} paths", end="", file=sys.stderr, flush=True)

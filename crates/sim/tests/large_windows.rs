@@ -60,7 +60,7 @@ fn a_sack_sender_survives_a_lost_retransmission() {
 }
 
 /// A time-out in a recovery once took half of the cwnd that duplicates had inflated as ssthresh, with
-/// the preset's `loss-window = "cwnd"`: a third of the link, a fifth of it retransmissions.
+/// the preset's `loss-window = "cwnd"`: a third of the link, and a fifth of the data retransmitted.
 #[test]
 fn a_time_out_in_a_recovery_without_sack_does_not_raise_ssthresh() {
     let (share, again) = flow("congestion = \"reno\"\nrecovery = \"newreno\"", 5, 100);

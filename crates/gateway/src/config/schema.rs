@@ -135,7 +135,7 @@ const LIVE: &[Field] = &[
         Is("4 MiB"),
         "Copies kept for one connection, bytes of user data. What does not fit stays in the sender's charge, \
          so it should hold the largest window that a mobile opens: with window scaling some megabytes (on \
-         Linux a part of the largest `tcp_rmem`, by default 6 MiB), where a scenario's 64 KiB hold every \
+         Linux a part of the largest `tcp_rmem`, by default 32 MiB since 6.16, before 6 MiB), where a scenario's 64 KiB hold every \
          window without it.",
     )
     .source("M-TCP+ §3; RFC 7323 §2"),

@@ -3,13 +3,11 @@
 use airtcp_core::Instant;
 use airtcp_gateway::signals::message::Stamp;
 use nix::time::{ClockId, clock_gettime};
-use std::time::Duration;
 
 /// The gateway's time: nanoseconds of the kernel's monotonic clock since boot, the same before and
 /// after a restart of the daemon.
 pub(crate) fn now() -> Instant {
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
-    Instant::from_nanos(Duration::from(time).as_nanos() as u64)
+    Instant::from_nanos(nanos(ClockId::CLOCK_MONOTONIC))
 }
 
 /// The time of day when it was made, and from there on the time that passed, suspended or not:
@@ -25,12 +23,14 @@ impl Clock {
     pub(crate) fn start() -> Self {
         Self { boot: nanos(ClockId::CLOCK_REALTIME).wrapping_sub(nanos(ClockId::CLOCK_BOOTTIME)) }
     }
+
     /// Set by the time of day, unless that is before `known`: then it has been set back.
     pub(crate) fn start_after(known: Stamp) -> Self {
         let clock = Self::start();
         let back = known.since(clock.now()).as_nanos();
         Self { boot: clock.boot.wrapping_add(back) }
     }
+
     /// What it shows.
     pub(crate) fn now(self) -> Stamp {
         Stamp(self.boot.wrapping_add(nanos(ClockId::CLOCK_BOOTTIME)))

@@ -576,6 +576,11 @@ fn controls_that_live_on_marks_need_a_receiver_that_tells_each() {
             "t.toml:19:17: tcp.accecn-option: has no effect without AccECN (expected ecn = \"accecn\")",
         ],
     );
+    refuses(
+        MSS,
+        "preset = \"linux\"\ntimer-hz = \"exact\"\nuptime = \"1 s\"",
+        &["t.toml:19:10: tcp.uptime: has no effect on exact timers (expected timer-hz = 250)"],
+    );
 }
 
 #[test]
@@ -781,6 +786,7 @@ fn every_key_of_an_endpoint_arrives() {
     let tcp = r#"mss = "900 B"
         receive-buffer = "128 KiB"
         autotuning = false
+        uptime = "90 s"
         send-buffer = "1 MB"
         window-scaling = true
         timestamps = true

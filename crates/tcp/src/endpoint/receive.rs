@@ -303,12 +303,10 @@ impl<P: Payload> Receiver<P> {
 
     /// `len` bytes were taken in. Returns whether the window grows.
     fn tune_after(&mut self, now: Instant, most: u32, len: u32, order: Order, sack: bool) -> bool {
-        let (mss, beyond, mut free) = (self.mss(), self.beyond(), self.free());
-        let Some(tuning) = &mut self.tuning else { return false };
+        let Some(mut tuning) = self.tuning.take() else { return false };
         tuning.on_data(now, self.nxt, self.edge);
         if order == Order::OutOfOrder {
-            let wanted = tuning.on_out_of_order(beyond).min(most);
-            free += wanted.saturating_sub(self.capacity);
+            let wanted = tuning.on_out_of_order(self.beyond()).min(most);
             self.capacity = self.capacity.max(wanted);
         }
         // Without SACK, a duplicate ACK has the window of the ACK before (RFC 5681 §2).
@@ -317,7 +315,9 @@ impl<P: Payload> Receiver<P> {
             Order::OutOfOrder => sack,
             Order::Duplicate => false,
         };
-        may_grow && tuning.grow_window(len, mss, free)
+        let grows = may_grow && tuning.grow_window(len, self.mss(), self.free());
+        self.tuning = Some(tuning);
+        grows
     }
 
     /// As [`Endpoint::receive_space`].
@@ -330,9 +330,10 @@ impl<P: Payload> Receiver<P> {
 
     /// The application has read.
     pub(super) fn tune_on_read(&mut self, now: Instant, most: u32) {
+        let Some(mut tuning) = self.tuning.take() else { return };
         let unread = self.readable.len() as u32;
-        let (read, beyond) = (self.nxt - unread, self.beyond());
-        let wanted = self.tuning.as_mut().and_then(|t| t.on_read(now, read, unread, beyond));
+        let wanted = tuning.on_read(now, self.nxt - unread, unread, self.beyond());
+        self.tuning = Some(tuning);
         self.capacity = self.capacity.max(wanted.unwrap_or(0).min(most));
     }
 
@@ -583,9 +584,10 @@ impl<P: Payload> Endpoint<P> {
 
     fn on_payload(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
         let rtt = self.rtt_of_release(now, segment);
+        let most = window_bytes(self.config.receive_buffer);
         if self.config.autotunes() {
             let rtt = rtt.filter(|_| self.tells_rtt(now, segment));
-            self.rx.tune_before(now, window_bytes(self.config.receive_buffer), rtt);
+            self.rx.tune_before(now, most, rtt);
         }
         let before = self.rx.nxt;
         let held = self.rx.held(segment.seq, data_end(segment));
@@ -603,7 +605,6 @@ impl<P: Payload> Endpoint<P> {
             let total = Bytes(self.stats.bytes_delivered);
             io.events.emit(now, || Event::Delivered { total });
         }
-        let most = window_bytes(self.config.receive_buffer);
         let len = segment.payload.len() as u32;
         let window_grew = self.rx.tune_after(now, most, len, order, self.tx.sack_ok);
         if self.ask_policy(now, segment, order, rtt, window_grew) == Decision::Wait {

@@ -32,22 +32,27 @@ fn run_tuned(config: &TcpConfig, script: &str) {
     );
 }
 
-// The buffer has 80 KiB once data came, of which one segment is taken while the window is worked out.
-#[test]
-fn the_window_begins_with_64_kib_and_grows_by_two_segments_with_each() {
-    run_tuned(
-        &tuned(),
-        "1.000 < . 1:10001(10*1000) ack 1
-         1.000 > . 1:1(0) ack 1001 win 4221
+/// How ACKs open the window by two segments each, up to the 80 KiB of the buffer once data came, less
+/// the one segment that is taken while the window is worked out.
+const GROWTH: &str = "1.000 > . 1:1(0) ack 1001 win 4221
          1.000 > . 1:1(0) ack 2001 win 4346
          1.000 > . 1:1(0) ack 3001 win 4471
          1.000 > . 1:1(0) ack 4001 win 4596
          1.000 > . 1:1(0) ack 5001 win 4721
          1.000 > . 1:1(0) ack 6001 win 4846
          1.000 > . 1:1(0) ack 7001 win 4971
-         1.000 > . 1:1(0) ack 8001 win 5057
-         1.000 > . 1:1(0) ack 9001 win 5057
-         1.000 > . 1:1(0) ack 10001 win 5057",
+         1.000 > . 1:1(0) ack 8001 win 5057";
+
+#[test]
+fn the_window_begins_with_64_kib_and_grows_by_two_segments_with_each() {
+    run_tuned(
+        &tuned(),
+        &format!(
+            "1.000 < . 1:10001(10*1000) ack 1
+             {GROWTH}
+             1.000 > . 1:1(0) ack 9001 win 5057
+             1.000 > . 1:1(0) ack 10001 win 5057"
+        ),
     );
 }
 
@@ -115,17 +120,12 @@ fn an_ack_that_opens_the_window_is_not_delayed() {
     let ack = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40), quick: 1 };
     run_tuned(
         &TcpConfig { ack, ..tuned() },
-        "1.000 < . 1:12001(12*1000) ack 1
-         1.000 > . 1:1(0) ack 1001 win 4221
-         1.000 > . 1:1(0) ack 2001 win 4346
-         1.000 > . 1:1(0) ack 3001 win 4471
-         1.000 > . 1:1(0) ack 4001 win 4596
-         1.000 > . 1:1(0) ack 5001 win 4721
-         1.000 > . 1:1(0) ack 6001 win 4846
-         1.000 > . 1:1(0) ack 7001 win 4971
-         1.000 > . 1:1(0) ack 8001 win 5057
-         1.000 > . 1:1(0) ack 10001 win 5057
-         1.000 > . 1:1(0) ack 12001 win 5057",
+        &format!(
+            "1.000 < . 1:12001(12*1000) ack 1
+             {GROWTH}
+             1.000 > . 1:1(0) ack 10001 win 5057
+             1.000 > . 1:1(0) ack 12001 win 5057"
+        ),
     );
 }
 
