@@ -3,7 +3,8 @@
 use airtcp_core::{Duration, Instant};
 use std::num::NonZeroU32;
 
-/// The longest uptime that can be told: longer than all but the last two levels turn.
+/// The longest uptime that can be told. At 250 Hz a slot of the last two levels is longer, and no
+/// other.
 pub const MAX_UPTIME: Duration = Duration::from_secs(3600);
 /// Slots of a level, all but one of which a timer may lie ahead.
 const SLOTS: u64 = 64;
