@@ -151,4 +151,5 @@ def test_the_live_study_measures_each_kernel_variant_with_a_case() -> None:
     jobs = plan.jobs(study, study.experiments, 1)
     cases = {job.text for job in jobs if job.testbed is not None}
     assert {"m-tcp-plus cubic 10 late", "steady cubic 8 20 60 40", "mobile karak 1"} <= cases
-    assert len(cases) == 8 * 3 * 3 + 2 + 2 * 3
+    assert {"none reno 5 nothing", "none reno 5 nothing 1638"} <= cases
+    assert len(cases) == 8 * 3 * 3 + 5 * 3 * 3 + 2 + 2 * 3
