@@ -38,6 +38,7 @@ const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
 const UPTIME: Kind = Kind::Duration { min: Duration::ZERO, max: MAX_UPTIME };
 const SACK: &[&str] = &[Recovery::Sack.word()];
 const ACCECN: &[&str] = &["accecn"];
+const RFC6298: &[&str] = &[RttVariation::Rfc6298.word()];
 const CUSTOM: &[&str] = &["custom"];
 
 settings! {
@@ -646,8 +647,11 @@ settings! {
         #[kind = COUNT]
         #[source = "TCP-DCA Table II"]
         pub factor: u32 = 1,
+        /// What the time-out adds to SRTT.
+        pub variation: RttVariation = RttVariation::Rfc6298,
         /// Clock granularity G.
         #[source = "RFC 6298 §2"]
+        #[only("variation" in RFC6298)]
         pub granularity: Duration = Duration::ZERO,
         /// Coarse timer: samples and time-outs are counted in ticks of this length; 0: exact.
         pub tick: Duration = Duration::ZERO,
@@ -662,6 +666,17 @@ settings! {
         pub linear_syn_timeouts: u32 = 0,
         /// What an expiry does to the time-out.
         pub policy: RtoPolicyConfig = RtoPolicyConfig::Exponential,
+    }
+}
+
+choice! {
+    /// What the retransmission time-out adds to SRTT.
+    pub enum RttVariation {
+        /// four times RTTVAR, at least the granularity (RFC 6298 §2.3)
+        Rfc6298 = "rfc6298",
+        /// at least `min`, and what the last round trips varied by: the largest mean deviation of
+        /// each counts, and fades by a quarter a round trip (Linux, tcp_rtt_estimator)
+        Linux = "linux",
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::config::{
     ABC_UNLIMITED, AckConfig, Congestion, CubicConfig, CubicVariant, CwndValidation, HyStartConfig,
     InitialWindow, LossWindow, Nagle, PersistConfig, PersistOnShrink, RackConfig, Recovery,
-    RepeatedTimeout, RtoConfig, SackPipe, TcpConfig,
+    RepeatedTimeout, RtoConfig, RttVariation, SackPipe, TcpConfig,
 };
 use airtcp_core::{Bytes, Duration};
 use airtcp_settings::schema::Fallback::Is;
@@ -103,9 +103,10 @@ pub fn linux() -> TcpConfig {
             // TCP_TIMEOUT_INIT, TCP_TIMEOUT_FALLBACK
             initial: Duration::from_secs(1),
             after_syn_loss: Duration::from_secs(3),
-            // TCP_RTO_MIN; tcp_rtt_estimator keeps 4 RTTVAR above it, too.
+            // TCP_RTO_MIN
             min: Duration::from_millis(200),
-            granularity: Duration::from_millis(200),
+            // tcp_rtt_estimator
+            variation: RttVariation::Linux,
             // TCP_RTO_MAX
             max: Duration::from_secs(120),
             // tcp_retries2 15

@@ -151,7 +151,7 @@ impl<P: Payload> Endpoint<P> {
     fn on_new_ack(&mut self, now: Instant, ack: SeqNum, segment: &Segment<P>, io: &mut Io<'_, P>) {
         let sample = self.rtt_sample(now, segment, ack);
         if let Some(sample) = sample {
-            self.tx.rto.sample(sample);
+            self.tx.rto.sample(sample, ack, self.tx.max);
             self.publish_rtt(now, sample, io);
         }
         let acked = ack.bytes_after(self.tx.una);

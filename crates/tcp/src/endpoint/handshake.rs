@@ -148,7 +148,7 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn establish(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) {
         let syn_was_lost = self.tx.expiries > 0;
         if let Some(sample) = self.rtt_sample(now, segment, self.tx.iss + 1) {
-            self.tx.rto.sample(sample);
+            self.tx.rto.sample(sample, self.tx.iss + 1, self.tx.max);
         } else if syn_was_lost {
             self.tx.rto.restart_after_syn_loss();
         }

@@ -56,7 +56,7 @@ impl<P: Payload> Endpoint<P> {
             may.then(|| self.rtt_sample(now, segment, ack)).flatten()
         });
         if let Some(sample) = sample.filter(|_| advances || out.newly_sacked) {
-            self.tx.rto.sample(sample);
+            self.tx.rto.sample(sample, ack, self.tx.max);
             self.publish_rtt(now, sample, io);
         }
         let heard = self.rack_event(&arrival, &rack, &out, flight, phase, sample);

@@ -1,8 +1,9 @@
 //! The retransmission time-out (RFC 6298, with Karn's algorithm and optional coarse ticks).
 
+use super::deviation::Deviation;
 use super::{Backoff, Expiry, RtoPolicy};
-use crate::config::{RtoConfig, TcpConfig};
-use airtcp_core::{Duration, Histogram};
+use crate::config::{RtoConfig, RttVariation, TcpConfig};
+use airtcp_core::{Duration, Histogram, SeqNum};
 use std::sync::Arc;
 
 /// RTT estimate and time-out.
@@ -16,8 +17,11 @@ pub struct RtoEstimator {
     config: Arc<TcpConfig>,
     policy: Box<dyn RtoPolicy>,
     estimate: Option<Estimate>,
+    /// With [`RttVariation::Linux`], once there is a sample.
+    deviation: Option<Box<Deviation>>,
     samples: RttSamples,
-    initial: Duration,
+    /// The SYN was sent again, and data starts with the time-out for this case.
+    syn_lost: bool,
     backoff: u32,
     /// The time-out in force, from all of the above.
     rto: Duration,
@@ -70,13 +74,13 @@ pub struct Estimate {
 impl RtoEstimator {
     /// Without samples: the initial RTO is in force.
     pub fn new(config: Arc<TcpConfig>, policy: Box<dyn RtoPolicy>) -> Self {
-        let (initial, samples) = (config.rto.initial, RttSamples::default());
         let mut estimator = Self {
             config,
             policy,
             estimate: None,
-            samples,
-            initial,
+            deviation: None,
+            samples: RttSamples::default(),
+            syn_lost: false,
             backoff: 0,
             rto: Duration::ZERO,
         };
@@ -84,15 +88,24 @@ impl RtoEstimator {
         estimator
     }
 
-    /// Takes a sample (RFC 6298 §2.2, §2.3) and clears the back-off.
-    pub fn sample(&mut self, rtt: Duration) {
+    /// Takes a sample (RFC 6298 §2.2, §2.3) and clears the back-off. `una` and `nxt` are SND.UNA and
+    /// SND.NXT after the ACK that brought it.
+    pub fn sample(&mut self, rtt: Duration, una: SeqNum, nxt: SeqNum) {
         self.samples.record(rtt);
         let rtt = self.in_ticks(rtt);
+        let RtoConfig { variation, min, .. } = self.config.rto;
         self.estimate = Some(match self.estimate {
-            None => Estimate { srtt: rtt, rttvar: rtt / 2 },
+            None => {
+                let linux = variation == RttVariation::Linux;
+                self.deviation = linux.then(|| Box::new(Deviation::new(rtt, nxt, min)));
+                Estimate { srtt: rtt, rttvar: rtt / 2 }
+            }
             Some(Estimate { srtt, rttvar }) => Estimate {
                 // RTTVAR first: it uses the SRTT of before this sample.
-                rttvar: (rttvar * 3 + srtt.abs_diff(rtt)) / 4,
+                rttvar: match &mut self.deviation {
+                    Some(deviation) => deviation.sample(rtt, srtt, una, nxt),
+                    None => (rttvar * 3 + srtt.abs_diff(rtt)) / 4,
+                },
                 srtt: (srtt * 7 + rtt) / 8,
             },
         });
@@ -104,13 +117,16 @@ impl RtoEstimator {
     /// sample that revealed it (RFC 4015 §3.2 step 9).
     pub fn restore_after_spurious_timeout(&mut self, before: Estimate, sample: Option<Duration>) {
         let sample = sample.unwrap_or(Duration::ZERO);
-        self.estimate =
-            Some(Estimate { srtt: before.srtt.max(sample), rttvar: before.rttvar.max(sample / 2) });
+        let rttvar = before.rttvar.max(sample / 2);
+        self.estimate = Some(Estimate { srtt: before.srtt.max(sample), rttvar });
+        if let Some(deviation) = &mut self.deviation {
+            deviation.rise_to(rttvar);
+        }
         self.backoff = 0;
         self.update();
     }
 
-    /// The time-out in force: `SRTT + max(G, 4·RTTVAR)` within its bounds, as the policy has it,
+    /// The time-out in force: `SRTT + max(G, 4·RTTVAR)`, or SRTT and Linux's bound, within its limits, as the policy has it,
     /// times the configured factor, doubled for each back-off (RFC 6298 §2, §5.5).
     pub fn rto(&self) -> Duration {
         self.rto
@@ -126,7 +142,7 @@ impl RtoEstimator {
 
     /// The SYN was lost: data starts with the larger RTO, without back-off (RFC 6298 §5.7).
     pub fn restart_after_syn_loss(&mut self) {
-        self.initial = self.config.rto.after_syn_loss;
+        self.syn_lost = true;
         self.backoff = 0;
         self.update();
     }
@@ -139,11 +155,17 @@ impl RtoEstimator {
     }
 
     fn update(&mut self) {
-        let RtoConfig { min, max, granularity, tick, factor, .. } = self.config.rto;
+        let RtoConfig { initial, after_syn_loss, min, max, granularity, tick, factor, .. } =
+            self.config.rto;
         let base = match self.estimate {
-            None => self.initial,
+            None if self.syn_lost => after_syn_loss,
+            None => initial,
             Some(Estimate { srtt, rttvar }) => {
-                (srtt + (rttvar * 4).max(granularity)).round_up_to(tick).max(min)
+                let variation = match &self.deviation {
+                    Some(deviation) => deviation.bound(),
+                    None => (rttvar * 4).max(granularity),
+                };
+                (srtt + variation).round_up_to(tick).max(min)
             }
         };
         let base = self.policy.time_out(base) * u64::from(factor);
@@ -187,6 +209,12 @@ mod tests {
         RtoEstimator::new(config, Box::new(Exponential))
     }
 
+    impl RtoEstimator {
+        fn sample_of(&mut self, rtt: Duration) {
+            self.sample(rtt, SeqNum(0), SeqNum(0));
+        }
+    }
+
     fn expire(estimator: &mut RtoEstimator) {
         let now = Instant::ZERO;
         estimator.on_expiry(&Expiry { now, count: 1, duplicate_acks: 0, handshake: false });
@@ -221,7 +249,7 @@ mod tests {
         assert_eq!(bounded.rto(), Duration::from_secs(1));
         for (sample, srtt, rttvar, rto) in WORKED {
             for e in [&mut free, &mut bounded] {
-                e.sample(Duration::from_secs_f64(sample));
+                e.sample_of(Duration::from_secs_f64(sample));
             }
             let e = free.estimate().unwrap();
             assert!(close(e.srtt, srtt) && close(e.rttvar, rttvar), "{sample}: {e:?}");
@@ -237,7 +265,7 @@ mod tests {
         for (ms, rto) in
             [(22.9, 0.5229), (25.0, 0.5232), (23.0, 0.5231), (22.0, 0.5230), (200.0, 0.5451)]
         {
-            e.sample(Duration::from_secs_f64(ms / 1000.0));
+            e.sample_of(Duration::from_secs_f64(ms / 1000.0));
             assert!((e.rto().as_secs_f64() - rto).abs() < 5.1e-5, "{ms}: {}", e.rto());
         }
     }
@@ -259,7 +287,7 @@ mod tests {
             expire(&mut e);
         }
         assert_eq!(e.rto(), max);
-        e.sample(Duration::from_millis(10));
+        e.sample_of(Duration::from_millis(10));
         assert_eq!(e.rto(), Duration::from_secs(1));
     }
 
@@ -267,11 +295,11 @@ mod tests {
     fn a_factor_stretches_the_bounded_time_out_and_its_back_off() {
         // TCP-DCA Table II: the retransmission timer of TCP-DAA is increased fivefold.
         let mut e = estimator(RtoConfig { factor: 5, ..RtoConfig::default() });
-        e.sample(Duration::from_millis(10));
+        e.sample_of(Duration::from_millis(10));
         assert_eq!(e.rto(), Duration::from_secs(5));
         expire(&mut e);
         assert_eq!(e.rto(), Duration::from_secs(10));
-        e.sample(Duration::from_millis(400)); // RTTVAR 101.25 ms, SRTT 58.75 ms
+        e.sample_of(Duration::from_millis(400)); // RTTVAR 101.25 ms, SRTT 58.75 ms
         assert_eq!(e.rto(), Duration::from_secs(5));
     }
 
@@ -279,9 +307,9 @@ mod tests {
     fn coarse_clock_counts_whole_ticks() {
         let tick = Duration::from_millis(10);
         let mut e = estimator(RtoConfig { tick, min: Duration::ZERO, ..RtoConfig::default() });
-        e.sample(Duration::from_millis(214));
+        e.sample_of(Duration::from_millis(214));
         assert_eq!(e.estimate().unwrap().srtt, Duration::from_millis(210));
-        e.sample(Duration::from_millis(1));
+        e.sample_of(Duration::from_millis(1));
         assert_eq!(e.rto().as_nanos() % tick.as_nanos(), 0);
     }
 }

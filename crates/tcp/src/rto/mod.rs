@@ -6,6 +6,7 @@
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod constant;
+mod deviation;
 mod estimator;
 mod fixed;
 mod wheel;

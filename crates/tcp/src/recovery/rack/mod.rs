@@ -88,11 +88,25 @@ pub(crate) struct Outcome {
     before: Totals,
     dsack: bool,
     dsack_of_probe: bool,
+    /// Of the segments SACKed that were sent once: the first and the last.
+    sacked: Option<[(SeqNum, Instant); 2]>,
     /// Data that was never retransmitted was delivered, sent before the last time-out.
     original_arrived: bool,
     /// The lowest segment delivered that had been overtaken.
     overtaken: Option<SeqNum>,
     lost_again: bool,
+}
+
+impl Outcome {
+    fn note_sacked(&mut self, seq: SeqNum, at: Instant) {
+        let [first, last] = self.sacked.get_or_insert([(seq, at); 2]);
+        if seq.before(first.0) {
+            *first = (seq, at);
+        }
+        if seq.after(last.0) {
+            *last = (seq, at);
+        }
+    }
 }
 
 /// Bytes since the connection began.
@@ -399,6 +413,7 @@ impl Rack {
                 out.overtaken = Some(out.overtaken.map_or(record.seq, |l| l.earlier(record.seq)));
             }
             out.original_arrived |= record.end.at_or_before(self.high);
+            out.note_sacked(record.seq, record.at);
         }
         self.queue.mark_sacked(serial);
         self.detection.on_sacked(record.end);
@@ -468,13 +483,11 @@ impl Rack {
         if self.queue.sacked().segments == 0 {
             self.detection.forget_highest();
         }
-        // RFC 6298 §3, Karn: not from a segment sent twice. Without one, a SACKed segment serves.
-        let oldest = oldest.filter(|_| !retransmitted);
-        let sacked_at = self.delivered.newest().filter(|n| !n.retransmitted && out.newly_sacked);
-        let sent = oldest.or(sacked_at.map(|n| n.at));
-        out.rtt = sent.map(|sent| ack.now.since(sent));
-        let newest = newest.filter(|_| !retransmitted).or(sent);
-        if let Some(sent) = newest {
+        // RFC 6298 §3, Karn: not from a segment sent twice. Without one, a SACKed segment serves
+        // (Linux: `tcp_ack_update_rtt`).
+        let [first, last] = [0, 1].map(|i| out.sacked.map(|sacked| sacked[i].1));
+        out.rtt = oldest.filter(|_| !retransmitted).or(first).map(|sent| ack.now.since(sent));
+        if let Some(sent) = last.or(newest.filter(|_| !retransmitted)) {
             // A lone small segment may have waited for a delayed ACK.
             let rtt = ack.now.since(sent);
             let waited = count == 1 && ack.ack.bytes_after(ack.una) < ack.smss;

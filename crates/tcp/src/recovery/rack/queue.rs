@@ -72,6 +72,8 @@ impl Share {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     records: VecDeque<Sent>,
+    /// Bytes of all records.
+    bytes: u32,
     /// The number of the first record.
     first: Serial,
     /// The segment sent longest ago, and the one sent last, of those that are neither delivered nor
@@ -110,11 +112,7 @@ impl Queue {
 
     /// Bytes in the network: sent, and neither delivered nor lost, or sent again.
     pub(crate) fn inflight(&self) -> u32 {
-        let (Some(first), Some(last)) = (self.records.front(), self.records.back()) else {
-            return 0;
-        };
-        let flight = last.end.bytes_after(first.seq);
-        flight - self.sacked.bytes - self.lost.bytes + self.resent.bytes
+        self.bytes - self.sacked.bytes - self.lost.bytes + self.resent.bytes
     }
 
     pub(crate) fn front(&self) -> Option<&Sent> {
@@ -141,6 +139,8 @@ impl Queue {
     /// Adds a segment sent for the first time.
     pub(crate) fn push(&mut self, seq: SeqNum, end: SeqNum, now: Instant, snapshot: Snapshot) {
         let serial = self.serials().end;
+        let earlier = self.append(serial);
+        self.bytes += end.bytes_after(seq);
         self.records.push_back(Sent {
             seq,
             end,
@@ -150,11 +150,10 @@ impl Queue {
             resent: false,
             retransmitted: false,
             snapshot,
-            earlier: None,
+            earlier,
             later: None,
-            timed: false,
+            timed: true,
         });
-        self.link(serial);
     }
 
     /// The segment is sent again.
@@ -186,6 +185,7 @@ impl Queue {
         let record = self.records.pop_front()?;
         self.first += 1;
         let len = record.len();
+        self.bytes -= len;
         if record.sacked {
             self.sacked.remove(len);
         }
@@ -204,6 +204,7 @@ impl Queue {
         let gone = una.bytes_after(record.seq);
         record.seq = una;
         let Sent { sacked, lost, resent, .. } = *record;
+        self.bytes -= gone;
         self.sacked.bytes -= if sacked { gone } else { 0 };
         self.lost.bytes -= if lost { gone } else { 0 };
         self.resent.bytes -= if resent { gone } else { 0 };
@@ -326,13 +327,19 @@ impl Queue {
 
     /// Puts the segment behind all others.
     fn link(&mut self, serial: Serial) {
-        let newest = self.newest.replace(serial);
+        let earlier = self.append(serial);
         let record = self.get_mut(serial);
-        (record.earlier, record.later, record.timed) = (newest, None, true);
+        (record.earlier, record.later, record.timed) = (earlier, None, true);
+    }
+
+    /// Makes the segment the newest. Returns the one that was.
+    fn append(&mut self, serial: Serial) -> Option<Serial> {
+        let newest = self.newest.replace(serial);
         match newest {
             Some(newest) => self.get_mut(newest).later = Some(serial),
             None => self.oldest = Some(serial),
         }
+        newest
     }
 
     /// Puts segments that had been taken out back to where their times are.
