@@ -68,7 +68,7 @@ pub(crate) fn set_sysctl(config: &mut TcpConfig, name: &str, value: &str) -> Res
     match (key, number) {
         ("tcp_timestamps", Some(on)) => config.timestamps = on > 0,
         ("tcp_window_scaling", Some(on)) => config.window_scaling = on > 0,
-        ("tcp_sack", Some(0)) => config.recovery = Recovery::NewReno(Default::default()),
+        ("tcp_sack", Some(0)) => config.recovery = Recovery::NewReno,
         ("tcp_sack", Some(_)) => config.recovery = Recovery::Rack(RackConfig::default()),
         ("tcp_early_retrans", Some(n)) => {
             if let Recovery::Rack(rack) = &mut config.recovery {

@@ -102,8 +102,6 @@ fn check(tcp: &TcpConfig, drops: &[u64], expected: &[(u32, f64)], highest: u32) 
     trace
 }
 
-const NEWRENO_NS2: Recovery = Recovery::NewReno(NewRenoConfig { deflate: false, impatient: false });
-
 #[test]
 fn tahoe_resends_packets_that_have_arrived_and_never_times_out() {
     let tcp = ns2(Recovery::Tahoe { avoid_multi_fr: true });
@@ -164,7 +162,8 @@ fn reno_without_the_guard_halves_again_and_times_out_at_three_drops() {
 
 #[test]
 fn newreno_repairs_one_hole_per_round_trip() {
-    let tcp = ns2(NEWRENO_NS2);
+    let newreno = NewRenoConfig { deflate: false, impatient: false };
+    let tcp = TcpConfig { newreno, ..ns2(Recovery::NewReno) };
     let table: [(&[(u32, f64)], u32); 4] = [
         (&[(14, 2.069)], 272),
         (&[(14, 2.069), (28, 2.281)], 260),
@@ -180,7 +179,8 @@ fn newreno_repairs_one_hole_per_round_trip() {
 #[test]
 fn newreno_of_rfc_6582_repairs_the_same_holes_at_the_same_times() {
     // ns-2 with partial_window_deflation_ 1 and exit_recovery_fix_ 1: same times, other tails.
-    let tcp = ns2(Recovery::NewReno(NewRenoConfig { deflate: true, impatient: false }));
+    let newreno = NewRenoConfig { deflate: true, impatient: false };
+    let tcp = TcpConfig { newreno, ..ns2(Recovery::NewReno) };
     let highest = [272, 260, 244, 227];
     let holes = [14, 28, 26, 24];
     for (drops, highest) in DROPS.into_iter().zip(highest) {

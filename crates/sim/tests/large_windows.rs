@@ -63,6 +63,7 @@ fn a_sack_sender_survives_a_lost_retransmission() {
 /// the preset's `loss-window = "cwnd"`: a third of the link, and a fifth of the data retransmitted.
 #[test]
 fn a_time_out_in_a_recovery_without_sack_does_not_raise_ssthresh() {
-    let (share, again) = flow("congestion = \"reno\"\nrecovery = \"newreno\"", 5, 100);
+    let (share, again) =
+        flow("congestion = \"reno\"\nrecovery = \"newreno\"\nnewreno.impatient = true", 5, 100);
     assert!(share >= 0.9 && again < 0.03, "{share} of the link, {again} sent again");
 }

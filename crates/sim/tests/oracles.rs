@@ -7,7 +7,7 @@ use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber}
 use airtcp_net::config::LossConfig;
 use airtcp_sim::{Observers, World};
 use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{AckConfig, InitialWindow, NewRenoConfig, Recovery};
+use airtcp_tcp::config::{AckConfig, InitialWindow, Recovery};
 use common::{Network, wire};
 
 const MSS: f64 = 1460.0;
@@ -111,10 +111,9 @@ fn formulas_give_the_printed_numbers() {
 #[test]
 fn throughput_under_random_loss_follows_pftk() {
     let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200), quick: 0 };
-    let newreno = Recovery::NewReno(NewRenoConfig::default());
     let reno = Recovery::Reno { avoid_multi_fr: true };
     for (ack, b) in [(AckConfig::Every, 1.0), (delayed, 2.0)] {
-        for recovery in [reno, newreno, Recovery::Sack] {
+        for recovery in [reno, Recovery::NewReno, Recovery::Sack] {
             for p in [1e-3, 3e-3, 1e-2, 2e-2] {
                 let UnderLoss { goodput, indications } = under_loss(recovery, ack, p);
                 let to = |p: f64| goodput / pftk(p, 0.1, 1.0, b);

@@ -109,7 +109,7 @@ fn an_end_may_have_its_own_preset_below_the_keys_of_tcp() {
 
 #[test]
 fn what_a_preset_says_without_effect_is_dropped() {
-    let recovery = Recovery::NewReno(NewRenoConfig::default());
+    let recovery = Recovery::NewReno;
     assert_eq!(sender("recovery = \"newreno\"", &[]).recovery, recovery);
     assert_eq!(sender("congestion = \"reno\"", &[]).congestion, Congestion::Reno);
     // The pipe of ns-2 waits for SACK.
@@ -176,7 +176,7 @@ fn what_the_file_says_without_effect_is_refused() {
 fn a_later_preset_silences_what_belongs_to_an_earlier_one() {
     let rfc = "preset = \"rfc\"\nnewreno.deflate = false";
     let newreno = NewRenoConfig { deflate: false, ..NewRenoConfig::default() };
-    assert_eq!(sender(rfc, &[]).recovery, Recovery::NewReno(newreno));
+    assert_eq!(sender(rfc, &[]).newreno, newreno);
     assert_eq!(sender(rfc, &[("tcp.preset", "linux")]), Preset::Linux.config());
     assert_eq!(*flow(rfc, "sender.preset = \"linux\"", &[]).sender, Preset::Linux.config());
     // In an inner table, too.

@@ -36,6 +36,7 @@ pub const ABC_UNLIMITED: u32 = 1_000_000;
 /// A number of something, above zero.
 const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
 const UPTIME: Kind = Kind::Duration { min: Duration::ZERO, max: MAX_UPTIME };
+const NEWRENO: &[&str] = &[Recovery::NewReno.word()];
 const SACK: &[&str] = &[Recovery::Sack.word()];
 const ACCECN: &[&str] = &["accecn"];
 const RFC6298: &[&str] = &[RttVariation::Rfc6298.word()];
@@ -87,6 +88,11 @@ settings! {
         /// Loss recovery.
         #[keys_of(Recovery)]
         pub recovery: Recovery = Recovery::default(),
+        /// The choices RFC 6582 leaves.
+        #[absent = "its defaults"]
+        #[only("recovery" in NEWRENO)]
+        #[matters_to = SENDER]
+        pub newreno: NewRenoConfig = NewRenoConfig::default(),
         /// How SACK recovery estimates what is in the network.
         #[source = "RFC 6675 §4"]
         #[only("recovery" in SACK)]
@@ -452,7 +458,7 @@ alternatives! {
     /// What is retransmitted after a loss, and what cwnd does until it is repaired.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[choice("recovery", "Loss recovery.")]
-    #[absent(Recovery::NewReno(NewRenoConfig::default()))]
+    #[absent(Recovery::NewReno)]
     #[source = "RFC 5681 §3.2"]
     pub enum Recovery {
         /// fast retransmit, then slow start from one segment
@@ -468,12 +474,7 @@ alternatives! {
             avoid_multi_fr: bool = false,
         },
         /// RFC 6582
-        "newreno" => NewReno(
-            /// The choices RFC 6582 leaves.
-            #[absent = "its defaults"]
-            #[matters_to = SENDER]
-            newreno: NewRenoConfig = NewRenoConfig::default()
-        ),
+        "newreno" => NewReno,
         /// RFC 6675; both ends must offer it, otherwise NewReno is used
         "sack" => Sack,
         /// by time, with probes of the tail (RACK-TLP, RFC 8985), proportional rate reduction (RFC
@@ -555,8 +556,8 @@ settings! {
         /// 2003) and `exit_recovery_fix_ 0`.
         #[source = "RFC 6582 §3.2 step 3"]
         pub deflate: bool = true,
-        /// Reset the retransmission timer on the first partial ACK only. ns-2 with
-        /// `newreno_changes1_ 0` (its default until 2003) resets it on each ("slow but steady").
+        /// Reset the retransmission timer on the first partial ACK only. Linux, and ns-2 with
+        /// `newreno_changes1_ 0` (its default until 2003), reset it on each ("slow but steady").
         #[source = "RFC 6582 §4"]
         pub impatient: bool = true,
     }

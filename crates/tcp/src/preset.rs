@@ -6,8 +6,8 @@
 
 use crate::config::{
     ABC_UNLIMITED, AckConfig, Congestion, CubicConfig, CubicVariant, CwndValidation, HyStartConfig,
-    InitialWindow, LossWindow, Nagle, PersistConfig, PersistOnShrink, RackConfig, Recovery,
-    RepeatedTimeout, RtoConfig, RttVariation, SackPipe, TcpConfig,
+    InitialWindow, LossWindow, Nagle, NewRenoConfig, PersistConfig, PersistOnShrink, RackConfig,
+    Recovery, RepeatedTimeout, RtoConfig, RttVariation, SackPipe, TcpConfig,
 };
 use airtcp_core::{Bytes, Duration};
 use airtcp_settings::schema::Fallback::Is;
@@ -73,6 +73,8 @@ pub fn linux() -> TcpConfig {
         timestamps: true,
         // tcp_recovery 1, tcp_early_retrans 3, tcp_frto 2, and undo
         recovery: Recovery::Rack(RackConfig::default()),
+        // Without SACK: tcp_clean_rtx_queue sets the timer anew on each partial ACK.
+        newreno: NewRenoConfig { impatient: false, ..NewRenoConfig::default() },
         // tcp_reno_ssthresh and others take cwnd, which tcp_cwnd_validate keeps near what is used;
         // tcp_slow_start_after_idle 1
         loss_window: LossWindow::Cwnd,

@@ -8,7 +8,7 @@ use airtcp_tcp::config::{
     AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CubicVariant, CwndIn,
     DaaConfig, DcaConfig, HyStartConfig, InitialWindow, KarakConfig, LossWindow, Nagle,
     NewRenoConfig, PersistConfig, PersistOnShrink, RackConfig, Recovery, RtoConfig,
-    RtoPolicyConfig, SackPipe, SpuriousDetection,
+    RtoPolicyConfig, RttVariation, SackPipe, SpuriousDetection,
 };
 use airtcp_tcp::congestion::{
     Ack, CongestionControl, Karak, Loss, Reno, Restart, Timeout, Undo, Window,
@@ -111,9 +111,7 @@ fn recovery() -> impl Strategy<Value = Recovery> {
     prop_oneof![
         any::<bool>().prop_map(|avoid_multi_fr| Recovery::Tahoe { avoid_multi_fr }),
         any::<bool>().prop_map(|avoid_multi_fr| Recovery::Reno { avoid_multi_fr }),
-        (any::<bool>(), any::<bool>()).prop_map(|(deflate, impatient)| {
-            Recovery::NewReno(NewRenoConfig { deflate, impatient })
-        }),
+        Just(Recovery::NewReno),
         Just(Recovery::Sack),
         Just(Recovery::Rack(RackConfig::default())),
         Just(Recovery::Rack(RackConfig::default())),
@@ -184,6 +182,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     );
     let loss = (
         recovery(),
+        any::<[bool; 2]>(),
         1u32..7,
         prop_oneof![Just(None), Just(Some(1u32)), Just(Some(2u32))],
         prop_oneof![
@@ -206,6 +205,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         prop_oneof![3 => Just(15u32), 1 => Just(3u32)],
         prop_oneof![Just(0u64), Just(10u64), Just(500u64)],
         prop_oneof![Just(200u64), Just(1_000u64)],
+        prop_oneof![Just(RttVariation::Rfc6298), Just(RttVariation::Linux)],
         prop_oneof![
             2 => Just(RtoPolicyConfig::Exponential),
             1 => Just(RtoPolicyConfig::Fixed),
@@ -215,11 +215,13 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     (windows, loss, timers).prop_map(|(windows, loss, timers)| {
         let (mss, receive, send, switches, cwnd_limit) = windows;
         let [scaling, timestamps, nagle, idle, limited, autotuning] = switches;
-        let (recovery, threshold, abc, spurious, fall_floyd, send_window, congestion) = loss;
+        let (recovery, newreno, threshold, abc, spurious, fall_floyd, send_window, congestion) =
+            loss;
+        let [deflate, impatient] = newreno;
         // Both live on what RACK measures.
         let is_bbr = matches!(congestion, Congestion::Bbr | Congestion::Bbr3);
         let recovery = if is_bbr { Recovery::Rack(RackConfig::default()) } else { recovery };
-        let (on_shrink, backoff, ack, max_retransmissions, tick, min, policy) = timers;
+        let (on_shrink, backoff, ack, max_retransmissions, tick, min, variation, policy) = timers;
         TcpConfig {
             mss,
             receive_buffer: Bytes(receive),
@@ -229,6 +231,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             timestamps,
             congestion,
             recovery,
+            newreno: NewRenoConfig { deflate, impatient },
             sack_pipe: if fall_floyd { SackPipe::FallFloyd } else { SackPipe::Rfc6675 },
             loss_window: if send_window { LossWindow::SendWindow } else { LossWindow::FlightSize },
             initial_window: InitialWindow::Rfc5681,
@@ -241,6 +244,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             rto: RtoConfig {
                 tick: Duration::from_millis(tick),
                 min: Duration::from_millis(min),
+                variation,
                 max_retransmissions,
                 policy,
                 ..RtoConfig::default()
@@ -670,7 +674,7 @@ proptest! {
     #[test]
     fn without_such_a_timeout_karak_is_newreno(mut case in case(), strict in any::<bool>()) {
         for config in &mut case.configs {
-            config.recovery = Recovery::NewReno(NewRenoConfig::default());
+            config.recovery = Recovery::NewReno;
         }
         let different = Arc::new(AtomicBool::new(false));
         let run = |karak: bool| {

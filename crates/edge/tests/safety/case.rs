@@ -4,8 +4,8 @@ use crate::subjects::Limits;
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
-    AckConfig, InitialWindow, LinkReaction, Nagle, NewRenoConfig, PersistConfig, PersistOnShrink,
-    Recovery, RtoConfig, SpuriousDetection,
+    AckConfig, InitialWindow, LinkReaction, Nagle, PersistConfig, PersistOnShrink, Recovery,
+    RtoConfig, SpuriousDetection,
 };
 use proptest::prelude::*;
 
@@ -232,7 +232,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     );
     let recovery = prop_oneof![
         Just(Recovery::Reno { avoid_multi_fr: false }),
-        Just(Recovery::NewReno(NewRenoConfig::default())),
+        Just(Recovery::NewReno),
         Just(Recovery::Sack),
     ];
     let spurious = prop_oneof![

@@ -857,7 +857,7 @@ fn ends_of_a_flow_override_single_keys_of_tcp() {
     let flow = parse(&text).unwrap().flows.remove(0);
     assert_eq!(flow.sender.rto.min, Duration::from_secs(2));
     assert_eq!(flow.sender.rto.max, Duration::from_secs(64));
-    assert_eq!(flow.sender.recovery, Recovery::NewReno(Default::default()));
+    assert_eq!(flow.sender.recovery, Recovery::NewReno);
     assert_eq!(flow.receiver.rto.min, Duration::from_secs(1));
     assert_eq!(flow.receiver.recovery, Recovery::Reno { avoid_multi_fr: true });
     let timeout = Duration::from_millis(200);

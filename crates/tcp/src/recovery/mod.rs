@@ -108,6 +108,7 @@ pub(crate) struct LossRecovery {
     window: Window,
     congestion: Box<dyn CongestionControl>,
     config: Recovery,
+    newreno: NewRenoConfig,
     loss_window: LossWindow,
     /// Of ns-2's rules, one raises ssthresh again, and the others halve a window that is bounded.
     /// Without validation everything is as RFC 5681 has it.
@@ -128,6 +129,7 @@ impl LossRecovery {
             window: Window::new(1, 1, None, None),
             congestion,
             config: config.recovery,
+            newreno: config.newreno,
             loss_window: config.loss_window,
             bounds_ssthresh: config.cwnd_validation != CwndValidation::Off
                 && config.loss_window != LossWindow::SendWindow
@@ -178,7 +180,7 @@ impl LossRecovery {
             Recovery::Tahoe { avoid_multi_fr } | Recovery::Reno { avoid_multi_fr } => {
                 !avoid_multi_fr || self.point.is_clear()
             }
-            Recovery::NewReno(_) | Recovery::Sack | Recovery::Rack(_) => self.point.is_clear(),
+            Recovery::NewReno | Recovery::Sack | Recovery::Rack(_) => self.point.is_clear(),
         }
     }
 
@@ -457,17 +459,14 @@ impl LossRecovery {
         flight: u32,
     ) -> Progress {
         let (smss, ssthresh) = (self.window.smss(), self.window.ssthresh());
-        let NewRenoConfig { deflate, impatient } = match self.config {
-            Recovery::NewReno(config) => config,
-            // The fallback for a peer without SACK.
-            Recovery::Sack | Recovery::Rack(_) => NewRenoConfig::default(),
-            // RFC 5681 §3.2 step 6: any new ACK ends Reno's fast recovery.
-            Recovery::Reno { .. } | Recovery::Tahoe { .. } => {
-                self.window.set_cwnd(ssthresh);
-                self.phase = Phase::Open;
-                return Progress::Over;
-            }
-        };
+        // RFC 5681 §3.2 step 6: any new ACK ends Reno's fast recovery.
+        if let Recovery::Reno { .. } | Recovery::Tahoe { .. } = self.config {
+            self.window.set_cwnd(ssthresh);
+            self.phase = Phase::Open;
+            return Progress::Over;
+        }
+        // Also for SACK's and RACK's senders, if the peer does without SACK.
+        let NewRenoConfig { deflate, impatient } = self.newreno;
         // RFC 6582 §3.2 step 3.
         if self.point.is_reached(una) {
             let most = if deflate { flight.max(smss) + smss } else { u32::MAX };

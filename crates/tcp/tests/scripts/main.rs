@@ -18,7 +18,7 @@ mod sender;
 mod spurious;
 
 use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{InitialWindow, NewRenoConfig, Recovery};
+use airtcp_tcp::config::{InitialWindow, Recovery};
 use script::run;
 
 /// MSS 1000, as in most scripts.
@@ -32,7 +32,7 @@ fn window(n: u32) -> TcpConfig {
 }
 
 /// RFC 6582 as written: careful, partial window deflation, impatient.
-const NEWRENO: Recovery = Recovery::NewReno(NewRenoConfig { deflate: true, impatient: true });
+const NEWRENO: Recovery = Recovery::NewReno;
 
 /// Opens actively in 100 ms (SRTT 100 ms, RTO 1 s), the peer offering all options, then runs
 /// `script`.

@@ -195,9 +195,9 @@ fn newreno_repairs_a_hole_per_partial_ack() {
 // RFC 6582 §3.2 step 3, exit (2); ns-2's partial_window_deflation_ 0: cwnd = ssthresh.
 #[test]
 fn newreno_without_deflation_sets_cwnd_to_ssthresh() {
-    let recovery = Recovery::NewReno(NewRenoConfig { deflate: false, impatient: false });
+    let newreno = NewRenoConfig { deflate: false, impatient: false };
     run_open(
-        &with(recovery, 10),
+        &TcpConfig { newreno, ..with(NEWRENO, 10) },
         &ten("0.3 < ack 1 x3
               0.3 > . 1:1001(1000) ack 1
               0.4 < ack 3001
@@ -225,8 +225,8 @@ fn newreno_impatient_or_slow_but_steady() {
         ))
     };
     run_open(&with(NEWRENO, 10), &script("1.4"));
-    let steady = Recovery::NewReno(NewRenoConfig { deflate: true, impatient: false });
-    run_open(&with(steady, 10), &script("1.5"));
+    let newreno = NewRenoConfig { deflate: true, impatient: false };
+    run_open(&TcpConfig { newreno, ..with(NEWRENO, 10) }, &script("1.5"));
 }
 
 // RFC 6582 §3.2 step 2: duplicates of what was sent before the last time-out are no new loss.
