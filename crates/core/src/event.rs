@@ -42,6 +42,8 @@ documented! {
         Queue,
         /// The loss model dropped it.
         Loss,
+        /// It exceeded the policer's rate and burst.
+        Policer,
         /// The link or the path above it was down.
         Outage,
         /// A middlebox filtered it.

@@ -105,6 +105,7 @@ mod linux {
             rate,
             delay: DelayConfig { base: delay, variation: None },
             loss: LossConfig::None.into(),
+            policer: None,
             outage: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2000) },
         }

@@ -147,6 +147,8 @@ pub struct DirectionStatus {
     pub ecn_marks: u64,
     /// Packets the loss model took.
     pub loss_drops: u64,
+    /// Packets the policer dropped.
+    pub policer_drops: u64,
     /// Packets an outage took.
     pub outage_drops: u64,
     /// Longest queue, packets.
@@ -174,6 +176,7 @@ impl DirectionStatus {
             queue_drops,
             ecn_marks,
             loss_drops,
+            policer_drops,
             outage_drops,
             max_queue_packets,
         } = link.counters();
@@ -186,6 +189,7 @@ impl DirectionStatus {
             queue_drops,
             ecn_marks,
             loss_drops,
+            policer_drops,
             outage_drops,
             max_queue_packets,
         }
@@ -448,6 +452,7 @@ mod tests {
             queue_drops: 0,
             ecn_marks: 0,
             loss_drops: 0,
+            policer_drops: 0,
             outage_drops: 0,
             max_queue_packets: 0,
         };

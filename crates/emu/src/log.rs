@@ -237,6 +237,7 @@ mod tests {
             rate: DataRate::mbps(1),
             delay: DelayConfig { base: Duration::from_millis(20), variation: None },
             loss: LossConfig::None.into(),
+            policer: None,
             outage: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
         }

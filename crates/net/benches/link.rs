@@ -21,6 +21,7 @@ fn config(delay: DelayConfig, loss: LossConfig) -> LinkConfig {
         rate: DataRate::mbps(100),
         delay,
         loss: loss.into(),
+        policer: None,
         outage: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(1000) },
     }

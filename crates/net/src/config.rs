@@ -17,7 +17,7 @@ use airtcp_settings::{
 settings! {
     #[partial]
     /// A unidirectional link: a queue, a server with a rate, a propagation delay, losses and
-    /// outages.
+    /// outages, perhaps behind a policer.
     #[derive(Clone, Debug, PartialEq)]
     pub struct LinkConfig {
         /// Serialisation rate.
@@ -27,6 +27,9 @@ settings! {
         /// Random or listed losses.
         #[absent = "no losses"]
         pub loss: LinkLoss = LinkLoss::default(),
+        /// What a token bucket in front of the queue lets pass.
+        #[absent = "everything"]
+        pub policer: Option<PolicerConfig> = None,
         /// When the link itself is down.
         #[absent = "always up"]
         pub outage: Option<OutageConfig> = None,
@@ -420,6 +423,21 @@ impl Settings for Schedule {
                 put("origin", origin.show(&TIME));
             }
         }
+    }
+}
+
+settings! {
+    #[partial]
+    /// A token bucket that drops what exceeds it, as mobile networks do to plans with a limited rate.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("link.policer", whole)]
+    pub struct PolicerConfig {
+        /// How fast the bucket fills.
+        #[source = "RFC 2697"]
+        pub rate: DataRate,
+        /// Size of the bucket, which is full at the start. A larger packet never passes.
+        #[source = "RFC 2697"]
+        pub burst: Bytes,
     }
 }
 

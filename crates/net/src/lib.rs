@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`config`] (what a link is made of), [`link`] (the machine: queue, server,
 //! flight), then its parts, each readable alone: [`queue`] (a file a discipline), [`loss`],
-//! [`delay`], [`schedule`] (outages, of the link and above the MAC), [`trace`] (a recorded rate).
+//! `policer`, [`delay`], [`schedule`] (outages, of the link and above the MAC), [`trace`] (a recorded rate).
 //! [`wifi`] is the other medium: 802.11, shared by many stations, with its own narration;
 //! [`mobility`] says where the stations are.
 //!
@@ -15,6 +15,7 @@ pub mod delay;
 pub mod link;
 pub mod loss;
 pub mod mobility;
+mod policer;
 pub mod queue;
 pub mod schedule;
 pub mod trace;

@@ -28,6 +28,7 @@
 use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode, QueueConfig, QueueLimit};
 use crate::delay::Delay;
 use crate::loss::Loss;
+use crate::policer::Policer;
 use crate::queue::admission::{Admission, Admitted, Arrival, Verdict};
 use crate::queue::{Queue, Server, Waiting as Queued};
 use crate::trace::{Opportunities, Trace};
@@ -85,7 +86,8 @@ impl LinkStreams {
     }
 }
 
-/// The packet went no further than the entrance: the queue refused it ([`DropReason::Queue`]) or a loss model in front of it took it ([`DropReason::Loss`]).
+/// The packet went no further than the entrance: the queue refused it ([`DropReason::Queue`]), or in
+/// front of it the policer ([`DropReason::Policer`]) or the loss model ([`DropReason::Loss`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped<T>(pub T, pub DropReason);
 
@@ -129,6 +131,8 @@ pub struct LinkCounters {
     pub ecn_marks: u64,
     /// Packets the loss model took.
     pub loss_drops: u64,
+    /// Packets the policer dropped.
+    pub policer_drops: u64,
     /// Packets an outage took.
     pub outage_drops: u64,
     /// Longest queue in packets, not counting the one in service.
@@ -149,6 +153,7 @@ pub struct Link<T> {
     delay: Delay,
     loss: Option<Box<Loss>>,
     loss_place: LossPlace,
+    policer: Option<Box<Policer>>,
     outage: Option<Box<OutageConfig>>,
     /// Unless `deferred`.
     admission: Admission,
@@ -258,10 +263,11 @@ impl<T> Deferred<T> {
 impl<T> Link<T> {
     /// An idle link at the start of the run.
     pub fn new(config: &LinkConfig, streams: LinkStreams) -> Self {
-        let LinkConfig { rate, delay, loss, outage, queue } = config;
+        let LinkConfig { rate, delay, loss, policer, outage, queue } = config;
         let delay = Delay::new(delay, streams.delay);
         let loss_model = Loss::new(&loss.model, streams.loss);
         let is_plain = loss_model.is_none()
+            && policer.is_none()
             && outage.is_none()
             && delay.is_constant()
             && matches!(queue, QueueConfig::DropTail { .. });
@@ -283,6 +289,7 @@ impl<T> Link<T> {
             is_plain,
             loss: loss_model.map(Box::new),
             loss_place: loss.place,
+            policer: policer.map(|config| Box::new(Policer::new(config))),
             outage: outage.clone().map(Box::new),
             admission,
             waiting: VecDeque::new(),
@@ -482,9 +489,9 @@ impl<T> Link<T> {
     /// Whether the entrance takes a packet, and when its service starts.
     #[inline(always)]
     fn admit(&mut self, now: Instant, meta: PacketMeta) -> Result<Instant, DropReason> {
-        let PacketMeta { size, data, .. } = meta;
+        let size = meta.size;
         self.start_services(now);
-        self.pass_loss_before_queue(data)?;
+        self.pass_entrance(now, meta)?;
         let start = self.service_start(now);
         let idle = self.is_idle(now, start).then(|| now.since(self.free_at));
         if !self.queue_admits(size, idle) {
@@ -498,10 +505,14 @@ impl<T> Link<T> {
         Ok(start)
     }
 
-    /// The loss model in front of the queue, if there is one, may take a packet.
+    /// The policer or the loss model in front of the queue, if there are any, may take a packet.
     #[inline(always)]
-    fn pass_loss_before_queue(&mut self, data: bool) -> Result<(), DropReason> {
-        if self.loss_place == LossPlace::BeforeQueue && self.loses(data) {
+    fn pass_entrance(&mut self, now: Instant, meta: PacketMeta) -> Result<(), DropReason> {
+        if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, meta.size)) {
+            self.counters.policer_drops += 1;
+            return Err(DropReason::Policer);
+        }
+        if self.loss_place == LossPlace::BeforeQueue && self.loses(meta.data) {
             self.counters.loss_drops += 1;
             return Err(DropReason::Loss);
         }
@@ -640,7 +651,7 @@ impl<T> Link<T> {
     #[inline(never)]
     fn send_deferred(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
         self.start_services(now);
-        if let Err(reason) = self.pass_loss_before_queue(meta.data) {
+        if let Err(reason) = self.pass_entrance(now, meta) {
             return Err(Dropped(item, reason));
         }
         let start = self.service_start(now);

@@ -242,6 +242,7 @@ mod tests {
             rate: DataRate::mbps(1),
             delay: DelayConfig { base: Duration::from_millis(3), variation: None },
             loss: LossConfig::None.into(),
+            policer: None,
             outage: Some(OutageConfig {
                 schedule: Schedule::Listed(vec![(ms(15), ms(35))]),
                 mode: OutageMode::Hold,

@@ -152,6 +152,8 @@ documented! {
         pub ecn_marks: u64,
         /// Packets the loss model took, on the medium or in front of the queue.
         pub loss_drops: u64,
+        /// Packets the policer dropped.
+        pub policer_drops: u64,
         /// Packets an outage of the link took.
         pub outage_drops: u64,
         /// Longest queue, packets.
@@ -184,6 +186,7 @@ impl LinkMetrics {
             queue_drops: counters.queue_drops,
             ecn_marks: counters.ecn_marks,
             loss_drops: counters.loss_drops,
+            policer_drops: counters.policer_drops,
             outage_drops: counters.outage_drops,
             max_queue_packets: counters.max_queue_packets,
             utilisation: if sendable > 0.0 {

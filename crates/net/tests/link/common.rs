@@ -22,6 +22,7 @@ pub(crate) fn plain() -> LinkConfig {
         rate: DataRate::kbps(250),
         delay: DelayConfig { base: ms(170), variation: None },
         loss: LossConfig::None.into(),
+        policer: None,
         outage: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(50) },
     }

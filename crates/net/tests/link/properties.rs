@@ -5,10 +5,10 @@ use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LinkLoss, LossConfig, LossPlace, OutageConfig,
-    OutageMode, QueueConfig, QueueLimit, Schedule, Variation,
+    OutageMode, PolicerConfig, QueueConfig, QueueLimit, Schedule, Variation,
 };
 use airtcp_net::queue::red::RedConfig;
-use airtcp_net::{Dropped, Link, PacketMeta};
+use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta};
 use proptest::prelude::*;
 
 fn distributions() -> impl Strategy<Value = Distribution> {
@@ -94,11 +94,17 @@ fn queues() -> impl Strategy<Value = QueueConfig> {
 
 pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
     let place = prop_oneof![Just(LossPlace::Medium), Just(LossPlace::BeforeQueue)];
-    (100u64..5000, delays(), losses(), place, outages(), queues()).prop_map(
-        |(kbps, delay, model, place, outage, queue)| LinkConfig {
+    let policer = (100u64..5000, 1000u64..20_000).prop_map(|(kbps, burst)| PolicerConfig {
+        rate: DataRate::kbps(kbps),
+        burst: Bytes(burst),
+    });
+    let policer = proptest::option::of(policer);
+    (100u64..5000, delays(), losses(), place, policer, outages(), queues()).prop_map(
+        |(kbps, delay, model, place, policer, outage, queue)| LinkConfig {
             rate: DataRate::kbps(kbps),
             delay,
             loss: LinkLoss { model, place },
+            policer,
             outage,
             queue,
         },
@@ -142,7 +148,8 @@ proptest! {
         }
         run_until(&mut link, stop, &mut log);
         let counters = link.counters();
-        let lost = counters.queue_drops + counters.loss_drops + counters.outage_drops;
+        let LinkCounters { queue_drops, loss_drops, policer_drops, outage_drops, .. } = counters;
+        let lost = queue_drops + loss_drops + policer_drops + outage_drops;
         prop_assert_eq!(sent, log.len() + link.in_transit());
         prop_assert_eq!(log.len() - delivered(&log).len(), lost as usize);
         run_until(&mut link, Instant::MAX, &mut log);

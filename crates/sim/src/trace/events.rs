@@ -121,6 +121,7 @@ impl<W: Write> EventWriter<W> {
                 let reason = match reason {
                     DropReason::Queue => "queue",
                     DropReason::Loss => "loss",
+                    DropReason::Policer => "policer",
                     DropReason::Outage => "outage",
                     DropReason::Middlebox => "middlebox",
                     DropReason::NoRoute => "no_route",

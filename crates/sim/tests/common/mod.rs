@@ -16,6 +16,7 @@ pub(crate) fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
         rate,
         delay: DelayConfig { base: delay, variation: None },
         loss: LossConfig::None.into(),
+        policer: None,
         outage: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(queue) },
     }

@@ -260,6 +260,7 @@ fn summary(report: &Report, bound: Duration) -> bool {
             queue_drops,
             ecn_marks,
             loss_drops,
+            policer_drops,
             outage_drops,
             ..
         } = counters;
@@ -267,8 +268,12 @@ fn summary(report: &Report, bound: Duration) -> bool {
             0 => String::new(),
             marks => format!("; marked by the queue: {marks}"),
         };
+        let policed = match policer_drops {
+            0 => String::new(),
+            drops => format!("{drops} by the policer, "),
+        };
         complain(&format!(
-            "{name}: {packets_sent} packets, {bytes_sent}; dropped: {queue_drops} by the queue, \
+            "{name}: {packets_sent} packets, {bytes_sent}; dropped: {policed}{queue_drops} by the queue, \
              {loss_drops} by loss, {outage_drops} by outages{marked}"
         ));
     }
