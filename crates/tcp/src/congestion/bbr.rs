@@ -179,13 +179,24 @@ struct Aggregation {
     rounds: u32,
 }
 
+/// What the sender is repairing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Repair {
+    #[default]
+    Nothing,
+    /// In fast recovery.
+    Losses,
+    /// After a time-out.
+    Timeout,
+}
+
 /// What losses do to cwnd.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recovery {
-    /// In fast recovery or after a time-out.
-    is_on: bool,
-    /// Fast recovery begins with the next ACK.
-    begins: bool,
+    now: Repair,
+    /// At the last ACK that delivered something. A recovery that begins on the ACK that ends another
+    /// is one with it, as for Linux (`prev_ca_state`): cwnd is neither restored nor cut between them.
+    before: Repair,
     /// As much is sent as is delivered, for the first round.
     conserves: bool,
     /// cwnd before it, or before ProbeRtt.
@@ -195,7 +206,6 @@ struct Recovery {
 /// What the last ACK said.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
-    at: Option<Instant>,
     /// In the network after it, with what it delivered, in bytes.
     conserved: u32,
     delivered: u64,
@@ -507,14 +517,25 @@ impl Bbr {
     }
 
     fn save_cwnd(&mut self, window: &Window) {
-        let is_good = !self.recovery.is_on && self.mode != Mode::ProbeRtt;
+        let is_good = self.recovery.before == Repair::Nothing && self.mode != Mode::ProbeRtt;
         let before = if is_good { 0 } else { self.recovery.prior_cwnd };
         self.recovery.prior_cwnd = before.max(window.cwnd());
     }
 
+    fn begin_or_end_recovery(&mut self, window: &mut Window) {
+        let before = std::mem::replace(&mut self.recovery.before, self.recovery.now);
+        match self.recovery.now {
+            Repair::Losses if before != Repair::Losses => self.conserve_packets(window),
+            Repair::Nothing if before != Repair::Nothing => {
+                self.recovery.conserves = false;
+                window.set_cwnd(window.cwnd().max(self.recovery.prior_cwnd));
+            }
+            _ => {}
+        }
+    }
+
     /// Begins the first round of recovery: sends as much as is delivered.
     fn conserve_packets(&mut self, window: &mut Window) {
-        self.recovery.begins = false;
         self.recovery.conserves = true;
         self.round.start(self.heard.delivered);
         window.set_cwnd(self.heard.conserved);
@@ -528,9 +549,7 @@ impl Bbr {
         let newly = delivery.newly_delivered;
         if newly > 0 {
             window.set_cwnd(window.cwnd().saturating_sub(delivery.newly_lost));
-            if self.recovery.begins {
-                self.conserve_packets(window);
-            }
+            self.begin_or_end_recovery(window);
             if self.recovery.conserves {
                 window.set_cwnd(window.cwnd().max(self.heard.conserved));
             } else {
@@ -565,7 +584,6 @@ impl CongestionControl for Bbr {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let delivery = &ack.delivery;
         self.heard = Heard {
-            at: Some(ack.now),
             conserved: delivery.inflight.saturating_add(delivery.newly_delivered),
             delivered: delivery.delivered,
             lost: delivery.lost,
@@ -592,19 +610,14 @@ impl CongestionControl for Bbr {
 
     fn on_growth(&mut self, _: &mut Window, _: &Ack) {}
 
-    fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
+    fn on_fast_retransmit(&mut self, window: &mut Window, _: &Loss) {
         self.save_cwnd(window);
-        self.recovery.is_on = true;
-        self.recovery.begins = true;
-        if self.heard.at == Some(loss.now) {
-            self.conserve_packets(window);
-        }
+        self.recovery.now = Repair::Losses;
     }
 
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
         self.save_cwnd(window);
-        self.recovery.is_on = true;
-        self.recovery.begins = false;
+        (self.recovery.now, self.recovery.before) = (Repair::Timeout, Repair::Timeout);
         self.recovery.conserves = false;
         self.full.rate = 0;
         // The time-out counts as the end of a round with a loss.
@@ -650,13 +663,8 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn on_recovered(&mut self, window: &mut Window, _: Instant) {
-        if self.recovery.is_on {
-            window.set_cwnd(window.cwnd().max(self.recovery.prior_cwnd));
-        }
-        self.recovery.is_on = false;
-        self.recovery.begins = false;
-        self.recovery.conserves = false;
+    fn on_recovered(&mut self, _: &mut Window, _: Instant) {
+        self.recovery.now = Repair::Nothing;
     }
 
     fn owns_recovery(&self) -> bool {

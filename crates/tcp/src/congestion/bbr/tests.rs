@@ -3,6 +3,7 @@
 
 use super::super::path::{Path, Policer, SMSS};
 use super::*;
+use crate::congestion::Delivery;
 use crate::recovery::Phase;
 use airtcp_core::DataRate;
 
@@ -174,20 +175,61 @@ fn one_percent_of_random_loss_costs_one_percent() {
     assert!(rate > 0.95 * 20.0, "{rate}");
 }
 
+fn begin_recovery(path: &mut Path<Bbr>) {
+    let loss = Loss { now: path.now, flight: 90 * SMSS, duplicate_acks: 3 };
+    path.cc.on_fast_retransmit(&mut path.window, &loss);
+}
+
+/// An ACK that delivers a segment and leaves so much in the network.
+fn one_delivered(path: &mut Path<Bbr>, inflight: u32) {
+    let delivered = path.cc.heard.delivered + u64::from(SMSS);
+    let delivery = Delivery { delivered, newly_delivered: SMSS, inflight, ..Delivery::default() };
+    let ack = Ack {
+        now: path.now,
+        acked: SMSS,
+        rtt: None,
+        srtt: None,
+        flight: inflight,
+        duplicate_acks: 0,
+        phase: Phase::Recovery,
+        cwnd_limited: true,
+        una: SeqNum(0),
+        max: SeqNum(0),
+        hops: None,
+        delivery,
+        rate: None,
+    };
+    path.cc.on_ack(&mut path.window, &ack);
+}
+
 // `bbr_set_cwnd_to_recover_or_restore`.
 #[test]
 fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_cwnd() {
     let mut path = path(2.0);
     path.run(3.0);
     let before = path.window.cwnd();
-    let now = Instant::ZERO + Duration::from_secs(3);
-    let loss = Loss { now, flight: 90 * SMSS, duplicate_acks: 3 };
-    path.cc.heard = Heard { at: Some(now), conserved: 80 * SMSS, ..path.cc.heard };
-    path.cc.on_fast_retransmit(&mut path.window, &loss);
+    begin_recovery(&mut path);
+    one_delivered(&mut path, 79 * SMSS);
     assert_eq!(path.window.cwnd(), 80 * SMSS);
     assert!(path.cc.recovery.conserves);
-    path.cc.on_recovered(&mut path.window, now);
+    path.cc.on_recovered(&mut path.window, Instant::ZERO);
+    one_delivered(&mut path, 79 * SMSS);
     assert_eq!(path.window.cwnd(), before);
+}
+
+// `prev_ca_state`: as of the last ACK.
+#[test]
+fn a_recovery_that_follows_at_once_is_the_same() {
+    let mut path = path(2.0);
+    path.run(3.0);
+    begin_recovery(&mut path);
+    one_delivered(&mut path, 79 * SMSS);
+    path.cc.recovery.conserves = false; // the first round is over
+    path.cc.on_recovered(&mut path.window, Instant::ZERO);
+    begin_recovery(&mut path);
+    one_delivered(&mut path, 59 * SMSS);
+    assert_eq!(path.window.cwnd(), 81 * SMSS);
+    assert!(!path.cc.recovery.conserves);
 }
 
 // `tcp_enter_loss` and `bbr_set_state`.
@@ -205,6 +247,7 @@ fn a_timeout_leaves_one_segment_and_the_rate() {
         path.cc.on_recovered(&mut path.window, now);
         path.window.ssthresh()
     });
+    one_delivered(&mut path, SMSS);
     assert_eq!(path.window.cwnd(), before);
 }
 
