@@ -1,16 +1,20 @@
 """Simulate TCP mechanisms for wireless networks.
 
 >>> import airtcp
->>> run = airtcp.Scenario.load("examples/quickstart.toml").run(seed=1, trace=("cwnd",))
+>>> run = airtcp.Scenario.load("examples/quickstart.toml").run(seed=1, trace="cwnd")
 >>> run.flows["goodput"], run.trace("cwnd")
 >>> table = airtcp.sweep("examples/quickstart.toml", {"link.AP-phone.loss.p": [0.01, 0.05]})
 >>> airtcp.plot(table, x="link.AP-phone.loss.p", y="goodput")
+
+`Scenario` is what is simulated, `Run` its result; `sweep` runs a grid of settings and seeds, and
+`plot` draws it (`pip install 'airtcp[plot]'`). `SERIES` says which time series a run can record and
+what their values are. `CongestionControl` is the base class of your own.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from airtcp._native import SERIES, ScenarioError, __version__, cli_main
+from airtcp._native import SERIES, ScenarioError, __version__
 
 if TYPE_CHECKING:
     from airtcp.congestion import CongestionControl
@@ -27,7 +31,6 @@ __all__ = [
     "ScenarioError",
     "Series",
     "__version__",
-    "cli_main",
     "plot",
     "sweep",
 ]
@@ -48,3 +51,7 @@ def __getattr__(name: str) -> object:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

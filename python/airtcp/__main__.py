@@ -12,6 +12,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from airtcp.extras import MissingExtraError, needed_by
+
 STUDIES = {"study": "airtcp.study.command", "sweep": "airtcp.sweeps.command"}
 """The commands that are written in Python, and the module of each."""
 
@@ -27,7 +29,12 @@ def main() -> int:
         # An exception in the middle of an import can be lost in it.
         early: list[int] = []
         signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
-        module = import_module(STUDIES[command])
+        try:
+            with needed_by(f"airtcp {command}", "study"):
+                module = import_module(STUDIES[command])
+        except MissingExtraError as error:
+            print(f"airtcp: {error}", file=sys.stderr)
+            return 1
         try:
             signal.signal(signal.SIGINT, _interrupt)
             if early:

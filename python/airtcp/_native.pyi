@@ -1,13 +1,20 @@
 """The compiled part of airtcp: scenarios and the simulator."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from airtcp.congestion import Hooks
 
 __version__: str
 
-SERIES: tuple[str, ...]
-"""Names of the time series a run can record."""
+SERIES: dict[str, str]
+"""The time series that a run can record: by name, what the values are, with their unit."""
+
+METRICS: dict[str, list[tuple[str, str]]]
+"""The fields of a run's parts (`runs`, `flows`, …), with their meaning (docs/metrics.md)."""
+
+UNITS: dict[str, tuple[str, float]]
+"""The units of scenarios' values: what each measures, and its size in the base unit."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be used: malformed, unknown or contradictory keys, impossible values.
@@ -68,7 +75,11 @@ class Scenario:
         """
 
 class Window:
-    """cwnd and ssthresh of a sender, in bytes."""
+    """cwnd and ssthresh of a sender, in bytes; a new one may be made to try a control."""
+
+    def __init__(
+        self, smss: int, initial: int, ssthresh: int | None = None, limit: int | None = None
+    ) -> None: ...
 
     cwnd: int
     """Congestion window; set to less than `smss`, it becomes that."""
@@ -174,6 +185,14 @@ class Timeout:
     @property
     def duplicate_acks(self) -> int:
         """Duplicate ACKs before it."""
+
+def read_toml(
+    text: str,
+) -> tuple[dict[str, Any], dict[tuple[str | int, ...], int], list[tuple[int, str]]]:
+    """Reads TOML: the values, the lines of keys and array elements by path, and syntax errors.
+
+    A date is its text. If there are errors, each with its line, the rest is empty.
+    """
 
 def cli_main(arguments: Sequence[str]) -> int:
     """Runs the command line; `arguments[0]` is the program's name. Returns the exit code."""

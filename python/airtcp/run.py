@@ -17,9 +17,9 @@ class Series(NamedTuple):
     """A recorded time series: three columns of equal length, ordered by time.
 
     Attributes:
-        time: Simulated time, seconds.
+        time: Simulated time, s.
         flow: Index of the flow in the scenario.
-        value: The value from that time on: bytes, seconds or a count, depending on the series.
+        value: Bytes, seconds or a count, depending on the series (`airtcp.SERIES`).
     """
 
     time: npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ class Series(NamedTuple):
         )
 
     def of_flow(self, flow: int) -> Series:
-        """The part of one flow."""
+        """The part of one flow, by its index in the scenario; empty if there is none."""
         chosen = self.flow == flow
         return Series(self.time[chosen], self.flow[chosen], self.value[chosen])
 
@@ -46,7 +46,8 @@ class Run:
     """Metrics and time series of one run.
 
     Attributes:
-        metrics: What `airtcp run --json` prints, as a dictionary: SI units (s, bit/s, bytes).
+        metrics: What `airtcp run --json` prints, as a dictionary: SI units (s, bit/s, bytes); see
+            `docs/metrics.md`.
         series: The recorded time series by name.
     """
 
@@ -55,12 +56,12 @@ class Run:
 
     @property
     def flows(self) -> pd.DataFrame:
-        """One row per flow, indexed by its name; columns are the flow metrics."""
+        """One row per TCP flow, indexed by its name; a column per metric, in SI units."""
         return self._frame("flows")
 
     @property
     def links(self) -> pd.DataFrame:
-        """One row per unidirectional link, indexed by its name."""
+        """One row per unidirectional link, indexed by its name, such as `AP>phone`."""
         return self._frame("links")
 
     @property
@@ -73,13 +74,21 @@ class Run:
         """One row per source of cross traffic, indexed by its name."""
         return self._frame("udp")
 
+    @property
+    def middleboxes(self) -> pd.DataFrame:
+        """One row per node with a middlebox, indexed by the node's name; a column per counter.
+
+        A counter that a mechanism does not have is NaN.
+        """
+        return self._frame("middleboxes")
+
     def _frame(self, part: str) -> pd.DataFrame:
         rows = self.metrics[part]
         frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=["name"])
         return frame.set_index("name")
 
     def array(self, name: str) -> Series:
-        """A recorded series as NumPy columns.
+        """A recorded series as NumPy columns, all flows together, ordered by time.
 
         Raises:
             KeyError: The run did not record it; the message says what it did record.
@@ -90,14 +99,21 @@ class Run:
             recorded = ", ".join(sorted(self.series)) or "none"
             raise KeyError(
                 f"series {name!r} was not recorded (recorded: {recorded}); "
-                f"ask for it with run(trace=({name!r},))"
+                f"ask for it with run(trace={name!r})"
             ) from None
 
     def trace(self, name: str) -> pd.DataFrame:
-        """A recorded series as a frame with columns `time` (s), `flow` (name) and `value`.
+        """A recorded series as a frame, a row for each point of any flow, ordered by time.
+
+        Args:
+            name: That of the series.
+
+        Returns:
+            The columns `time` (s), `flow` (its name, categorical) and `value` (in the unit that
+            `airtcp.SERIES` says).
 
         Raises:
-            KeyError: The run did not record it.
+            KeyError: The run did not record it; the message says what it did record.
         """
         series = self.array(name)
         names = pd.Index([str(flow["name"]) for flow in self.metrics["flows"]])
@@ -141,3 +157,55 @@ class Run:
         except Exception as error:  # zipfile, zlib, numpy and json each raise their own
             raise ValueError(f"not a stored run: {error}") from error
         return cls(metrics, series)
+
+    def __repr__(self) -> str:
+        """The numbers of each flow that are asked for most, as a table."""
+        known = self.metrics
+        counts = (
+            f"{len(known[part])} {words[len(known[part]) > 1]}"
+            for part, words in _PARTS.items()
+            if known.get(part)
+        )
+        name = f"Run of {known['scenario']!r}" if "scenario" in known else "Run"
+        seed = f"seed {known['seed']}" if "seed" in known else ""
+        time = f"{known['duration']:g} s" if "duration" in known else ""
+        lines = [", ".join(filter(None, (name, seed, time, *counts)))]
+        flows = known.get("flows", [])
+        if flows:
+            rows = [["flow", *(title for title, _, _ in _COLUMNS)], *map(_row, flows[:_SHOWN])]
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            for flow, *numbers in rows:
+                cells = [text.rjust(n) for text, n in zip(numbers, widths[1:], strict=True)]
+                lines.append("  ".join([flow.ljust(widths[0]), *cells]))
+        if len(flows) > _SHOWN:
+            lines.append(f"… and {len(flows) - _SHOWN} more flows")
+        return "\n".join(lines)
+
+
+_PARTS = {
+    "flows": ("flow", "flows"),
+    "links": ("link", "links"),
+    "stations": ("station", "stations"),
+    "udp": ("UDP source", "UDP sources"),
+    "middleboxes": ("middlebox", "middleboxes"),
+}
+"""The parts of a run's metrics, and what one and several of it are called."""
+
+_SHOWN = 10
+"""How many flows `repr` shows."""
+
+_COLUMNS = (
+    ("goodput Mbit/s", "goodput", 1e-6),
+    ("download s", "download_time", 1.0),
+    ("retransmitted %", "retransmission_ratio", 100.0),
+    ("time-outs", "timeouts", 1.0),
+)
+"""What `repr` shows of a flow: title, metric, factor."""
+
+
+def _row(flow: Mapping[str, Any]) -> list[str]:
+    values = ((flow.get(metric), factor) for _, metric, factor in _COLUMNS)
+    return [
+        str(flow["name"]),
+        *("–" if value is None else f"{value * factor:.4g}" for value, factor in values),
+    ]

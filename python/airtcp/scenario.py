@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from airtcp import _native
 from airtcp.congestion import CongestionControl, maker
 from airtcp.run import Run, Series
+from airtcp.words import nearest
 
 
 def override_text(value: object) -> str:
@@ -20,8 +21,25 @@ def override_text(value: object) -> str:
     return str(value)
 
 
+def check_seeds(seeds: Iterable[int]) -> None:
+    """Checks that runs can have these seeds.
+
+    Raises:
+        ValueError: One is not from 0 to 2^64 - 1.
+    """
+    for seed in seeds:
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"seed {seed}: expected a number from 0 to 2^64 - 1")
+
+
 class Source(NamedTuple):
-    """What a scenario was read from: the file's name, its text, and the overrides."""
+    """What a scenario was read from.
+
+    Attributes:
+        name: The file's name.
+        text: Its contents, TOML.
+        overrides: Dotted keys and values, as `--set`.
+    """
 
     name: str
     text: str
@@ -89,7 +107,7 @@ class Scenario:
     def run(
         self,
         seed: int = 1,
-        trace: Iterable[str] = (),
+        trace: str | Iterable[str] = (),
         between_slices: Callable[[], object] | None = None,
         congestion: Mapping[str, Callable[[], CongestionControl]] | None = None,
     ) -> Run:
@@ -99,8 +117,8 @@ class Scenario:
         thread.
 
         Args:
-            seed: Seed of all random streams of the run.
-            trace: Names of time series to record (`airtcp.SERIES`).
+            seed: Seed of all random streams of the run, from 0 to 2^64 - 1.
+            trace: Name of a time series to record, or several (`airtcp.SERIES`).
             between_slices: Called every few dozen milliseconds of wall-clock time; an exception
                 it raises ends the run and is passed on.
             congestion: Congestion controls of your own by name, for the flows with
@@ -108,22 +126,58 @@ class Scenario:
                 `airtcp.CongestionControl`, or what makes one for each endpoint. An exception they
                 raise ends the run and is passed on.
 
+        Returns:
+            Metrics in SI units, and the series asked for.
+
         Raises:
             ScenarioError: The scenario names a control that is not there.
-            ValueError: An unknown series, or no flow uses a control of its own.
+            ValueError: An unknown series, an impossible seed, or no flow uses a control of its own.
+            TypeError: What `congestion` has makes no control.
         """
-        native = self._native
-        if congestion and not native.names_controls:
-            names = ", ".join(map(repr, congestion))
-            message = f"no flow has congestion = 'custom': nothing uses {names}"
-            raise ValueError(message)
-        if native.names_controls:
-            makers = {name: maker(name, make) for name, make in (congestion or {}).items()}
-            native = _native.Scenario.parse(*self.source, makers)
-        metrics, columns = native.run(seed, list(trace), between_slices)
+        check_seeds([seed])
+        names = [trace] if isinstance(trace, str) else list(trace)
+        for name in names:
+            if name not in _native.SERIES:
+                known = f"expected one of {', '.join(_native.SERIES)}"
+                near = nearest(name, _native.SERIES)
+                raise ValueError(f"unknown series {name!r}: {known}{near}")
+        native = self._with_controls(congestion)
+        metrics, columns = native.run(seed, names, between_slices)
         decoded: dict[str, Any] = json.loads(metrics)
         series = {name: Series.from_buffers(*buffers) for name, buffers in columns.items()}
         return Run(decoded, series)
 
+    def check_controls(
+        self, congestion: Mapping[str, Callable[[], CongestionControl]] | None = None
+    ) -> None:
+        """Checks that these are the congestion controls of its own that `run` needs.
+
+        Raises:
+            ScenarioError: The scenario names a control that is not there.
+            ValueError: No flow uses a control of its own.
+            TypeError: What `congestion` has cannot be called.
+        """
+        self._with_controls(congestion)
+
+    def _with_controls(
+        self, congestion: Mapping[str, Callable[[], CongestionControl]] | None
+    ) -> _native.Scenario:
+        if congestion and not self._native.names_controls:
+            names = ", ".join(map(repr, congestion))
+            message = f"no flow has congestion = 'custom': nothing uses {names}"
+            raise ValueError(message)
+        if not self._native.names_controls:
+            return self._native
+        makers = {name: maker(name, make) for name, make in (congestion or {}).items()}
+        return _native.Scenario.parse(*self.source, makers)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickles and copies as what it was read from."""
+        return _read, tuple(self.source)
+
     def __repr__(self) -> str:
         return f"Scenario({self.name!r}, duration={self.duration} s)"
+
+
+def _read(name: str, text: str, overrides: tuple[tuple[str, str], ...]) -> Scenario:
+    return Scenario(_native.Scenario.parse(name, text, overrides), Source(name, text, overrides))

@@ -140,6 +140,24 @@ pub(crate) struct Window(congestion::Window);
 
 #[pymethods]
 impl Window {
+    #[new]
+    #[pyo3(signature = (smss, initial, ssthresh = None, limit = None))]
+    fn new(smss: u32, initial: u32, ssthresh: Option<u32>, limit: Option<u32>) -> Self {
+        Self(congestion::Window::new(smss, initial, ssthresh, limit))
+    }
+
+    fn __getnewargs__(&self) -> (u32, u32, u32, u32) {
+        (self.0.smss(), self.0.initial(), self.0.ssthresh(), self.0.limit())
+    }
+
+    fn __getstate__(&self) -> u32 {
+        self.0.cwnd()
+    }
+
+    fn __setstate__(&mut self, cwnd: u32) {
+        self.0.set_cwnd(cwnd);
+    }
+
     #[getter]
     fn cwnd(&self) -> u32 {
         self.0.cwnd()
@@ -184,21 +202,46 @@ fn seconds(now: Instant) -> f64 {
     now.since_start().as_secs_f64()
 }
 
-/// An acknowledgement.
-#[pyclass(module = "airtcp._native", frozen, get_all)]
-pub(crate) struct Ack {
-    now: f64,
-    acked: u32,
-    rtt: Option<f64>,
-    srtt: Option<f64>,
-    flight: u32,
-    duplicate_acks: u32,
-    cwnd_limited: bool,
-    hops: Option<u8>,
-    delivered: u64,
-    lost: u64,
-    inflight: u32,
-    delivery_rate: Option<f64>,
+/// Declares what a control is told: values that Python reads, pickles and copies.
+macro_rules! told {
+    ($(#[doc = $doc:literal])* $name:ident { $($field:ident: $kind:ty,)* }) => {
+        $(#[doc = $doc])*
+        #[pyclass(module = "airtcp._native", frozen, get_all)]
+        pub(crate) struct $name {
+            $($field: $kind,)*
+        }
+
+        #[pymethods]
+        impl $name {
+            #[new]
+            fn new(values: ($($kind,)*)) -> Self {
+                let ($($field,)*) = values;
+                Self { $($field,)* }
+            }
+
+            fn __getnewargs__(&self) -> (($($kind,)*),) {
+                (($(self.$field,)*),)
+            }
+        }
+    };
+}
+
+told! {
+    /// An acknowledgement.
+    Ack {
+        now: f64,
+        acked: u32,
+        rtt: Option<f64>,
+        srtt: Option<f64>,
+        flight: u32,
+        duplicate_acks: u32,
+        cwnd_limited: bool,
+        hops: Option<u8>,
+        delivered: u64,
+        lost: u64,
+        inflight: u32,
+        delivery_rate: Option<f64>,
+    }
 }
 
 impl From<&congestion::Ack> for Ack {
@@ -224,12 +267,13 @@ impl From<&congestion::Ack> for Ack {
     }
 }
 
-/// A loss that duplicate ACKs or SACK reported.
-#[pyclass(module = "airtcp._native", frozen, get_all)]
-pub(crate) struct Loss {
-    now: f64,
-    flight: u32,
-    duplicate_acks: u32,
+told! {
+    /// A loss that duplicate ACKs or SACK reported.
+    Loss {
+        now: f64,
+        flight: u32,
+        duplicate_acks: u32,
+    }
 }
 
 impl From<&congestion::Loss> for Loss {
@@ -239,13 +283,14 @@ impl From<&congestion::Loss> for Loss {
     }
 }
 
-/// An expiry of the retransmission timer.
-#[pyclass(module = "airtcp._native", frozen, get_all)]
-pub(crate) struct Timeout {
-    now: f64,
-    flight: u32,
-    first: bool,
-    duplicate_acks: u32,
+told! {
+    /// An expiry of the retransmission timer.
+    Timeout {
+        now: f64,
+        flight: u32,
+        first: bool,
+        duplicate_acks: u32,
+    }
 }
 
 impl From<&congestion::Timeout> for Timeout {

@@ -4,15 +4,17 @@
 //! frames and figures.
 
 mod congestion;
+mod toml;
 
 use airtcp_core::{Duration, Instant};
+use airtcp_settings::units;
 use airtcp_sim::scenario::{ConfigError, Scenario};
 use airtcp_sim::trace::recorder::{Recorder, Series};
 use airtcp_sim::{Observers, World};
 use congestion::{Ack, Failure, Loss, Timeout, Window};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyDict};
+use pyo3::types::{IntoPyDict, PyByteArray, PyDict};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -20,7 +22,7 @@ use std::time;
 
 pyo3::create_exception!(
     airtcp,
-    ScenarioErrorPy,
+    ScenarioError,
     PyValueError,
     "A scenario that cannot be used. `str()` lists every problem; `file`, `line`, `column` and `key` \
      describe the first."
@@ -160,7 +162,7 @@ fn column<'py, T: Copy, const N: usize>(
 }
 
 fn scenario_error(py: Python<'_>, error: &ConfigError) -> PyErr {
-    let raised = ScenarioErrorPy::new_err(error.to_string());
+    let raised = ScenarioError::new_err(error.to_string());
     let first = &error.diagnostics[0];
     let value = raised.value(py);
     let attributes = value
@@ -169,6 +171,19 @@ fn scenario_error(py: Python<'_>, error: &ConfigError) -> PyErr {
         .and_then(|()| value.setattr("column", first.column))
         .and_then(|()| value.setattr("key", &first.key));
     attributes.err().unwrap_or(raised)
+}
+
+/// The units of scenarios' values: what each measures, and its size in the base unit.
+fn units() -> Vec<(&'static str, (&'static str, f64))> {
+    let counted = [("duration", units::DURATION), ("rate", units::RATE), ("size", units::SIZE)];
+    let measured = [("length", &units::LENGTH), ("speed", &units::SPEED)];
+    let counted = counted
+        .into_iter()
+        .flat_map(|(of, units)| units.iter().map(move |&(name, size)| (name, (of, size as f64))));
+    let measured = measured.into_iter().flat_map(|(of, measure)| {
+        measure.units.iter().map(move |(name, base)| (*name, (of, base(1.0))))
+    });
+    counted.chain(measured).collect()
 }
 
 /// Runs the command line; the first argument is the program's name.
@@ -182,12 +197,21 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
+    use super::toml::read_toml;
+    #[pymodule_export]
     use super::{Ack, Loss, PyScenario, Timeout, Window, cli_main};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("ScenarioError", module.py().get_type::<ScenarioErrorPy>())?;
+        module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("SERIES", pyo3::types::PyTuple::new(module.py(), Series::ALL.map(Series::name))?)
+        let py = module.py();
+        let series = Series::ALL.map(|series| (series.name(), series.about()));
+        module.add("SERIES", series.into_py_dict(py)?)?;
+        let metrics = airtcp_sim::document::fields().map(|(part, fields)| {
+            (part, fields.iter().map(|field| (field.name, field.prose)).collect::<Vec<_>>())
+        });
+        module.add("METRICS", metrics.into_py_dict(py)?)?;
+        module.add("UNITS", units().into_py_dict(py)?)
     }
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from airtcp.run import Run, Series
-from airtcp.study.plan import Job
+from airtcp.runs.job import Job
 
 STUDY = """
 title = "A small study"

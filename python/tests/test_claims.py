@@ -9,7 +9,7 @@ import pytest
 from airtcp.study import definition
 from airtcp.study.cells import Results
 from airtcp.study.claims import Judgement, Verdict, count, judge, summary
-from airtcp.study.table import StudyError
+from airtcp.study.document import StudyError
 from tests.fakes import STUDY, write_study
 
 EARLIER = [10.0, 11.0, 9.0, 10.5]

@@ -19,7 +19,7 @@ import pytest
 
 import airtcp
 from airtcp import _native
-from airtcp.study.execute import CannotGoOnError, native_build
+from airtcp.runs.execute import CannotGoOnError, native_build
 from tests.needs import need
 from tests.test_sweep import LOSS, SCENARIO
 

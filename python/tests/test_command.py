@@ -12,7 +12,7 @@ import pytest
 
 from airtcp.study import claims_page, definition
 from airtcp.study.command import main
-from airtcp.study.table import StudyError
+from airtcp.study.document import StudyError
 from tests.fakes import CATALOGUE, STUDY, FakeSimulator, write_study
 
 FILES = {"cells.csv", "cells.parquet", "claims.csv", "report.html", "figures", "runs"}

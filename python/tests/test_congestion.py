@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -152,6 +154,36 @@ def test_a_control_that_is_not_there_is_named_with_the_nearest() -> None:
     assert "did you mean `mina`?" in str(raised.value)
     with pytest.raises(airtcp.ScenarioError, match="expected a program that brings it along"):
         dumbbell().run()
+
+
+def test_what_a_control_is_told_pickles_and_copies() -> None:
+    told: list[Window | Ack | Loss | Timeout] = []
+
+    class Keeping(Scalable):
+        def on_growth(self, window: Window, ack: Ack) -> None:
+            super().on_growth(window, ack)
+            told.extend([window, ack])
+
+        def on_fast_retransmit(self, window: Window, loss: Loss) -> None:
+            super().on_fast_retransmit(window, loss)
+            told.append(loss)
+
+    dumbbell(duration="10 s").run(congestion={"mine": Keeping})
+    told.append(pickle.loads(pickle.dumps(told[-1])))
+    kinds = {type(one) for one in told}
+    assert kinds == {Window, Ack, Loss}
+    for one in told[:10] + told[-1:]:
+        names = [name for name in dir(one) if not name.startswith("_") and name != "grow"]
+        for other in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
+            for name in names:
+                assert getattr(other, name) == getattr(one, name)
+
+
+def test_a_control_can_be_tried_without_a_run() -> None:
+    window = Window(smss=1000, initial=4000, ssthresh=2000)
+    window.cwnd = 8000
+    window.grow(500)
+    assert (window.cwnd, window.in_slow_start) == (8500, False)
 
 
 def test_controls_that_nothing_uses_are_refused() -> None:

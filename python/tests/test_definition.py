@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import pytest
 
+from airtcp.runs.execute import Simulator
 from airtcp.study import definition, plan
-from airtcp.study.execute import Simulator
-from airtcp.study.table import StudyError
+from airtcp.study.document import StudyError
 from tests.fakes import CATALOGUE, PAPER, STUDY, write_study
 
 REPOSITORY = Path(__file__).parents[2]
@@ -75,11 +77,11 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('title = "A small', 'titel = "A small', r"study.toml:1: title: is missing.*found 'titel'"),
+        ('title = "A small', 'titel = "A small', r"study.toml:2: titel: unknown key.*'title'"),
         ("runs = 4", "runs = 4\nrnus = 3", "rnus: unknown key.*'runs'"),
         ("runs = 4", 'runs = "4"', "runs: expected a whole number, found '4'"),
         ("runs = 4", "runs = 0", "runs: expected at least 1"),
-        ("runs = 4", "runs = ", "study.toml: Invalid value"),
+        ("runs = 4", "runs = ", r"study.toml:5: not valid TOML: "),
         ('grid = [["size"]]', 'grid = [["siz"]]', "grid: no axis 'siz'.*'size'"),
         ('grid = [["size"]]', 'grid = "siz"', "grid: nothing is called 'siz'"),
         ('metrics = ["cwnd"]', 'metrics = ["cwd"]', "metrics: no metric 'cwd'.*'cwnd'"),
@@ -87,6 +89,11 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
         ('reduce = "mean"', 'reduce = "average"', "reduce: expected one of.*found 'average'"),
         ('from = "flow.goodput"', 'from = "goodput"', "from: expected one of flow.FIELD"),
         ('step = "5 s"', 'step = "5"', "step: expected a duration"),
+        ('step = "5 s"', 'step = "0 s"', "step: expected more than 0, found '0 s'"),
+        ("runs = 4", "runs = 4\nconfidence = 95", "confidence: expected less than 1, found 95"),
+        ("scale = 1e-3", "scale = nan", "scale: expected a finite number, found nan"),
+        ("scale = 1e-3", "scale = true", "scale: expected a number, found True"),
+        ("{ size = 1 }, {", "{ size = 3 }, {", r"variants\[0\]: the grid has no size=3"),
         ('window = ["0 s", "10 s"]', 'window = ["9 s", "1 s"]', "start must be before"),
         (
             'test = "increasing"',
@@ -106,18 +113,18 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
         ),
         ('x = "size"', 'x = "length"', "x: size=1 has no key 'length'"),
         ("log-x = true", "log-x = 1", "log-x: expected true or false, found 1"),
-        ('x = "size"', 'x = "size"\ncolumns = ["rate"]', "x: size=1 has no key 'rate'"),
+        ('x = "size"', 'x = "size"\ncolumns = ["rate"]', "columns: size=1 has no key 'rate'"),
         (
             'kind = "trace"',
             'kind = "trace"\nshade = ["1 s", "2 s"]',
-            "shade: expected start and end",
+            "shade.0.: expected start and end",
         ),
         (
             'kind = "trace"',
             'kind = "timeline"\nrow = [{ label = "a" }]',
-            r"row\[0\].series: a trace",
+            r"row\[0\].series: is missing",
         ),
-        ("{ size = 1 }, {", "{ size = 3 }, {", r"variants: the grid has no size=3.*'size=\d'"),
+        ("{ size = 1 }, {", "{ size = 3 }, {", r"variants.0.: the grid has no size=3.*'size=\d'"),
         ('test = "increasing"', 'test = "gain"', "about: is missing"),
         ('experiments = ["E1"]', 'experiments = ["E3"]', "no experiment 'E3'.*it has E1, E2"),
         ("one.toml", "two.toml", "two.toml"),
@@ -146,6 +153,87 @@ def test_a_wrong_study_is_refused_with_place_and_nearest_name(
     folder = write_study(tmp_path, STUDY.replace(old, new, 1))
     with pytest.raises(StudyError, match=message):
         definition.load(folder)
+
+
+def refused(folder: Path, *changes: tuple[str, str]) -> list[str]:
+    """What is said, a line each without the folder, of the study with these changes."""
+    text = STUDY
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    small = write_study(folder, text)
+    with pytest.raises(StudyError) as caught:
+        definition.load(small)
+    return [line.removeprefix(f"{small}/") for line in str(caught.value).splitlines()]
+
+
+def test_all_mistakes_are_named_at_once_in_the_order_of_the_text(tmp_path: Path) -> None:
+    assert refused(
+        tmp_path,
+        ('paper = "Nobody', 'papre = "Nobody'),
+        ("runs = 4", 'runs = "4"'),
+        ('from = "trace.cwnd"', 'from = "cwnd"'),
+        ('kind = "curve"', 'kind = "curv"'),
+        ("log-x = true", "log-x = 1"),
+        ('test = "increasing"', 'test = "icnreasing"'),
+        ('window = ["0 s", "10 s"]\nshade', 'window = ["0 s"]\nshade'),
+    ) == [
+        "study.toml:3: papre: unknown key (did you mean 'paper'?)",
+        "study.toml:5: runs: expected a whole number, found '4'",
+        "study.toml:29: metric.cwnd.from: expected one of flow.FIELD, link.FIELD, middlebox.FIELD, "
+        "station.FIELD, udp.FIELD, run.FIELD, trace.SERIES, found 'cwnd'",
+        "study.toml:42: experiment[0].figure[0].kind: expected one of curve, bars, lines, trace, "
+        "timeline, found 'curv' (did you mean 'curve'?)",
+        "study.toml:58: experiment[0].figure[1].log-x: expected true or false, found 1",
+        "study.toml:72: experiment[0].claim[0].test: expected one of equal, close, decreasing, "
+        "increasing, lowest, widening, highest, gain, difference, at-most, within, paper, found "
+        "'icnreasing' (did you mean 'increasing'?)",
+        "study.toml:96: experiment[1].figure[1].window: expected start and end, two durations such "
+        'as ["5 s", "11 s"], found [\'0 s\']',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "only"),
+    [
+        # What an axis, a metric or an experiment is not, others cannot lack.
+        ("$size Mbit/s", "$sise Mbit/s", "set.link.A-B.rate: bad placeholder: 'sise'"),
+        ("[[axis.size]]", "[[axes.size]]", "axes: unknown key (did you mean 'axis'?)"),
+        ("[[axis.size]]", "[[axis.siez]]", "grid: no axis 'size' (did you mean 'siez'?)"),
+        ('grid = [["size"]]', 'grdi = [["size"]]', "grdi: unknown key (did you mean 'grid'?)"),
+        ('from = "flow.goodput"', 'form = "flow.goodput"', "form: unknown key"),
+        ('unit = "kbit/s"\nfrom', "unit = 1\nfrom", "unit: expected a string, found 1"),
+        ("[[experiment.claim]]", "[[experiment.clam]]", "clam: unknown key"),
+    ],
+)
+def test_what_only_follows_from_a_mistake_is_not_said(
+    tmp_path: Path, old: str, new: str, only: str
+) -> None:
+    (said,) = refused(tmp_path, (old, new))
+    assert only in said
+
+
+def test_a_misspelt_table_is_all_that_is_said_of_its_parts(tmp_path: Path) -> None:
+    small = write_study(tmp_path, STUDY.replace("[[experiment", "[[experiments"))
+    with pytest.raises(StudyError) as caught:
+        definition.load(small)
+    (said,) = str(caught.value).splitlines()
+    assert said.endswith("experiments: unknown key (did you mean 'experiment'?)")
+
+
+def test_keys_in_inline_tables_and_long_arrays_have_their_own_lines(tmp_path: Path) -> None:
+    claim = "variants = [{ size = 1 }, { size = 2 }]"
+    said = refused(tmp_path, (claim, "variants = [\n  { size = 1 },\n  { size = 3 },\n]"))
+    line = STUDY[: STUDY.index(claim)].count("\n") + 3
+    assert said == [
+        f"study.toml:{line}: experiment[0].claim[0].variants[1]: the grid has no size=3 "
+        "(did you mean 'size=2'?)"
+    ]
+
+
+def test_a_study_can_be_pickled_and_copied(tmp_path: Path) -> None:
+    study = definition.load(write_study(tmp_path))
+    assert pickle.loads(pickle.dumps(study)) == copy.deepcopy(study) == study
 
 
 @pytest.mark.parametrize(
@@ -224,7 +312,7 @@ def test_a_catalogue_is_read(tmp_path: Path) -> None:
             '["P9-C3"]',
             r"paper-claims.toml:10: P9-C2.contradicts: no claim 'P9-C3'.*'P9-C",
         ),
-        (JUDGING, "says", "sais", r"paper-claims.toml:2: P9-C1.says: is missing \(found 'sais'"),
+        (JUDGING, "says", "sais", r"paper-claims.toml:4: P9-C1.sais: unknown key.*'says'"),
     ],
 )
 def test_each_claim_of_the_catalogue_is_judged_or_explained(
@@ -254,7 +342,7 @@ def test_calibrated_cells_have_reasons(tmp_path: Path) -> None:
     [
         ('"E1"', '"E7"', "experiment: expected one of E1, E2, found 'E7'"),
         ('"goodput"', '"godput"', "metric: expected one of .*'goodput'"),
-        ("size = 2", "size = 3", "variants: the grid has no size=3"),
+        ("size = 2", "size = 3", "variants.0.: the grid has no size=3"),
         ("reason", "why", "reason: is missing"),
     ],
 )

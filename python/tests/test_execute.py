@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from airtcp.runs.execute import DamagedRunError, Outcome, Store, Threads, execute
+from airtcp.runs.job import Job
 from airtcp.study import definition, plan
-from airtcp.study.execute import DamagedRunError, Outcome, Store, Threads, execute
-from airtcp.study.plan import Job
 from tests.fakes import FakeSimulator, write_study
 
 

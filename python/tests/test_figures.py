@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from airtcp.run import Run
+from airtcp.runs.execute import Store
 from airtcp.study import definition, plan
 from airtcp.study.cells import Results, measure_all
 from airtcp.study.chart import Chart
-from airtcp.study.execute import Store
+from airtcp.study.document import StudyError
 from airtcp.study.figures import chart_all
 from airtcp.study.interactive import chart_json
 from airtcp.study.picture import picture
-from airtcp.study.table import StudyError
 from tests.fakes import PAPER, STUDY, fake_run, write_study
 
 BARS = """

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +39,7 @@ LONG = SCENARIO.replace('"5 s"', '"100000 s"').replace("1 Mbit/s", "100 Mbit/s")
 
 
 def test_a_run_gives_metrics_and_traces() -> None:
-    run = airtcp.Scenario.parse(SCENARIO).run(seed=3, trace=("cwnd", "delivered", "acks"))
+    run = airtcp.Scenario.parse(SCENARIO).run(seed=3, trace=("cwnd", "delivered", "ack_received"))
     assert run.metrics["seed"] == 3
     assert run.metrics["duration"] == 5.0
     delivered = run.array("delivered")
@@ -44,8 +47,12 @@ def test_a_run_gives_metrics_and_traces() -> None:
     assert np.all(np.diff(delivered.time) >= 0)
     assert delivered.time.dtype == delivered.value.dtype == np.float64
     assert delivered.flow.dtype == np.uint32
-    assert set(run.trace("acks")["flow"]) == {"ftp"}
+    assert set(run.trace("ack_received")["flow"]) == {"ftp"}
     assert list(run.links.index) == ["A>B", "B>A"]
+
+
+def pickled(one: object) -> object:
+    return pickle.loads(pickle.dumps(one))
 
 
 WIRELESS = """
@@ -71,7 +78,48 @@ def test_a_wireless_run_has_stations_cross_traffic_and_dead_times() -> None:
     flow = run.flows.loc["FH-MH"]
     assert list(run.array("outage_dead_time").value) == [flow["outage_dead_time"]]
     assert set(run.array("persist").value) == {0.0, 1.0}
-    assert run.metrics["middleboxes"][0]["freezes"] == 1
+    assert run.middleboxes.loc["AP", "freezes"] == 1
+
+
+def test_a_series_can_be_asked_for_by_its_name_alone() -> None:
+    assert set(airtcp.Scenario.parse(SCENARIO).run(trace="cwnd").series) == {"cwnd"}
+
+
+def test_sequence_numbers_are_positions_in_the_stream() -> None:
+    run = airtcp.Scenario.parse(SCENARIO).run(trace=("seq_sent", "ack_received"))
+    assert run.array("seq_sent").value[0] == 0
+    assert run.array("ack_received").value[-1] <= run.metrics["flows"][0]["delivered_bytes"]
+    assert "Sequence number" in airtcp.SERIES["seq_sent"]
+    assert all(about.endswith(".") for about in airtcp.SERIES.values())
+
+
+def test_an_impossible_seed_is_refused() -> None:
+    with pytest.raises(ValueError, match="seed -1: expected a number from 0"):
+        airtcp.Scenario.parse(SCENARIO).run(seed=-1)
+
+
+def test_the_package_shows_what_it_has() -> None:
+    assert dir(airtcp) == sorted(airtcp.__all__)
+    assert {"Run", "Scenario", "plot", "sweep"} <= set(dir(airtcp))
+    assert all(hasattr(airtcp, name) for name in dir(airtcp))
+
+
+@pytest.mark.parametrize("through", [copy.copy, copy.deepcopy, pickled])
+def test_scenarios_and_runs_pickle_and_copy(through: Callable[[Any], Any]) -> None:
+    scenario = airtcp.Scenario.parse(SCENARIO, set={"duration": "2 s"}, name="x.toml")
+    other = through(scenario)
+    assert (other.source, other.duration) == (scenario.source, 2.0)
+    run = scenario.run(trace="cwnd")
+    assert through(run).to_bytes() == run.to_bytes() == other.run(trace="cwnd").to_bytes()
+
+
+@pytest.mark.parametrize("through", [copy.copy, copy.deepcopy, pickled])
+def test_an_error_pickles_and_copies_with_its_place(through: Callable[[Any], Any]) -> None:
+    with pytest.raises(airtcp.ScenarioError) as caught:
+        airtcp.Scenario.parse(SCENARIO + 'byts = "1 MB"\n', name="x.toml")
+    error = through(caught.value)
+    assert repr(type(error)) == "<class 'airtcp.ScenarioError'>"
+    assert (str(error), error.file, error.line) == (str(caught.value), "x.toml", 16)
 
 
 def test_goodput_is_bytes_delivered_over_the_time_active() -> None:
@@ -81,7 +129,7 @@ def test_goodput_is_bytes_delivered_over_the_time_active() -> None:
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
     scenario = airtcp.Scenario.parse(SCENARIO)
-    runs = [scenario.run(seed=seed, trace=("segments",)).to_bytes() for seed in (1, 1, 2)]
+    runs = [scenario.run(seed=seed, trace=("seq_sent",)).to_bytes() for seed in (1, 1, 2)]
     assert runs[0] == runs[1] != runs[2]
 
 
@@ -95,14 +143,14 @@ def test_threads_give_the_same_runs_as_one_after_the_other() -> None:
 def test_slices_do_not_change_the_trajectory() -> None:
     scenario = airtcp.Scenario.parse(SCENARIO)
     slices: list[None] = []
-    sliced = scenario.run(seed=5, trace=("segments",), between_slices=lambda: slices.append(None))
+    sliced = scenario.run(seed=5, trace=("seq_sent",), between_slices=lambda: slices.append(None))
     assert len(slices) > 5
     # A scenario with another duration is sliced at other times.
     longer = airtcp.Scenario.parse(SCENARIO, set={"duration": "7.7 s"})
-    segments = longer.run(seed=5, trace=("segments",)).array("segments")
+    segments = longer.run(seed=5, trace=("seq_sent",)).array("seq_sent")
     upto = segments.time <= 5.0
-    assert np.array_equal(segments.time[upto], sliced.array("segments").time)
-    assert np.array_equal(segments.value[upto], sliced.array("segments").value)
+    assert np.array_equal(segments.time[upto], sliced.array("seq_sent").time)
+    assert np.array_equal(segments.value[upto], sliced.array("seq_sent").value)
 
 
 def test_overrides_are_applied() -> None:
@@ -138,7 +186,7 @@ def test_a_wrong_override_is_a_scenario_error() -> None:
 
 
 def test_an_unknown_series_is_refused() -> None:
-    with pytest.raises(ValueError, match='unknown series "cwn": expected one of cwnd'):
+    with pytest.raises(ValueError, match=r"unknown series 'cwn': .*did you mean 'cwnd'"):
         airtcp.Scenario.parse(SCENARIO).run(trace=("cwn",))
 
 

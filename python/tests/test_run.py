@@ -21,6 +21,30 @@ def test_flows_is_a_frame_by_name() -> None:
     assert run.flows.loc["b", "goodput"] == 2.5
 
 
+def test_middleboxes_is_a_frame_by_node() -> None:
+    run = Run({"middleboxes": [{"name": "AP", "freezes": 3}, {"name": "BS", "held": 1}]})
+    assert run.middleboxes.loc["AP", "freezes"] == 3
+    assert run.middleboxes["freezes"].isna().to_dict() == {"AP": False, "BS": True}
+
+
+def test_a_run_shows_its_flows_as_a_short_table() -> None:
+    flow = {"name": "ftp", "goodput": 3.4272e6, "download_time": None, "timeouts": 2}
+    metrics = {"scenario": "phone", "seed": 7, "duration": 60.0, "flows": [flow], "links": [{}, {}]}
+    assert repr(Run(metrics)).splitlines() == [
+        "Run of 'phone', seed 7, 60 s, 1 flow, 2 links",
+        "flow  goodput Mbit/s  download s  retransmitted %  time-outs",
+        "ftp            3.427           –                –          2",
+    ]
+
+
+def test_of_many_flows_ten_are_shown() -> None:
+    many = [{"name": f"f{i}", "goodput": 1e6} for i in range(25)]
+    lines = repr(Run({"flows": many})).splitlines()
+    assert len(lines) == 2 + 10 + 1
+    assert lines[-1] == "… and 15 more flows"
+    assert repr(Run({"measured": {"goodput": 1.0}})) == "Run"
+
+
 def test_a_part_the_scenario_does_not_have_is_an_empty_frame() -> None:
     run = Run({"stations": [{"name": "cell/AP", "retries": 3}], "links": []})
     assert run.stations.loc["cell/AP", "retries"] == 3

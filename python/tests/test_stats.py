@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from airtcp.study.stats import MANY, band, estimate, gain, p_greater, runs_to_show
+from airtcp.stats import MANY, band, estimate, gain, p_greater, runs_to_show
 
 Floats = npt.NDArray[np.float64]
 SAMPLES = st.lists(st.floats(1, 1e3), min_size=3, max_size=30)

@@ -1,16 +1,24 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot
+from matplotlib.axes import Axes
 
 import airtcp
-from airtcp.study.stats import estimate
+from airtcp.congestion import Ack, CongestionControl, Loss, Timeout, Window
+from airtcp.stats import estimate
 from airtcp.sweeps.command import axis, main
+from airtcp.sweeps.labels import key_label, metric_label, scale_of, unit_of
 from airtcp.sweeps.plot import summary
 from tests.fakes import FakeSimulator
 
@@ -157,11 +165,195 @@ def test_a_figure_has_a_line_for_each_combination_of_the_other_keys(scenario: Pa
     legend = axes.get_legend()
     assert legend is not None
     labels = [text.get_text() for text in legend.get_texts()]
-    assert labels == ["tcp.recovery = reno", "tcp.recovery = sack"]
+    assert labels == ["reno", "sack"]
+    assert legend.get_title().get_text() == "TCP recovery"
+    assert axes.get_xlabel() == "loss probability, link A-B"
+    assert re.fullmatch(r"goodput \([kM]bit/s\)", axes.get_ylabel())
+    assert all(line.has_line() for line in drawn(axes))
     with pytest.raises(KeyError, match="goodput"):
         airtcp.plot(table, x=LOSS, y="godput")
     with pytest.raises(ValueError, match="by="):
         airtcp.plot(pd.DataFrame(table.to_dict("list")), x=LOSS, y="goodput")
+
+
+@dataclass
+class Line:
+    """A line of a figure."""
+
+    x: list[float]
+    y: list[float]
+    style: str
+
+    def has_line(self) -> bool:
+        return self.style != "None"
+
+
+def drawn(axes: Axes) -> list[Line]:
+    """The lines of a figure, without error bars."""
+    lines = (container[0] for container in axes.containers)
+    return [
+        Line([*map(float, line.get_xdata())], [*map(float, line.get_ydata())], line.get_linestyle())
+        for line in lines
+    ]
+
+
+@pytest.fixture
+def axes() -> Iterator[Axes]:
+    mpl.use("agg")
+    figure, axes = pyplot.subplots()
+    yield axes
+    pyplot.close(figure)
+
+
+def measured(key: str, values: list[object], by: list[object] | None = None) -> pd.DataFrame:
+    """A table in which goodput is 1, 2, … Mbit/s, a little more with each seed."""
+    rows = [
+        {key: value, "tcp.recovery": group, "seed": seed, "goodput": 1e6 * (at + seed / 10)}
+        for group in by or ["sack"]
+        for at, value in enumerate(values, start=1)
+        for seed in (1, 2, 3)
+    ]
+    frame = pd.DataFrame(rows)
+    frame.attrs["axes"] = [key, *(["tcp.recovery"] if by else [])]
+    return frame
+
+
+def test_categories_are_not_joined_and_stand_side_by_side(axes: Axes) -> None:
+    table = measured("tcp.congestion", ["cubic", "reno", "bbr"], by=["sack", "rack"])
+    airtcp.plot(table, x="tcp.congestion", y="goodput", ax=axes)
+    first, second = drawn(axes)
+    assert not first.has_line()
+    assert not second.has_line()
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["cubic", "reno", "bbr"]
+    assert first.x == pytest.approx([-0.05, 0.95, 1.95])
+    assert second.x == pytest.approx([0.05, 1.05, 2.05])
+    assert axes.get_xlabel() == "TCP congestion"
+
+
+def test_truth_values_are_categories(axes: Axes) -> None:
+    airtcp.plot(measured("tcp.sack", [False, True]), x="tcp.sack", y="goodput", ax=axes)
+    assert not drawn(axes)[0].has_line()
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["False", "True"]
+
+
+def test_quantities_are_numbers_in_their_unit(axes: Axes) -> None:
+    table = measured("link.A-B.delay", ["5 ms", "0.1 s", "20 ms"])
+    airtcp.plot(table, x="link.A-B.delay", y="goodput", ax=axes)
+    (line,) = drawn(axes)
+    assert line.x == pytest.approx([5, 20, 100])
+    assert line.has_line()
+    assert axes.get_xlabel() == "delay, link A-B (ms)"
+
+
+def test_quantities_of_different_kinds_are_categories(axes: Axes) -> None:
+    airtcp.plot(measured("x", ["5 ms", "20 kB"]), x="x", y="goodput", ax=axes)
+    assert not drawn(axes)[0].has_line()
+
+
+def test_data_stay_in_si_units_and_the_axis_is_scaled(axes: Axes) -> None:
+    airtcp.plot(measured("x", [1, 2]), x="x", y="goodput", ax=axes)
+    assert drawn(axes)[0].y == pytest.approx([1.2e6, 2.2e6])
+    assert axes.get_ylabel() == "goodput (Mbit/s)"
+    assert axes.yaxis.get_major_formatter()(1.5e6) == "1.5"
+
+
+def test_names_are_no_metric(axes: Axes) -> None:
+    table = measured("x", [1, 2]).assign(flow="ftp")
+    with pytest.raises(ValueError, match="'flow' has no numbers to draw, such as 'ftp'"):
+        airtcp.plot(table, x="x", y="flow", ax=axes)
+
+
+@pytest.mark.parametrize(
+    ("metric", "largest", "label"),
+    [
+        ("goodput", 3e9, "goodput (Gbit/s)"),
+        ("goodput", 900.0, "goodput (bit/s)"),
+        ("download_time", 20.0, "download time (s)"),
+        ("rtt_p95", 0.05, "RTT 95th percentile (ms)"),
+        ("queueing_delay_p99", 5e-5, "queueing delay 99th percentile (µs)"),
+        ("delivered_bytes", 2e6, "delivered (MB)"),
+        ("cwnd", 500.0, "cwnd (bytes)"),
+        ("timeouts", 3.0, "timeouts"),
+        ("retransmission_ratio", 0.01, "retransmission ratio"),
+        ("events", 1e6, "events"),
+    ],
+)
+def test_metrics_are_named_in_words_with_their_unit(
+    metric: str, largest: float, label: str
+) -> None:
+    assert metric_label(metric, scale_of(unit_of(metric), largest).unit) == label
+
+
+@pytest.mark.parametrize(
+    ("key", "label"),
+    [
+        ("duration", "duration"),
+        ("tcp.rto.min", "TCP RTO min"),
+        ("link.AP-phone.loss.p", "loss probability, link AP-phone"),
+        ("node.n.mobility.speed", "mobility speed, node n"),
+        ("wlan.cell.bit-error-rate", "bit error rate, WLAN cell"),
+    ],
+)
+def test_keys_are_named_in_words(key: str, label: str) -> None:
+    assert key_label(key) == label
+
+
+# Controls of one's own.
+
+
+class Halving(CongestionControl):
+    def on_growth(self, window: Window, ack: Ack) -> None:
+        window.grow(window.smss * min(ack.acked, window.cwnd) // window.cwnd)
+
+    def on_fast_retransmit(self, window: Window, loss: Loss) -> None:
+        window.cwnd = window.ssthresh = max(loss.flight // 2, 2 * window.smss)
+
+    def on_timeout(self, window: Window, timeout: Timeout) -> None:
+        window.ssthresh = max(timeout.flight // 2, 2 * window.smss)
+        window.cwnd = window.smss
+
+
+OWN = {"tcp.congestion": "custom", "tcp.control": "mine"}
+
+
+def test_a_sweep_takes_controls_of_ones_own(scenario: Path) -> None:
+    loaded = airtcp.Scenario.load(scenario, set=OWN)
+    table = airtcp.sweep(loaded, {LOSS: [0.01, 0.05]}, 2, congestion={"mine": Halving})
+    alone = airtcp.Scenario.load(scenario, set={**OWN, LOSS: 0.05})
+    run = alone.run(seed=2, congestion={"mine": Halving})
+    assert list(table["goodput"])[-2:] == list(run.flows["goodput"])
+
+
+@pytest.mark.parametrize("other", ["keep", "client"])
+def test_controls_of_ones_own_are_neither_kept_nor_sent(scenario: Path, other: str) -> None:
+    loaded = airtcp.Scenario.load(scenario, set=OWN)
+    more: dict[str, Any] = {other: "somewhere"}
+    with pytest.raises(ValueError, match=rf"congestion=… does not go together with {other}=…"):
+        airtcp.sweep(loaded, {}, 1, congestion={"mine": Halving}, **more)
+
+
+def test_a_control_that_is_missing_is_named_before_anything_runs(scenario: Path) -> None:
+    loaded = airtcp.Scenario.load(scenario, set=OWN)
+    with pytest.raises(airtcp.ScenarioError, match="expected a program that brings it along"):
+        airtcp.sweep(loaded, {}, 1)
+    with pytest.raises(airtcp.ScenarioError, match="did you mean `mina`"):
+        airtcp.sweep(loaded, {}, 1, congestion={"mina": Halving})
+
+
+# Files.
+
+
+@pytest.mark.parametrize(("ending", "read"), [("csv", pd.read_csv), ("parquet", pd.read_parquet)])
+def test_the_ending_says_what_is_written(
+    scenario: Path, ending: str, read: Callable[[str], pd.DataFrame]
+) -> None:
+    table = airtcp.sweep(scenario, {LOSS: [0.0, 0.05]}, 2, out=f"x.{ending}")
+    pd.testing.assert_frame_equal(read(f"x.{ending}"), table, check_dtype=False)
+
+
+def test_an_unknown_ending_is_refused_before_anything_runs(scenario: Path) -> None:
+    with pytest.raises(ValueError, match=r"'x.xlsx': expected a name that ends in .csv or"):
+        airtcp.sweep(scenario, {}, 1, out="x.xlsx")
 
 
 # The command.
@@ -176,15 +368,33 @@ def test_the_command_writes_what_the_function_returns(
 ) -> None:
     assert run("--axis", f"{LOSS}=0.01,0.05", "--axis", "tcp.recovery=reno,sack") == 0
     captured = capsys.readouterr()
-    assert captured.out == "results/one.parquet: 16 rows, " + captured.out.split("rows, ")[1]
+    path = captured.out.split(":")[0]
+    assert re.fullmatch(r"results/one-[0-9a-f]{8}\.csv", path)
+    assert captured.out.startswith(f"{path}: 16 rows, ")
     assert "8 of 8 runs" in captured.err
     grid: dict[str, list[object]] = {LOSS: [0.01, 0.05], "tcp.recovery": ["reno", "sack"]}
     table = airtcp.sweep(scenario, grid, 2)
-    written = pd.read_parquet("results/one.parquet")
+    written = pd.read_csv(path)
     pd.testing.assert_frame_equal(written, table, check_dtype=False)
     assert written[LOSS].dtype == float
-    axes = airtcp.plot(written, x=LOSS, y="goodput")
-    assert axes.get_legend() is not None
+
+
+@pytest.mark.usefixtures("scenario")
+def test_every_sweep_has_a_file_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = [
+        ["--axis", f"{LOSS}=0.01"],
+        ["--axis", f"{LOSS}=0.02"],
+        ["--axis", f"{LOSS}=0.01", "--set", "tcp.recovery=sack"],
+        ["--axis", f"{LOSS}=0.01", "--rows", "links"],
+        ["--axis", f"{LOSS}=0.01", "--seed", "7"],
+    ]
+    assert [run(*command) for command in (*commands, commands[0])] == [0] * 6
+    said = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert len(set(said[:5])) == 5
+    assert said[5] == said[0]
+    assert {f"results/{path.name}" for path in Path("results").glob("*.csv")} == set(said)
+    # What they have in common is run once.
+    assert len(list(Path("results/one.runs").iterdir())) == 2 * 4
 
 
 @pytest.mark.usefixtures("scenario")
@@ -219,6 +429,9 @@ def test_a_damaged_kept_run_is_named(capsys: pytest.CaptureFixture[str]) -> None
         (["--axis", f"{LOSS}=0.1,2"], "2"),
         (["--axis", f"{LOSS}=0.1", "--axis", f"{LOSS}=0.2"], f"--axis {LOSS} is there twice"),
         (["--set", "tcp.recovry=sack"], "recovery"),
+        (["--out", "x.xls"], "'x.xls': expected a name that ends in .csv or .parquet"),
+        (["--set", "tcp.congestion=custom", "--set", "tcp.control=mine"], "brings it along"),
+        (["--seed=-1"], "seed -1"),
     ],
 )
 def test_a_wrong_key_or_value_is_exit_2_before_anything_runs(

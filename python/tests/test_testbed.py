@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from airtcp.runs.execute import Simulator
 from airtcp.study import definition, plan
 from airtcp.study.command import main
-from airtcp.study.execute import Simulator
-from airtcp.study.table import StudyError
+from airtcp.study.document import StudyError
 from tests.fakes import write_study
 
 PROGRAM = """
@@ -72,7 +72,7 @@ def write(folder: Path, study: str = STUDY) -> Path:
 
 def test_measured_variants_stand_beside_simulated_ones(tmp_path: Path) -> None:
     small = write(tmp_path / "studies")
-    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator("1")) == 0
+    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator(build="1")) == 0
     cells = pd.read_csv(tmp_path / "out" / "cells.csv").set_index("variant").ours
     assert cells["size=1;stack=real"] == 100
     assert cells["size=2;stack=real"] == 200
@@ -83,7 +83,7 @@ def test_the_first_testbed_that_has_the_pairs_of_a_variant_measures_it(tmp_path:
     first = STUDY[STUDY.index("[[testbed]]") : STUDY.index("[[axis.size]]")]
     special = first.replace('stack = "real"', 'stack = "real", size = 2').replace("$size", "7")
     small = write(tmp_path / "studies", STUDY.replace(first, special + first))
-    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator("1")) == 0
+    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator(build="1")) == 0
     cells = pd.read_csv(tmp_path / "out" / "cells.csv").set_index("variant").ours
     assert cells["size=1;stack=real"] == 100
     assert cells["size=2;stack=real"] == 700
@@ -96,7 +96,7 @@ def test_a_program_that_measures_nothing_is_an_error_with_its_last_words(
     small = write(tmp_path / "studies")
     program = "import os; print('no namespaces, trace', os.environ['RUST_BACKTRACE'])"
     (tmp_path / "program.py").write_text(program)
-    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator("1")) == 1
+    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator(build="1")) == 1
     said = capsys.readouterr().err
     assert "CASE='1 real'" in said
     assert "no namespaces, trace 0" in said
@@ -107,7 +107,7 @@ def test_a_null_is_a_run_without_a_value(
 ) -> None:
     small = write(tmp_path / "studies")
     (tmp_path / "program.py").write_text("print('{\"goodput\": null}')")
-    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator("1")) == 0
+    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator(build="1")) == 0
     cells = pd.read_csv(tmp_path / "out" / "cells.csv").set_index("variant")
     assert cells.runs["size=1;stack=real"] == 0
     capsys.readouterr()
@@ -119,7 +119,7 @@ def test_a_study_that_needs_root_says_so_before_it_runs(
     study = STUDY.replace('variable = "CASE"', 'variable = "CASE"\nneeds-root = true')
     small = write(tmp_path / "studies", study)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator("1")) == 2
+    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator(build="1")) == 2
     assert "needs root" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 

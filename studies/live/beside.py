@@ -161,7 +161,7 @@ def simulated(case: Case, sender: str, seed: int) -> list[Flow]:
         [link.backward]
         {case.acks}
     """
-    run = airtcp.Scenario.parse(text).run(seed, trace=("cwnd", "srtt", "retransmissions"))
+    run = airtcp.Scenario.parse(text).run(seed, trace=("cwnd", "srtt", "seq_retransmitted"))
     found = []
     for name, flow in run.flows.iterrows():
 
@@ -172,7 +172,7 @@ def simulated(case: Case, sender: str, seed: int) -> list[Flow]:
             at = np.searchsorted(trace["time"], ticks, side="right") - 1
             return float(trace["value"].to_numpy()[at].mean())
 
-        again = int((run.trace("retransmissions")["flow"] == name).sum())
+        again = int((run.trace("seq_retransmitted")["flow"] == name).sum())
         found.append(
             Flow(flow["goodput"] / 1e6, again, average("cwnd") / 1e3, average("srtt") * 1e3)
         )

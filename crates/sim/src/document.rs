@@ -3,6 +3,7 @@
 use crate::metrics::{
     FlowMetrics, LinkMetrics, MiddleboxMetrics, RunMetrics, StationMetrics, UdpMetrics,
 };
+use crate::trace::recorder::Series;
 use airtcp_core::documented::Documented;
 use airtcp_core::event::{AbortReason, Cause, DropReason, Event, Spurious};
 use airtcp_edge::MechanismConfig;
@@ -18,6 +19,16 @@ Numbers are in SI units: seconds, bit/s, bytes. Percentiles are of the nearest r
 of a bucket is at most 1.6 % off.
 ";
 
+const SERIES: &str = "
+## Time series
+
+In Python, `Scenario.run(trace=\"NAME\")` records them, `Run.trace` returns them, and `airtcp.SERIES` has this table. A
+study takes them by `from = \"trace.NAME\"` and `series` of its figures.
+
+| series | its values |
+|---|---|
+";
+
 const EVENTS: &str = "
 ## Events
 
@@ -28,6 +39,18 @@ below. Times are in seconds, sizes in bytes; sequence and acknowledgement number
 | event | meaning | fields |
 |---|---|---|
 ";
+
+/// The fields of a run's parts, by the name of the part; those of the run itself under `runs`.
+pub fn fields() -> [(&'static str, &'static [Documented]); 6] {
+    [
+        ("runs", RunMetrics::FIELDS),
+        ("flows", FlowMetrics::FIELDS),
+        ("links", LinkMetrics::FIELDS),
+        ("stations", StationMetrics::FIELDS),
+        ("udp", UdpMetrics::FIELDS),
+        ("middleboxes", MiddleboxMetrics::FIELDS),
+    ]
+}
 
 /// `docs/metrics.md`.
 pub fn markdown() -> String {
@@ -50,6 +73,10 @@ pub fn markdown() -> String {
     }
     out.push_str("\n| counter of all but `wake` | meaning |\n|---|---|\n");
     rows(&mut out, MechanismConfig::DOUBTS);
+    out.push_str(SERIES);
+    for series in Series::ALL {
+        let _ = writeln!(out, "| `{}` | {} |", series.name(), series.about());
+    }
     out.push_str(EVENTS);
     for event in Event::VARIANTS {
         let fields: Vec<String> = event.fields.iter().map(field).collect();

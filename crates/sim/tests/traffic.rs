@@ -228,8 +228,8 @@ fn recorded_series_agree_with_the_metrics() {
     let flow = &world.metrics().flows[0];
     let rows = |s| recorder.columns(s).value.len() as u64;
     let last = |s| recorder.columns(s).value.last().copied().unwrap_or(0.0);
-    assert_eq!(rows(Series::Segments), flow.data_segments_sent);
-    assert_eq!(recorder.columns(Series::Segments).value[0], 0.0);
+    assert_eq!(rows(Series::SeqSent), flow.data_segments_sent);
+    assert_eq!(recorder.columns(Series::SeqSent).value[0], 0.0);
     assert_eq!(rows(Series::CwndReductions), flow.cwnd_reductions);
     assert_eq!(last(Series::FastRetransmits), flow.fast_retransmits as f64);
     assert_eq!(last(Series::Timeouts), flow.timeouts as f64);
@@ -238,9 +238,9 @@ fn recorded_series_agree_with_the_metrics() {
     assert_eq!(last(Series::Rto), flow.rto);
     let resent = flow.data_segments_sent as f64 * flow.retransmission_ratio
         / (1.0 + flow.retransmission_ratio);
-    assert!((rows(Series::Retransmissions) as f64 - resent).abs() < 0.5);
+    assert!((rows(Series::SeqRetransmitted) as f64 - resent).abs() < 0.5);
     // The last ACK covers only bytes that were sent and that the receiver had.
-    assert!(last(Series::Acks) <= flow.delivered_bytes as f64);
+    assert!(last(Series::AckReceived) <= flow.delivered_bytes as f64);
 }
 
 /// Packet Control §V: with a threshold above the sender's three, the base station holds back

@@ -10,11 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from airtcp.run import Run
+from airtcp.runs.execute import Store
+from airtcp.runs.job import FIRST_SEED
+from airtcp.stats import Band, Estimate, band, estimate, gain
 from airtcp.study import plan
-from airtcp.study.definition import Experiment, Figure, Key, Known, Study, Variant, key_text
-from airtcp.study.execute import Store
+from airtcp.study.definition import (
+    Curve,
+    Experiment,
+    Key,
+    Known,
+    Study,
+    Timeline,
+    Trace,
+    Variant,
+    key_text,
+)
 from airtcp.study.measure import Gain, Measure, measure, sample
-from airtcp.study.stats import Band, Estimate, band, estimate, gain
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +65,7 @@ class Cell:
 
 
 @dataclass
-class Curve:
+class Points:
     """A curve over the seeds: the times, and one row of values per seed."""
 
     times: Floats
@@ -79,7 +90,7 @@ class Results:
 
     runs: int
     values: dict[tuple[str, Key, str], Floats] = field(default_factory=dict)
-    curves: dict[tuple[str, str, Key], Curve] = field(default_factory=dict)
+    curves: dict[tuple[str, str, Key], Points] = field(default_factory=dict)
     traces: dict[tuple[str, str, Key], Run] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
     _index: dict[tuple[str, Key, str], Cell] = field(default_factory=dict)
@@ -170,12 +181,12 @@ def measure_all(
         for variant in experiment.variants:
             _cells_of(study, experiment, variant, results)
         for figure in experiment.figures:
-            if figure.kind == "curve":
+            if isinstance(figure, Curve):
                 _cells_of_curve(study, experiment, figure, results)
     return results
 
 
-def _grid(figure: Figure) -> Floats:
+def _grid(figure: Curve) -> Floats:
     """The times at which a curve is sampled: those of its cells, and those for drawing."""
     start, end = figure.window
     points = np.round(np.arange(start, end + figure.step / 2, figure.step), 9)
@@ -208,18 +219,18 @@ def _measure_variant(
             value = measured[metric.name] - less
             values[metric.name].append(value / divisor if divisor else math.nan)
         for figure in figures:
-            if figure.kind == "curve":
-                series = run.array(figure.row.series[0])
+            if isinstance(figure, Curve):
+                series = run.array(figure.series)
                 curves.setdefault(figure.id, []).append(
-                    sample(series, _grid(figure), figure.transform, figure.row.scale)
+                    sample(series, _grid(figure), figure.transform, figure.scale)
                 )
-            elif figure.kind in ("trace", "timeline") and seed == plan.FIRST_SEED:
+            elif isinstance(figure, Trace | Timeline) and seed == FIRST_SEED:
                 results.traces[experiment.id, figure.id, variant.key] = run
     for name, numbers in values.items():
         results.values[experiment.id, variant.key, name] = np.array(numbers)
     for figure in figures:
-        if figure.kind == "curve":
-            results.curves[experiment.id, figure.id, variant.key] = Curve(
+        if isinstance(figure, Curve):
+            results.curves[experiment.id, figure.id, variant.key] = Points(
                 _grid(figure), np.array(curves[figure.id])
             )
 
@@ -251,7 +262,7 @@ def _cells_of(study: Study, experiment: Experiment, variant: Variant, results: R
         )
 
 
-def _cells_of_curve(study: Study, experiment: Experiment, figure: Figure, results: Results) -> None:
+def _cells_of_curve(study: Study, experiment: Experiment, figure: Curve, results: Results) -> None:
     for variant in figure.variants:
         curve = results.curves[experiment.id, figure.id, variant.key]
         points = zip(curve.times, *curve.band(study.confidence), strict=True)
@@ -260,7 +271,7 @@ def _cells_of_curve(study: Study, experiment: Experiment, figure: Figure, result
                 continue
             key = tuple(sorted((*variant.key, ("t", f"{time:g}"))))
             ours = Estimate(float(mean), float(low), float(high), len(curve.values))
-            cell = Cell(experiment.id, key, figure.row.metric, figure.row.unit, ours, None, ())
+            cell = Cell(experiment.id, key, figure.metric, figure.unit, ours, None, ())
             results.add(cell)
 
 

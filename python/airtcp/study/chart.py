@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from airtcp.study.stats import Floats
+from airtcp.stats import Floats
 
 Line = Literal["", "solid", "dash", "dashdot", "dot"]
 Marker = Literal[

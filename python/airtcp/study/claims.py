@@ -35,9 +35,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from airtcp.study.cells import Results
-from airtcp.study.definition import Claim, Experiment, Key, Study, key_text
-from airtcp.study.stats import (
+from airtcp.stats import (
     MANY,
     Estimate,
     Floats,
@@ -46,7 +44,9 @@ from airtcp.study.stats import (
     p_greater,
     runs_to_show,
 )
-from airtcp.study.table import StudyError
+from airtcp.study.cells import Results
+from airtcp.study.definition import Claim, Experiment, Key, Study, key_text
+from airtcp.study.document import StudyError
 
 
 class Verdict(StrEnum):
@@ -110,7 +110,7 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
     cells = [(experiment.id, key_text(key), claim.metric) for key in keys]
     known = [study.paper.get(cell) for cell in cells]
     names = _names(study, keys)
-    if claim.kind == "widening":
+    if claim.test == "widening":
         samples = [b - a for a, b in zip(samples[::2], samples[1::2], strict=True)]
         names = [f"{b} less {a}" for a, b in zip(names[::2], names[1::2], strict=True)]
     test = _Test(
@@ -124,7 +124,7 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
     )
     parts, asked = test.run()
     verdict, needed = _together(parts)
-    calibrated = claim.kind in ("within", "paper") and any(c in study.calibrated for c in cells)
+    calibrated = claim.test in ("within", "paper") and any(c in study.calibrated for c in cells)
     remarks = [asked] if asked else []
     if test.deterministic:
         computed = study.model is not None and all(map(study.model.computes, keys))
@@ -260,7 +260,7 @@ class _Test:
         tolerance, about = options.get("tolerance", 0.0), options.get("about", 0.0)
         percent = f"{100 * tolerance:g} %"
         parts: Iterable[_Part]
-        match self.claim.kind:
+        match self.claim.test:
             case "equal":
                 parts, asked = [self._equal()], ""
             case "increasing" | "decreasing" | "widening" | "lowest" | "highest":
@@ -293,14 +293,14 @@ class _Test:
 
     def texts(self, parts: Iterable[_Part]) -> list[str]:
         """The means, and what the parts say of them."""
-        means = [] if self.claim.kind in ("within", "paper") else map(self._mean, self._all())
+        means = [] if self.claim.test in ("within", "paper") else map(self._mean, self._all())
         return [*means, *(part.text for part in parts)]
 
     def brief(self) -> str:
         """Just the numbers."""
-        if self.claim.kind == "gain":
+        if self.claim.test == "gain":
             return _percent(self._gain(1))
-        if self.claim.kind in ("difference", "at-most"):
+        if self.claim.test in ("difference", "at-most"):
             return interval(self._second_less_first(), self.unit)
         means = (estimate(sample, self.confidence).mean for sample in self.samples)
         return f"{', '.join(map(number, means))} {self.unit}".rstrip()
@@ -310,11 +310,11 @@ class _Test:
 
     def _pairs(self) -> list[tuple[int, int]]:
         """The pairs of a claim on order: the second is to be above the first."""
-        if self.claim.kind in ("lowest", "highest"):
+        if self.claim.test in ("lowest", "highest"):
             pairs = [(0, other) for other in self._all()[1:]]
-            return pairs if self.claim.kind == "lowest" else [(b, a) for a, b in pairs]
+            return pairs if self.claim.test == "lowest" else [(b, a) for a, b in pairs]
         pairs = list(itertools.pairwise(self._all()))
-        return [(b, a) for a, b in pairs] if self.claim.kind == "decreasing" else pairs
+        return [(b, a) for a, b in pairs] if self.claim.test == "decreasing" else pairs
 
     def _estimate(self, index: int) -> Estimate:
         return estimate(self.samples[index], self.confidence)

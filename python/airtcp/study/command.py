@@ -12,13 +12,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table as Grid
 
-from airtcp.study import claims, claims_page, definition, execute, figures, outputs, plan, report
-from airtcp.study.cells import Cell, Results, measure_all, score
-from airtcp.study.claims import Judgement, Verdict
-from airtcp.study.definition import Experiment, Study
-from airtcp.study.execute import SimulatorLike
-from airtcp.study.picture import picture
-from airtcp.study.running import (
+from airtcp.runs import execute
+from airtcp.runs.command import (
     BAD_INPUT,
     ERRORS,
     FAILED,
@@ -29,7 +24,14 @@ from airtcp.study.running import (
     complain,
     positive,
 )
-from airtcp.study.testbed import NotHereError
+from airtcp.runs.execute import SimulatorLike
+from airtcp.runs.job import FIRST_SEED
+from airtcp.runs.testbed import NotHereError
+from airtcp.study import claims, claims_page, definition, figures, outputs, plan, report
+from airtcp.study.cells import Cell, Results, measure_all, score
+from airtcp.study.claims import Judgement, Verdict
+from airtcp.study.definition import Experiment, Study
+from airtcp.study.picture import picture
 
 UNDECIDED, REFUTED = 3, 4
 """More exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
@@ -135,7 +137,7 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
     simulator = simulator or execute.Simulator()
     jobs = plan.jobs(study, experiments, runs)
     for job in jobs:
-        if job.seed == plan.FIRST_SEED:
+        if job.seed == FIRST_SEED:
             simulator.check(job)
     try:
         store = execute.Store(out / "runs", simulator.build)

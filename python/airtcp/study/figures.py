@@ -11,13 +11,25 @@ from typing import get_args
 import numpy as np
 
 from airtcp.run import Run
+from airtcp.stats import Floats
 from airtcp.study.cells import Cell, Results
 from airtcp.study.chart import Axis, Chart, Line, Mark, Marker, Panel, Series
 from airtcp.study.claims import interval, number
-from airtcp.study.definition import Experiment, Figure, Key, Row, Study, Variant
+from airtcp.study.definition import (
+    Bars,
+    Curve,
+    Experiment,
+    Figure,
+    Key,
+    Lines,
+    MetricRow,
+    Study,
+    Timeline,
+    Trace,
+    Variant,
+)
+from airtcp.study.document import StudyError
 from airtcp.study.measure import Measure, sample
-from airtcp.study.stats import Floats
-from airtcp.study.table import StudyError
 
 COLORS = ("#4e4e4e", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")
 _BAR, _PAPER, _REFERENCE, _MARK = "#7fb3d5", "#d62728", "#333333", "#b3261e"
@@ -36,6 +48,9 @@ _MANY_DECADES = 300
 
 _VANISHING = 0.02
 """Bars shorter than this fraction of the longest number cannot be read: the axis is logarithmic."""
+
+_POINTS = {"seq_sent": "segments", "seq_retransmitted": "retransmissions", "ack_received": "acks"}
+"""What the points of a trace are, where the name of the series says what their values are."""
 
 _TIMELINE_POINTS = 2000
 """Number of points with which a line of a timeline is drawn."""
@@ -56,8 +71,8 @@ def _without(key: Key, names: Iterable[str]) -> Key:
     return tuple(pair for pair in key if pair[0] not in names)
 
 
-def _value_label(row: Row) -> str:
-    return f"{row.label} ({row.unit})" if row.unit else row.label
+def _value_label(label: str, unit: str) -> str:
+    return f"{label} ({unit})" if unit else label
 
 
 def _floats(values: Iterable[float]) -> Floats:
@@ -73,14 +88,7 @@ class _Painter:
 
     def chart(self) -> Chart:
         figure = self.figure
-        kinds = {
-            "curve": self._curve,
-            "bars": self._bars,
-            "lines": self._lines,
-            "trace": self._trace,
-            "timeline": self._timeline,
-        }
-        panels, columns, share_y = kinds[figure.kind]()
+        panels, columns, share_y = self._drawn(figure)
         drawn = any(len(series.x) for panel in panels for series in panel.series)
         if not drawn and not any(panel.marks for panel in panels):
             raise StudyError(f"{figure.at}: figure {figure.id}: no run has data for it")
@@ -93,6 +101,22 @@ class _Painter:
             share_y,
             figure.note,
         )
+
+    def _drawn(self, figure: Figure) -> tuple[list[Panel], int, bool]:
+        """The panels, how many are side by side, and whether those in a row share a y axis."""
+        match figure:
+            case Curve():
+                return [self._curve(figure)], 1, False
+            case Bars():
+                return [self._bars(figure)], 1, False
+            case Lines():
+                return self._lines(figure)
+            case Trace():
+                return self._trace(figure), 1, False
+            case Timeline():
+                return self._timeline(figure), 1, False
+            case _:
+                raise TypeError(f"no figure: {figure!r}")
 
     def _cell(self, variant: Variant, metric: str) -> Cell:
         return self.results.cell(self.experiment.id, variant.key, metric)
@@ -120,15 +144,12 @@ class _Painter:
         measure = self.study.metrics[metric]
         return isinstance(measure, Measure) and bool(measure.absent) and value == measure.missing
 
-    def _time(self) -> Axis:
-        return Axis("time (s)", range=self.figure.window)
-
-    def _curve(self) -> tuple[list[Panel], int, bool]:
+    def _curve(self, figure: Curve) -> Panel:
         series = []
         for variant, line, color in zip(
-            self.figure.variants, itertools.cycle(_LINES), itertools.cycle(COLORS), strict=False
+            figure.variants, itertools.cycle(_LINES), itertools.cycle(COLORS), strict=False
         ):
-            curve = self.results.curves[self.experiment.id, self.figure.id, variant.key]
+            curve = self.results.curves[self.experiment.id, figure.id, variant.key]
             band = curve.band(self.study.confidence)
             series.append(
                 Series(
@@ -142,13 +163,12 @@ class _Painter:
                     line=line,
                 )
             )
-        axis = Axis(_value_label(self.figure.row), zero=True)
-        panel = Panel("", self._time(), axis, tuple(series), shade=self.figure.shade)
-        return [panel], 1, False
+        axis = Axis(_value_label(figure.label, figure.unit), zero=True)
+        return Panel("", _time(figure), axis, tuple(series), shade=figure.shade)
 
-    def _bars(self) -> tuple[list[Panel], int, bool]:
-        variants, row = self.figure.variants, self.figure.row
-        cells = [self._cell(variant, row.metric) for variant in variants]
+    def _bars(self, figure: Bars) -> Panel:
+        variants, metric = figure.variants, self.study.metrics[figure.metric]
+        cells = [self._cell(variant, figure.metric) for variant in variants]
         places = list(enumerate(cells))
         names = [self._label(variant) for variant in variants]
         absent = {place: word for place, cell in places if (word := self._absent(cell))}
@@ -156,20 +176,19 @@ class _Painter:
             (place, cell)
             for place, cell in places
             if not math.isnan(cell.ours.mean)
-            and not (place in absent and self._is_absent(cell.ours.mean, row.metric))
+            and not (place in absent and self._is_absent(cell.ours.mean, figure.metric))
         ]
         others: dict[tuple[str, bool], list[tuple[int, float]]] = {}
         marks: list[Mark] = []
         for place, cell in places:
             for known in cell.known:
                 value = float(known.value)
-                if not self._is_absent(value, row.metric):
+                if not self._is_absent(value, figure.metric):
                     whose = (known.source, known is cell.paper)
                     others.setdefault(whose, []).append((place, value))
                 elif place in absent:
                     absent[place] += f"; {known.source} likewise"
                 else:
-                    metric = self.study.metrics[row.metric]
                     word = metric.absent if isinstance(metric, Measure) else ""
                     marks.append(Mark(0, place, f"{known.source}: {word}", _PAPER, names[place]))
         marks += [
@@ -216,18 +235,16 @@ class _Painter:
                     ),
                 )
             )
-        panel = Panel(
+        return Panel(
             "",
-            Axis(_value_label(row), log=log, zero=not log),
+            Axis(_value_label(figure.label, metric.unit), log=log, zero=not log),
             Axis(""),
             tuple(series),
             tuple(marks),
             tuple(names),
         )
-        return [panel], 1, False
 
-    def _lines(self) -> tuple[list[Panel], int, bool]:
-        figure = self.figure
+    def _lines(self, figure: Lines) -> tuple[list[Panel], int, bool]:
         columns = list(
             dict.fromkeys(
                 tuple(pair for pair in variant.key if pair[0] in figure.columns)
@@ -237,11 +254,12 @@ class _Painter:
         rows = figure.rows
         # One quantity in many columns wraps into two rows of panels.
         wide = len(columns) if len(rows) > 1 or len(columns) <= _WRAP else -(-len(columns) // 2)
-        panels = [self._lines_panel(row, column, columns) for row in rows for column in columns]
+        panels = [
+            self._lines_panel(figure, row, column, columns) for row in rows for column in columns
+        ]
         return panels, wide, len(panels) == len(rows) * wide
 
-    def _lines_panel(self, row: Row, column: Key, columns: list[Key]) -> Panel:
-        figure = self.figure
+    def _lines_panel(self, figure: Lines, row: MetricRow, column: Key, columns: list[Key]) -> Panel:
         apart = {figure.x, *figure.columns, figure.best}
         lines = list(dict.fromkeys(_without(variant.key, apart) for variant in figure.variants))
         series: list[Series] = []
@@ -259,7 +277,7 @@ class _Painter:
                 points = _highest(points)
             if points:
                 name = self._distinct(line, lines) if len(lines) > 1 else ""
-                series += self._line(index, name, points)
+                series += self._line(figure, index, name, points)
                 marks += [
                     Mark(at, index, "×", COLORS[index % len(COLORS)], f"{name} {word}".strip())
                     for at, cell in points
@@ -270,12 +288,14 @@ class _Painter:
         return Panel(
             self._distinct(column, columns) if columns != [()] else "",
             Axis(figure.x_label, log=figure.log_x, ticks=tuple(values) if few else ()),
-            Axis(_value_label(row), log=row.log),
+            Axis(_value_label(row.label, self.study.metrics[row.metric].unit), log=row.log),
             tuple(series),
             tuple(marks),
         )
 
-    def _line(self, index: int, name: str, points: list[tuple[float, Cell]]) -> Iterator[Series]:
+    def _line(
+        self, figure: Lines, index: int, name: str, points: list[tuple[float, Cell]]
+    ) -> Iterator[Series]:
         """Our numbers, joined by a line unless others' numbers are drawn as one."""
         known: dict[str, list[tuple[float, float]]] = {}
         for at, cell in points:
@@ -294,7 +314,7 @@ class _Painter:
             line="" if known else own,
             marker=_MARKERS[index % len(_MARKERS)],
             texts=tuple(
-                f"{name or 'ours'}, {self.figure.x_label} {at:g}{self._chosen(cell)}: "
+                f"{name or 'ours'}, {figure.x_label} {at:g}{self._chosen(figure, cell)}: "
                 f"{interval(cell.ours, cell.unit)}"
                 for at, cell in known_here
             ),
@@ -311,71 +331,80 @@ class _Painter:
                 marker=marker,
             )
 
-    def _chosen(self, cell: Cell) -> str:
+    def _chosen(self, figure: Lines, cell: Cell) -> str:
         """Which variant was the best, in words."""
-        pair = tuple(pair for pair in cell.key if pair[0] == self.figure.best)
+        pair = tuple(pair for pair in cell.key if pair[0] == figure.best)
         return f", {self.study.labels.text(pair)}" if pair else ""
 
-    def _points(self, run: Run, name: str, scale: float) -> tuple[Floats, Floats]:
-        """Times and values of a series within the window."""
-        start, end = self.figure.window
-        series = run.array(name)
-        inside = (series.time >= start) & (series.time < end)
-        return series.time[inside], series.value[inside] * scale
+    def _first_run(self, figure: Figure, variant: Variant) -> Run:
+        """The variant's run with the first seed."""
+        return self.results.traces[self.experiment.id, figure.id, variant.key]
 
-    def _trace(self) -> tuple[list[Panel], int, bool]:
-        row, panels = self.figure.row, []
-        for variant in self.figure.variants:
-            run = self.results.traces[self.experiment.id, self.figure.id, variant.key]
+    def _trace(self, figure: Trace) -> list[Panel]:
+        panels = []
+        for variant in figure.variants:
+            run = self._first_run(figure, variant)
             series = tuple(
                 Series(
-                    name.replace("_", " "),
+                    _POINTS.get(name, name.replace("_", " ")),
                     color,
-                    *self._points(run, name, row.scale),
+                    *_points(run, name, figure),
                     marker=marker,
                 )
                 for name, marker, color in zip(
-                    row.series, _MARKERS, itertools.cycle(COLORS), strict=False
+                    figure.series, _MARKERS, itertools.cycle(COLORS), strict=False
                 )
             )
             panels.append(
                 Panel(
                     self._label(variant),
-                    self._time(),
-                    Axis(_value_label(row)),
+                    _time(figure),
+                    Axis(_value_label(figure.label, figure.unit)),
                     series,
-                    shade=self.figure.shade,
-                    times=tuple(self._paper_times(variant)),
+                    shade=figure.shade,
+                    times=tuple(self._paper_times(figure, variant)),
                     times_name="the paper's times",
                 )
             )
-        return panels, 1, False
+        return panels
 
-    def _timeline(self) -> tuple[list[Panel], int, bool]:
-        times = np.linspace(*self.figure.window, _TIMELINE_POINTS)
+    def _timeline(self, figure: Timeline) -> list[Panel]:
+        times = np.linspace(*figure.window, _TIMELINE_POINTS)
         panels = []
-        for row in self.figure.rows:
+        for row in figure.rows:
             series = []
-            for variant, color in zip(self.figure.variants, itertools.cycle(COLORS), strict=False):
-                run = self.results.traces[self.experiment.id, self.figure.id, variant.key]
-                values = sample(run.array(row.series[0]), times, "value", row.scale)
+            for variant, color in zip(figure.variants, itertools.cycle(COLORS), strict=False):
+                run = self._first_run(figure, variant)
+                values = sample(run.array(row.series), times, "value", row.scale)
                 series.append(
                     Series(self._label(variant), color, times, values, line="solid", step=True)
                 )
-            axis = Axis(_value_label(row), log=row.log)
-            panels.append(Panel("", self._time(), axis, tuple(series), shade=self.figure.shade))
-        return panels, 1, False
+            axis = Axis(_value_label(row.label, row.unit), log=row.log)
+            panels.append(Panel("", _time(figure), axis, tuple(series), shade=figure.shade))
+        return panels
 
-    def _paper_times(self, variant: Variant) -> list[float]:
+    def _paper_times(self, figure: Trace, variant: Variant) -> list[float]:
         """The times in the window that the paper gives for a variant."""
         known = (
             self._cell(variant, metric).paper
             for metric in self.experiment.metrics
             if self.study.metrics[metric].unit == "s"
         )
-        start, end = self.figure.window
+        start, end = figure.window
         times = (float(paper.value) for paper in known if paper is not None)
         return sorted(time for time in times if start <= time < end)
+
+
+def _time(figure: Curve | Trace | Timeline) -> Axis:
+    return Axis("time (s)", range=figure.window)
+
+
+def _points(run: Run, name: str, figure: Trace) -> tuple[Floats, Floats]:
+    """Times and values of a series within the window."""
+    start, end = figure.window
+    series = run.array(name)
+    inside = (series.time >= start) & (series.time < end)
+    return series.time[inside], series.value[inside] * figure.scale
 
 
 def _highest(points: Iterable[tuple[float, Cell]]) -> list[tuple[float, Cell]]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from airtcp.stats import Floats
 from airtcp.study.chart import Axis, Chart, Panel, Series
-from airtcp.study.stats import Floats
 
 _ROW, _PANEL = 26, 300
 """Height of a place, and of a panel with a numeric axis, in pixels."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airtcp.study.table import Table, nearest
+from airtcp.study.document import Table
+from airtcp.words import nearest
 
 Key = tuple[tuple[str, str], ...]
 """A variant's `key=value` pairs."""
@@ -30,10 +31,7 @@ class Labels:
 
         Args:
             table: By key, `"a text with $value"` or a table from values to words.
-            keys: Those of all variants; a label that belongs to none of them is an error.
-
-        Raises:
-            StudyError: The table is wrong; the message says where.
+            keys: Those of all variants; a label that belongs to none of them is a mistake.
         """
         known: dict[str, set[str]] = {}
         for key in keys:
@@ -42,16 +40,11 @@ class Labels:
         words: dict[str, Mapping[str, str]] = {}
         for name, entry in table.raw().items():
             if name not in known:
-                raise table.error(name, f"no variant has this key{nearest(name, known)}")
-            if isinstance(entry, str):
-                words[name] = {_VALUE: entry}
-                continue
-            values = table.table(name)
-            words[name] = {value: values.text(value) for value in values.raw()}
-            for value in words[name]:
-                if value not in known[name] | {_VALUE}:
-                    near = nearest(value, known[name])
-                    raise values.error(value, f"no variant has {name}={value}{near}")
+                table.problem(name, f"no variant has this key{nearest(name, known)}")
+            elif isinstance(entry, dict):
+                words[name] = _words(table.table(name), name, known[name])
+            elif isinstance(text := table.value(name, str), str):
+                words[name] = {_VALUE: text}
         return cls(words)
 
     def text(self, key: Key) -> str:
@@ -71,3 +64,11 @@ class Labels:
         if value in words:
             return words[value]
         return words.get(_VALUE, f"{name} {_VALUE}").replace(_VALUE, value)
+
+
+def _words(table: Table, name: str, known: set[str]) -> Mapping[str, str]:
+    """The words for the values of a key."""
+    for value in table.raw():
+        if value not in {*known, _VALUE}:
+            table.problem(value, f"no variant has {name}={value}{nearest(value, known)}")
+    return {value: table.value(value, str) for value in table.raw()}

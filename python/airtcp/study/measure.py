@@ -4,84 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from airtcp.run import Run, Series
+from airtcp.study.document import one_of
+from airtcp.study.fields import OneOrMore, Seconds, Span
 
 Floats = npt.NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class Measure:
-    """A metric read from a run.
-
-    Attributes:
-        kind: `flow`, `link`, `middlebox` or `run`: a field of the metrics; `trace`: a series.
-        owner: Name of the one flow, link or middlebox meant; empty: all of them.
-        field: Name of the field or the series.
-        scale: Factor from SI to `unit`.
-        missing: The value used for a run that has none (an unfinished download, say); `None`: the
-            run is left out of the mean.
-        absent: What figures call such a run (`aborted`, say); empty: they do not mark it.
-        reduce: `trace`: name of the reducer.
-        windows: `trace`: start and end (exclusive) of each, in seconds; none: the whole run.
-        since: `trace`: a series; the window begins at the run's first point of it, and only the
-            flow of that point counts; empty: as given.
-        lasting: `trace`: the length of that window, in seconds.
-        until: `trace`: each window ends at the first point of this series in it; empty: as given.
-        equals: Count 1 for a value that is this number, else 0: the mean is a share; `None`: take
-            the values as they are.
-        over: How the values of several owners or windows are combined into one.
-        minus: The metrics, or keys of the variants, whose values are subtracted.
-        per: The metric by whose value the result is divided; empty: none. A run in which that is 0
-            has no value.
-    """
-
-    name: str
-    unit: str
-    definition: str
-    kind: str
-    owner: str
-    field: str
-    scale: float
-    missing: float | None
-    absent: str
-    reduce: str
-    windows: tuple[tuple[float, float], ...]
-    since: str
-    lasting: float
-    until: str
-    equals: float | None
-    over: str
-    minus: tuple[str, ...]
-    per: str
-
-    @property
-    def is_instant(self) -> bool:
-        """Whether it is a time on the run's clock, not a duration."""
-        return self.reduce in _INSTANTS and not self.minus
-
-
-@dataclass(frozen=True)
-class Gain:
-    """A metric's improvement over a baseline variant, in percent of the baseline's mean.
-
-    Attributes:
-        same: Keys whose values the baseline shares with the variant.
-    """
-
-    name: str
-    unit: str
-    definition: str
-    of: str
-    baseline: tuple[tuple[str, str], ...]
-    same: tuple[str, ...]
-
-
-Metric = Measure | Gain
 
 FIELD_SOURCES: Mapping[str, str] = {
     "flow": "flows",
@@ -218,6 +151,9 @@ if several values repeat, only the first counts, and its repeats end with the fi
 The gap is the longest time between two points.
 """
 
+Reduce = Annotated[str, one_of(REDUCERS)]
+"""The name of a reducer."""
+
 _INSTANTS = {name for name in REDUCERS if name.endswith("-time")} | {"gap-start", "gap-end"}
 
 _COMBINE: Mapping[str, Callable[[Floats], Any]] = {
@@ -226,6 +162,76 @@ _COMBINE: Mapping[str, Callable[[Floats], Any]] = {
     "min": np.min,
     "max": np.max,
 }
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric read from a run.
+
+    Attributes:
+        kind: `flow`, `link`, `middlebox` or `run`: a field of the metrics; `trace`: a series.
+        owner: Name of the one flow, link or middlebox meant; empty: all of them.
+        field: Name of the field or the series.
+        scale: Factor from SI to `unit`.
+        missing: The value used for a run that has none (an unfinished download, say); `None`: the
+            run is left out of the mean.
+        absent: What figures call such a run (`aborted`, say); empty: they do not mark it.
+        reduce: `trace`: name of the reducer.
+        windows: `trace`: start and end (exclusive) of each, in seconds; none: the whole run.
+        since: `trace`: a series; the window begins at the run's first point of it, and only the
+            flow of that point counts; empty: as given.
+        lasting: `trace`: the length of that window, in seconds.
+        until: `trace`: each window ends at the first point of this series in it; empty: as given.
+        equals: Count 1 for a value that is this number, else 0: the mean is a share; `None`: take
+            the values as they are.
+        over: How the values of several owners or windows are combined into one.
+        minus: The metrics, or keys of the variants, whose values are subtracted.
+        per: The metric by whose value the result is divided; empty: none. A run in which that is 0
+            has no value.
+    """
+
+    name: str
+    unit: str
+    definition: str
+    kind: str
+    owner: str
+    field: str
+    scale: float = 1.0
+    missing: float | None = None
+    absent: str = ""
+    reduce: str = ""
+    windows: tuple[Span, ...] = ()
+    since: str = ""
+    lasting: Seconds = 0.0
+    until: str = ""
+    equals: float | None = None
+    over: Annotated[str, one_of(_COMBINE)] = "mean"
+    minus: OneOrMore = ()
+    per: str = ""
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether it is a time on the run's clock, not a duration."""
+        return self.reduce in _INSTANTS and not self.minus
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A metric's improvement over a baseline variant, in percent of the baseline's mean.
+
+    Attributes:
+        same: Keys whose values the baseline shares with the variant.
+    """
+
+    name: str
+    unit: str
+    definition: str
+    of: str
+    baseline: tuple[tuple[str, str], ...]
+    same: tuple[str, ...] = ()
+
+
+Metric = Measure | Gain
 
 
 def measure(run: Run, metric: Measure) -> float:

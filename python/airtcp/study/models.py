@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from airtcp.study.table import Table
-
-if TYPE_CHECKING:
-    from airtcp.study.definition import Key
+from airtcp.runs.testbed import Key
+from airtcp.study.document import one_of
 
 _SLOT_US = 20
 """A slot of 802.11b, µs."""
@@ -113,18 +111,7 @@ class Model:
     """
 
     key: Key
-    function: str
-
-    @classmethod
-    def read(cls, table: Table, key: Key) -> Model:
-        """Reads `[model]`.
-
-        Raises:
-            StudyError: The table is wrong; the message says where.
-        """
-        model = cls(key, table.choice("function", MODELS))
-        table.finish()
-        return model
+    function: Annotated[str, one_of(MODELS)]
 
     def computes(self, key: Key) -> bool:
         """Whether it computes the variant with this key."""

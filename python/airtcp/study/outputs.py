@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from airtcp.runs.execute import write_atomically
 from airtcp.study.cells import Cell, Results
 from airtcp.study.claims import Judgement
-from airtcp.study.execute import write_atomically
 
 CELL_COLUMNS: Mapping[str, str] = {
     "study": "name of the study",

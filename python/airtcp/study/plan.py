@@ -2,53 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
 
-from airtcp.study.definition import Experiment, Key, Study, Variant
-from airtcp.study.testbed import Testbed, testbed_of
-
-FIRST_SEED = 1
-"""Seeds of a study are 1, 2, …, so that variants are paired by seed."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """One run: everything its result depends on, except the simulator itself.
-
-    Attributes:
-        file: The scenario file, for error messages.
-        text: Its contents.
-        overrides: As `--set`.
-        series: Names of the series to record, sorted.
-        testbed: What measures it instead of the simulator; then `text` is the case.
-    """
-
-    file: str
-    text: str
-    overrides: Key
-    seed: int
-    series: tuple[str, ...]
-    testbed: Testbed | None = None
-
-    @cached_property
-    def _content(self) -> str:
-        # The scenario's name defaults to the file's, so the file is part of the content.
-        command = [] if self.testbed is None else [self.testbed.command]
-        return json.dumps([self.file, self.text, self.overrides, self.seed, self.series, *command])
-
-    def address(self, simulator: str) -> str:
-        """Name of the result among the kept runs: a hash of the job and the simulator's build."""
-        return hashlib.sha256(f"{simulator}\n{self._content}".encode()).hexdigest()[:32]
-
-    def __str__(self) -> str:
-        if self.testbed is not None:
-            return f"{self.file}={self.text!r}, run {self.seed}"
-        overrides = "".join(f" --set {key}={value}" for key, value in self.overrides)
-        return f"{self.file}{overrides} --seed {self.seed}"
+from airtcp.runs.job import FIRST_SEED, Job
+from airtcp.runs.testbed import testbed_of
+from airtcp.study.definition import Experiment, Study, Variant
 
 
 def job(study: Study, experiment: Experiment, variant: Variant, seed: int) -> Job:

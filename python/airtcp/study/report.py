@@ -12,11 +12,11 @@ import jinja2
 from markupsafe import Markup
 
 from airtcp import __version__
+from airtcp.runs.execute import write_atomically
 from airtcp.study.cells import Cell, Results, score
 from airtcp.study.chart import Chart
 from airtcp.study.claims import Judgement, Verdict, count, interval, runs_text, summary
 from airtcp.study.definition import Experiment, PaperClaim, Study, Variant
-from airtcp.study.execute import write_atomically
 from airtcp.study.interactive import chart_json
 
 

@@ -1,9 +1,8 @@
-"""`airtcp sweep`: a scenario over a grid of settings and seeds, into a Parquet file."""
+"""`airtcp sweep`: a scenario over a grid of settings and seeds, into a file."""
 
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,10 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from airtcp.scenario import Scenario
-from airtcp.study.execute import Simulator, SimulatorLike, Store, write_atomically
-from airtcp.study.plan import FIRST_SEED
-from airtcp.study.running import (
+from airtcp.runs.command import (
     BAD_INPUT,
     ERRORS,
     OK,
@@ -23,6 +19,10 @@ from airtcp.study.running import (
     complain,
     positive,
 )
+from airtcp.runs.execute import Simulator, SimulatorLike, Store
+from airtcp.runs.job import FIRST_SEED
+from airtcp.scenario import Scenario
+from airtcp.sweeps.files import check_name, write_table
 from airtcp.sweeps.sweep import ROWS, Sweep
 
 COMMAND = "airtcp sweep"
@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=COMMAND,
         description="Run a scenario with every combination of some settings and seeds; write the "
-        "metrics as a Parquet file, with a row per run and flow.",
+        "metrics as a table, with a row per run and flow.",
     )
     parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="scenario file")
     parser.add_argument(
@@ -70,7 +70,11 @@ def _parser() -> argparse.ArgumentParser:
         "--rows", choices=list(ROWS), default="flows", help="what a row is; default: flows"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="default: results/SCENARIO.parquet"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="a name that ends in .csv or .parquet; default: results/SCENARIO-ID.csv, with an "
+        "ID of its own for each sweep",
     )
     add_options(parser)
     return parser
@@ -90,9 +94,14 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
     seeds = range(options.seed, options.seed + options.runs)
     wanted = Sweep(scenario, grid, seeds)
     wanted.check(simulator)
-    out = options.out or Path("results") / f"{options.scenario.stem}.parquet"
+    stem = options.scenario.stem
+    results = Path("results")
+    out = options.out or results / f"{stem}-{wanted.digest(options.rows)}.csv"
+    check_name(out)
+    # Sweeps of one scenario share runs.
+    runs = out.with_suffix(".runs") if options.out else results / f"{stem}.runs"
     try:
-        store = Store(out.with_suffix(".runs"), simulator.build)
+        store = Store(runs, simulator.build)
     except OSError as error:
         print(f"{COMMAND}: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -104,9 +113,7 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
     for key, values in grid.items():
         shown = typed(values)
         table[key] = [shown[text] for text in table[key].tolist()]
-    parquet = io.BytesIO()
-    table.to_parquet(parquet, index=False)
-    write_atomically(out, parquet.getvalue())
+    write_table(out, table)
     print(f"{out}: {len(table)} rows, {len(table.columns)} columns")
     return OK
 

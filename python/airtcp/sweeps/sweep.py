@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +15,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from airtcp.scenario import Scenario, override_text
-from airtcp.study.cluster import Cluster
-from airtcp.study.execute import Simulator, SimulatorLike, Store, Threads, Workers, execute
-from airtcp.study.plan import FIRST_SEED, Job
-from airtcp.study.running import progress as shown_progress
-from airtcp.study.table import StudyError, nearest
+from airtcp.congestion import CongestionControl
+from airtcp.runs.cluster import Cluster
+from airtcp.runs.execute import Simulator, SimulatorLike, Store, Threads, Workers, execute
+from airtcp.runs.job import FIRST_SEED, Job
+from airtcp.runs.progress import progress as shown_progress
+from airtcp.scenario import Scenario, check_seeds, override_text
+from airtcp.sweeps.files import check_name, write_table
+from airtcp.words import nearest
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -54,11 +58,24 @@ class Sweep:
     def __post_init__(self) -> None:
         for key, values in self.grid.items():
             if isinstance(values, str) or not len(values):
-                raise StudyError(f"the values of {key} must be a list with at least one value")
+                raise ValueError(f"the values of {key} must be a list with at least one value")
             if len({*map(override_text, values)}) < len(values):
-                raise StudyError(f"a value of {key} is listed twice")
+                raise ValueError(f"a value of {key} is listed twice")
         if len(set(self.seeds)) < len(self.seeds) or not self.seeds:
-            raise StudyError("there must be at least one seed, and none twice")
+            raise ValueError("there must be at least one seed, and none twice")
+        check_seeds(self.seeds)
+
+    def digest(self, rows: str) -> str:
+        """A short name that no other sweep's table has.
+
+        Args:
+            rows: What a row of the table is.
+        """
+        grid = {
+            key: [override_text(value) for value in values] for key, values in self.grid.items()
+        }
+        content = json.dumps([self.scenario.source, grid, list(self.seeds), rows])
+        return hashlib.sha256(content.encode()).hexdigest()[:8]
 
     def points(self) -> Iterator[dict[str, object]]:
         """The combinations."""
@@ -100,6 +117,9 @@ class Sweep:
                 # A key of the scenario may be called as a metric is (`duration`).
                 of_all.append({**point, "seed": job.seed, **named, **known, **point})
         frame = pd.DataFrame(of_all, columns=None if of_all else [*self.grid, "seed"])
+        # Of a metric that no run has, pandas cannot know that it is a number.
+        empty = [name for name in frame if frame[name].isna().all()]
+        frame = frame.astype(dict.fromkeys(empty, float))
         frame.attrs["axes"] = list(self.grid)
         return frame
 
@@ -117,6 +137,8 @@ def sweep(
     jobs: int | None = None,
     client: Client | None = None,
     keep: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    congestion: Mapping[str, Callable[[], CongestionControl]] | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
     """Runs a scenario with every combination of some settings and seeds, in parallel.
@@ -132,6 +154,9 @@ def sweep(
         jobs: How many run at once; default: one per core.
         client: A `distributed.Client`: its cluster's workers do the runs instead.
         keep: A folder in which finished runs are kept; what it has is not run again.
+        out: A file into which the table is written, too: `.csv` or `.parquet`.
+        congestion: Congestion controls of your own, as of `Scenario.run`. Not together with `keep`,
+            because a kept run does not tell which code it was made with, nor with `client`.
         progress: Whether to show progress on standard error.
 
     Returns:
@@ -139,20 +164,25 @@ def sweep(
         name in `flow` (`link`, …), and a column per metric (`docs/metrics.md`), in SI units.
 
     Raises:
-        ValueError: A key or value is wrong, found before anything is run; or `rows` is unknown.
-        OSError: The scenario or a kept run cannot be read, or `keep` not written.
+        ValueError: Found before anything is run: a key or value is wrong, `rows` or the ending of
+            `out` is unknown, or arguments do not go together.
+        ScenarioError: The scenario is wrong, or names a control that `congestion` lacks.
+        OSError: The scenario or a kept run cannot be read, or `keep` or `out` not written.
+        MissingExtraError: A Parquet file is asked for, and pyarrow is not installed.
         CannotGoOnError: The cluster is lost, or one of its workers cannot be used.
         RuntimeError: A run failed.
     """
     if rows not in ROWS:
         raise ValueError(f"rows = {rows!r}: expected one of {', '.join(ROWS)}{nearest(rows, ROWS)}")
+    if out is not None:
+        check_name(Path(out))
+    for name, given in (("keep", keep), ("client", client)):
+        if congestion and given is not None:
+            raise ValueError(f"congestion=… does not go together with {name}=…")
     loaded = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     chosen = range(FIRST_SEED, FIRST_SEED + seeds) if isinstance(seeds, int) else seeds
-    try:
-        wanted = Sweep(loaded, grid, chosen)
-    except StudyError as error:
-        raise ValueError(str(error)) from None
-    simulator = Simulator()
+    wanted = Sweep(loaded, grid, chosen)
+    simulator = Simulator(congestion)
     wanted.check(simulator)
     every = [job for _, job in wanted.jobs()]
     with _folder(keep) as folder:
@@ -169,7 +199,10 @@ def sweep(
             raise outcome.stopped
         for failed, reason in outcome.failed:
             raise RuntimeError(f"{failed}: {reason!r}") from reason
-        return wanted.table(store, rows)
+        table = wanted.table(store, rows)
+    if out is not None:
+        write_table(Path(out), table)
+    return table
 
 
 @contextmanager

@@ -1,47 +1,50 @@
 //! Time series of a run, in columns, for figures, numpy and tests.
 
-use airtcp_core::{Event, Instant, SeqNum, Source, Subscriber};
+use airtcp_core::{Event, Instant, SeqNum, Source, Subscriber, documented};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a [`Recorder`] can keep. All series are about the data sender of a flow except
-/// [`Series::Delivered`] and [`Series::OutageDeadTime`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Series {
-    /// Congestion window, bytes, at each change of the window state.
-    Cwnd,
-    /// Slow-start threshold, bytes, at each change of the window state.
-    Ssthresh,
-    /// Bytes sent and not acknowledged, at each change of the window state.
-    Flight,
-    /// Retransmission time-out, seconds, at each RTT sample and each expiry.
-    Rto,
-    /// Smoothed round-trip time, seconds, at each sample.
-    Srtt,
-    /// In-order bytes delivered so far, at the receiver.
-    Delivered,
-    /// Congestion-window reductions so far.
-    CwndReductions,
-    /// Expiries of the retransmission timer so far.
-    Timeouts,
-    /// The window, bytes, from which TCP Karak's rule starts, in force or not, at each expiry where
-    /// that is more than one segment.
-    LargerRestarts,
-    /// Fast retransmits so far.
-    FastRetransmits,
-    /// Position in the stream of each data segment sent, bytes from the first one (ISN + 1).
-    Segments,
-    /// The same, retransmissions only.
-    Retransmissions,
-    /// Acknowledgement numbers the sender received, as positions in the stream.
-    Acks,
-    /// 1 when the sender enters the persist state, 0 when it leaves it.
-    Persist,
-    /// Dead time of each outage of the path, seconds: from its end to the first new byte at the
-    /// receiver.
-    OutageDeadTime,
-    /// 1 when the sender's connection is aborted.
-    Aborted,
+documented! {
+    /// What a [`Recorder`] can keep. All series are about the data sender of a flow except
+    /// [`Series::Delivered`] and [`Series::OutageDeadTime`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Series {
+        /// Congestion window, bytes, at each change of the window state.
+        Cwnd,
+        /// Slow-start threshold, bytes, at each change of the window state.
+        Ssthresh,
+        /// Bytes sent and not acknowledged (FlightSize), at each change of the window state.
+        Flight,
+        /// Retransmission time-out, s, at each RTT sample and each expiry.
+        Rto,
+        /// Smoothed round-trip time, s, at each RTT sample.
+        Srtt,
+        /// Bytes delivered in order so far, at each delivery to the receiving application.
+        Delivered,
+        /// Reductions of the congestion window so far, at each.
+        CwndReductions,
+        /// Expiries of the retransmission timer so far, at each.
+        Timeouts,
+        /// The window, bytes, from which TCP Karak's rule starts, in force or not, at each expiry
+        /// where that is more than one segment.
+        LargerRestartCwnd,
+        /// Fast retransmits so far, at each.
+        FastRetransmits,
+        /// Sequence number of each data segment sent, retransmissions included: its position in
+        /// the stream, bytes from the first one (ISN + 1), not wrapped.
+        SeqSent,
+        /// Sequence number of each segment retransmitted, counted as in `seq_sent`.
+        SeqRetransmitted,
+        /// Acknowledgement number of each ACK that the sender received, counted as in `seq_sent`.
+        AckReceived,
+        /// 1 when the sender enters the persist state, 0 when it leaves it.
+        Persist,
+        /// Dead time of each outage of the path, s: from its end to the first new byte at the
+        /// receiver.
+        OutageDeadTime,
+        /// 1 when the sender's connection is aborted.
+        Aborted,
+    }
 }
 
 impl Series {
@@ -55,11 +58,11 @@ impl Series {
         Self::Delivered,
         Self::CwndReductions,
         Self::Timeouts,
-        Self::LargerRestarts,
+        Self::LargerRestartCwnd,
         Self::FastRetransmits,
-        Self::Segments,
-        Self::Retransmissions,
-        Self::Acks,
+        Self::SeqSent,
+        Self::SeqRetransmitted,
+        Self::AckReceived,
         Self::Persist,
         Self::OutageDeadTime,
         Self::Aborted,
@@ -76,15 +79,20 @@ impl Series {
             Self::Delivered => "delivered",
             Self::CwndReductions => "cwnd_reductions",
             Self::Timeouts => "timeouts",
-            Self::LargerRestarts => "larger_restarts",
+            Self::LargerRestartCwnd => "larger_restart_cwnd",
             Self::FastRetransmits => "fast_retransmits",
-            Self::Segments => "segments",
-            Self::Retransmissions => "retransmissions",
-            Self::Acks => "acks",
+            Self::SeqSent => "seq_sent",
+            Self::SeqRetransmitted => "seq_retransmitted",
+            Self::AckReceived => "ack_received",
             Self::Persist => "persist",
             Self::OutageDeadTime => "outage_dead_time",
             Self::Aborted => "aborted",
         }
+    }
+
+    /// What its values are, with their unit.
+    pub fn about(self) -> &'static str {
+        Self::VARIANTS[self as usize].prose
     }
 }
 
@@ -192,15 +200,15 @@ impl Recorder {
             Event::SegmentSent { seq, retransmission, .. } => {
                 let first = Unwrapped { seq, position: 0 };
                 let position = self.state(flow).stream.get_or_insert(first).position(seq);
-                self.push(Series::Segments, at, flow, position as f64);
+                self.push(Series::SeqSent, at, flow, position as f64);
                 if retransmission {
-                    self.push(Series::Retransmissions, at, flow, position as f64);
+                    self.push(Series::SeqRetransmitted, at, flow, position as f64);
                 }
             }
             Event::AckReceived { ack, .. } => {
                 if let Some(stream) = &mut self.state(flow).stream {
                     let position = stream.position(ack);
-                    self.push(Series::Acks, at, flow, position as f64);
+                    self.push(Series::AckReceived, at, flow, position as f64);
                 }
             }
             Event::Window { cwnd, ssthresh, flight } => {
@@ -226,7 +234,7 @@ impl Recorder {
                 self.push(Series::Rto, at, flow, rto.as_secs_f64());
             }
             Event::LargerRestart { cwnd, .. } => {
-                self.push(Series::LargerRestarts, at, flow, f64::from(cwnd));
+                self.push(Series::LargerRestartCwnd, at, flow, f64::from(cwnd));
             }
             Event::FastRetransmit { .. } => {
                 let state = self.state(flow);
@@ -276,6 +284,7 @@ mod tests {
         for s in Series::ALL {
             assert_eq!(s.name().parse(), Ok(s));
             assert_eq!(Series::ALL[s as usize], s);
+            assert!(s.about().ends_with('.'));
         }
         let error = "cwnds".parse::<Series>().unwrap_err().to_string();
         assert!(error.starts_with("unknown series \"cwnds\": expected one of cwnd, ssthresh,"));
@@ -283,7 +292,8 @@ mod tests {
 
     #[test]
     fn positions_are_relative_to_the_isn_and_unwrapped() {
-        let mut r = Recorder::new(&[Series::Segments, Series::Retransmissions, Series::Acks]);
+        let mut r =
+            Recorder::new(&[Series::SeqSent, Series::SeqRetransmitted, Series::AckReceived]);
         let isn = u32::MAX - 1;
         let source = Source::Sender(2);
         let mut at = |ms, event| r.on_event(Instant::from_millis(ms), source, &event);
@@ -291,21 +301,21 @@ mod tests {
         at(20, sent(isn.wrapping_add(1001), 1000, false));
         at(30, sent(isn.wrapping_add(1), 1000, true));
         at(40, Event::AckReceived { ack: SeqNum(isn.wrapping_add(2001)), duplicate: false });
-        assert_eq!(r.columns(Series::Segments).value, [0.0, 1000.0, 0.0]);
-        assert_eq!(r.columns(Series::Segments).flow, [2, 2, 2]);
-        assert_eq!(r.columns(Series::Retransmissions).time_s, [0.03]);
-        assert_eq!(r.columns(Series::Acks).value, [2000.0]);
+        assert_eq!(r.columns(Series::SeqSent).value, [0.0, 1000.0, 0.0]);
+        assert_eq!(r.columns(Series::SeqSent).flow, [2, 2, 2]);
+        assert_eq!(r.columns(Series::SeqRetransmitted).time_s, [0.03]);
+        assert_eq!(r.columns(Series::AckReceived).value, [2000.0]);
     }
 
     #[test]
     fn positions_exceed_the_sequence_space() {
-        let mut r = Recorder::new(&[Series::Segments]);
+        let mut r = Recorder::new(&[Series::SeqSent]);
         let step = 1 << 30;
         for i in 0..6u32 {
             let seq = 1u32.wrapping_add(i.wrapping_mul(step));
             r.on_event(Instant::ZERO, Source::Sender(0), &sent(seq, 1, false));
         }
-        assert_eq!(r.columns(Series::Segments).value[5], 5.0 * f64::from(step));
+        assert_eq!(r.columns(Series::SeqSent).value[5], 5.0 * f64::from(step));
     }
 
     #[test]
@@ -320,10 +330,10 @@ mod tests {
 
     #[test]
     fn a_larger_restart_is_a_point_with_its_window() {
-        let mut r = Recorder::new(&[Series::LargerRestarts]);
+        let mut r = Recorder::new(&[Series::LargerRestartCwnd]);
         let restart = Event::LargerRestart { cwnd: 4000, duplicate_acks: 2 };
         r.on_event(Instant::from_millis(7), Source::Sender(3), &restart);
-        let columns = r.columns(Series::LargerRestarts);
+        let columns = r.columns(Series::LargerRestartCwnd);
         let expected = (vec![0.007], vec![3], vec![4000.0]);
         assert_eq!(
             (&columns.time_s, &columns.flow, &columns.value),

@@ -6,7 +6,7 @@ import hashlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,9 +17,10 @@ from types import FrameType
 from typing import Protocol
 
 from airtcp import _native
+from airtcp.congestion import CongestionControl
 from airtcp.run import Run
+from airtcp.runs.job import Job
 from airtcp.scenario import Scenario
-from airtcp.study.plan import Job
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error
@@ -53,9 +54,11 @@ class Simulator:
     """The native simulator.
 
     Attributes:
+        congestion: Congestion controls from outside, as of `Scenario.run`.
         build: Identifies its version: builds with different code have different values.
     """
 
+    congestion: Mapping[str, Callable[[], CongestionControl]] | None = None
     build: str = field(default_factory=native_build)
     _stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -64,14 +67,16 @@ class Simulator:
         if job.testbed is not None:
             self._check()
             return job.testbed.run(job.text)
-        return _scenario(job).run(job.seed, job.series, between_slices=self._check)
+        return _scenario(job).run(
+            job.seed, job.series, between_slices=self._check, congestion=self.congestion
+        )
 
     def check(self, job: Job) -> None:
-        """Raises ValueError or StudyError if the job cannot be run."""
+        """Raises ValueError if the job cannot be run."""
         if job.testbed is not None:
             job.testbed.check()
         else:
-            _scenario(job)
+            _scenario(job).check_controls(self.congestion)
 
     def stop(self) -> None:
         """Ends the runs in progress."""

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from airtcp.study.execute import CannotGoOnError, Interrupted, Simulator, Store, native_build
-from airtcp.study.plan import Job
+from airtcp.extras import needed_by
+from airtcp.runs.execute import CannotGoOnError, Interrupted, Simulator, Store, native_build
+from airtcp.runs.job import Job
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -32,15 +33,11 @@ def connected(address: str, store: Store, build: str) -> Iterator[Cluster]:
     """The workers of the scheduler at this address.
 
     Raises:
-        CannotGoOnError: There is no scheduler, one of its workers cannot be used, or
-            `distributed` is not installed.
+        CannotGoOnError: There is no scheduler, or one of its workers cannot be used.
+        MissingExtraError: `distributed` is not installed.
     """
-    try:
+    with needed_by("dask", "dask"):
         from distributed import Client  # noqa: PLC0415 - optional, and slow to load
-    except ImportError as error:
-        raise CannotGoOnError(
-            f"dask needs the package distributed ({error}): pip install 'airtcp[dask]'"
-        ) from error
     # The command says itself what matters; dask logs the same with tracebacks, even at exit.
     logging.disable(logging.CRITICAL)
     try:

@@ -1,4 +1,4 @@
-"""What commands that run jobs have in common: options, workers, progress, last words."""
+"""What commands that run jobs have in common: options, workers, exit codes, last words."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-from airtcp.study import cluster
-from airtcp.study.execute import (
+from airtcp.extras import MissingExtraError
+from airtcp.runs import cluster
+from airtcp.runs.execute import (
     CannotGoOnError,
     DamagedRunError,
     Outcome,
@@ -24,13 +22,10 @@ from airtcp.study.execute import (
     Workers,
     execute,
 )
-from airtcp.study.plan import Job
-from airtcp.study.table import StudyError
+from airtcp.runs.job import Job
+from airtcp.runs.progress import progress
 
 T = TypeVar("T")
-
-OnProgress = Callable[[int], None]
-"""Hears how many jobs are finished."""
 
 OK, FAILED, BAD_INPUT = range(3)
 """Exit codes."""
@@ -48,14 +43,14 @@ class IncompleteError(Exception):
         self.interrupted = interrupted
 
 
-ERRORS = (StudyError, ValueError, IncompleteError, CannotGoOnError, OSError)
+ERRORS = (ValueError, IncompleteError, CannotGoOnError, OSError, MissingExtraError)
 """What a command says in a line instead of a traceback."""
 
 
 def complain(command: str, error: BaseException) -> int:
     """Says what went wrong; returns the exit code."""
     print(f"{command}: {error}", file=sys.stderr)
-    return BAD_INPUT if isinstance(error, StudyError | ValueError) else FAILED
+    return BAD_INPUT if isinstance(error, ValueError) else FAILED
 
 
 def positive(text: str) -> int:
@@ -151,28 +146,3 @@ class Runner:
 
     def _threads(self, count: int) -> Threads:
         return Threads(count, self.simulator, self.store)
-
-
-@contextmanager
-def progress(total: int, silent: bool = False) -> Iterator[OnProgress]:
-    """Shows progress on standard error: a bar on a terminal, else a line every tenth."""
-    if silent:
-        yield lambda finished: None
-        return
-    if not sys.stderr.isatty():
-        shown = -1
-
-        def plain(finished: int) -> None:
-            nonlocal shown
-            tenth = 10 * finished // total
-            if tenth != shown:
-                shown = tenth
-                print(f"{finished} of {total} runs", file=sys.stderr, flush=True)
-
-        yield plain
-        return
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    console = Console(stderr=True)
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown_bar:
-        task = shown_bar.add_task("runs", total=total)
-        yield lambda finished: shown_bar.update(task, completed=finished)

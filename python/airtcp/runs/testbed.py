@@ -1,4 +1,4 @@
-"""Variants that a program measures on real hosts instead of the simulator."""
+"""Jobs that a program measures on real hosts instead of the simulator."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import string
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from airtcp.run import Run
-from airtcp.study.table import StudyError, Table
 
-if TYPE_CHECKING:
-    from airtcp.study.definition import Key
+Key = tuple[tuple[str, str], ...]
+"""A variant's `key=value` pairs, sorted by key."""
 
 
-class NotHereError(StudyError):
+class NotHereError(ValueError):
     """What a study needs is missing here; the message says what."""
 
 
@@ -32,8 +30,8 @@ class Testbed:
         variable: The environment variable that tells it the case.
         case: The case, with `$name` for the value of that key of the variant.
         parallel: How many of it run at once.
-        needs_root: Whether only root can run it.
         folder: Where it runs.
+        needs_root: Whether only root can run it.
     """
 
     key: Key
@@ -41,29 +39,8 @@ class Testbed:
     variable: str
     case: str
     parallel: int
-    needs_root: bool
     folder: str
-
-    @classmethod
-    def read(cls, table: Table, key: Key, folder: str) -> Testbed:
-        """Reads a `[[testbed]]`.
-
-        Raises:
-            StudyError: The table is wrong; the message says where.
-        """
-        testbed = cls(
-            key=key,
-            command=tuple(shlex.split(table.text("command"))),
-            variable=table.text("variable"),
-            case=table.text("case"),
-            parallel=table.count("parallel", 1),
-            needs_root=table.flag("needs-root", False),
-            folder=folder,
-        )
-        if not testbed.command:
-            raise table.error("command", "is empty")
-        table.finish()
-        return testbed
+    needs_root: bool = False
 
     def measures(self, key: Key) -> bool:
         """Whether it measures the variant with this key."""
