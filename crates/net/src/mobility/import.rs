@@ -153,6 +153,10 @@ fn setdest(text: &str) -> Result<Vec<Waypoints>, ImportError> {
             ["set", axis @ ("X_" | "Y_" | "Z_"), value] => {
                 let value = number(value).ok_or_else(wrong)?;
                 let mut here = stop(line, node, waypoints, now)?;
+                // It was there until it jumps.
+                if waypoints.last().is_some_and(|(before, _)| *before < now) {
+                    waypoints.push((now, here));
+                }
                 match *axis {
                     "X_" => here.x = value,
                     "Y_" => here.y = value,
@@ -170,11 +174,11 @@ fn setdest(text: &str) -> Result<Vec<Waypoints>, ImportError> {
                 let [x, y, speed] = [x, y, speed].map(|word| number(word));
                 let (Some(x), Some(y), Some(speed)) = (x, y, speed) else { return Err(wrong()) };
                 let (here, to) = (stop(line, node, waypoints, now)?, Position { x, y });
+                waypoints.push((now, here));
                 // In ns-2 a node with speed 0 stays where it is.
                 if speed > 0.0 {
                     let after = here.distance(to) / speed;
                     let arrives = instant(at + after).ok_or_else(wrong)?;
-                    waypoints.push((now, here));
                     waypoints.push((arrives, to));
                 }
             }
@@ -285,6 +289,24 @@ $ns_ at 8.0 "$god_ set-dist 0 1 16777215"
         assert_eq!(paths[1].waypoints(), [at(0.0, 5.0, 5.0)]);
     }
 
+    // As ns-2 2.35 and ns-3 3.44 have it.
+    #[test]
+    fn a_node_is_where_it_was_until_it_stops_or_jumps() {
+        let start = "$node_(0) set X_ 0\n$node_(0) set Y_ 5\n";
+        let way = |commands: &str| {
+            let paths = parse(Format::Setdest, &format!("{start}{commands}")).expect("a trace");
+            paths[0].waypoints().to_vec()
+        };
+        let stopped = way("$ns_ at 1 \"$node_(0) setdest 900 5 10\"
+            $ns_ at 46 \"$node_(0) setdest 900 5 0\"");
+        assert_eq!(stopped, [at(0.0, 0.0, 5.0), at(1.0, 0.0, 5.0), at(46.0, 450.0, 5.0)]);
+        let jumped = way("$ns_ at 1 \"$node_(0) setdest 100 5 10\"
+            $ns_ at 20 \"$node_(0) set X_ 300\"");
+        let until_20 = [at(1.0, 0.0, 5.0), at(11.0, 100.0, 5.0), at(20.0, 100.0, 5.0)];
+        assert_eq!(jumped[1..4], until_20);
+        assert_eq!(jumped[4..], [at(20.0, 300.0, 5.0)]);
+    }
+
     #[test]
     fn bonn_motion_has_a_line_for_each_node() {
         let paths = parse(Format::BonnMotion, "0.0 1 2 5.5 3 4\n0 7.5 8\n").expect("a trace");
@@ -321,19 +343,24 @@ $ns_ at 8.0 "$god_ set-dist 0 1 16777215"
         }
     }
 
+    /// Often the same, so that nodes pause.
+    fn place() -> impl Strategy<Value = (f64, f64)> {
+        prop_oneof![Just((1.0, 2.0)), (-500.0..500.0, -500.0..500.0)]
+    }
+
     proptest! {
         /// What is written is read back to the same movement.
         #[test]
         fn a_trace_survives_the_way_out_and_back(
             nodes in prop::collection::vec(
-                prop::collection::vec((0_u32..50, -500.0..500.0_f64, -500.0..500.0_f64), 1..8),
+                prop::collection::vec((0_u32..50, place()), 1..8),
                 1..5,
             ),
             looks in prop::collection::vec(0.0..500.0_f64, 1..20),
         ) {
-            let path = |legs: &Vec<(u32, f64, f64)>| {
+            let path = |legs: &Vec<(u32, (f64, f64))>| {
                 let mut now = 0;
-                let way = legs.iter().enumerate().map(|(i, &(after, x, y))| {
+                let way = legs.iter().enumerate().map(|(i, &(after, (x, y)))| {
                     now += if i == 0 { 0 } else { after };
                     at(f64::from(now), x, y)
                 });
