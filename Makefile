@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # python/pyproject.toml has the tools' settings; the scripts outside the package use them, too.
-RUFF_SCRIPTS := --config python/pyproject.toml benches studies
+RUFF_SCRIPTS := --config python/pyproject.toml benches scripts/kernels studies
 # Cargo's: `release` builds quickly; `dist` takes longer and runs faster.
 PROFILE := release
 # GATEWAY=no leaves out the commands gateway, agent and doctor; then clang, libelf and zlib are not needed.
@@ -35,7 +35,7 @@ endif
 WITH_VERDICTS := [ $$? -ge 3 ]
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test soak deny test-long test-kernels bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint clean setup setup-simulate setup-test module
+.PHONY: help build demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,7 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	cd python && ../$(BIN)/mypy ../benches/gateway/run.py
 	cd python && ../$(BIN)/mypy ../studies/live/beside.py
 	cd python && ../$(BIN)/mypy ../benches/senders.py
+	cd python && ../$(BIN)/mypy ../scripts/kernels/queues.py
 	$(call stage,build)
 	$(BUILD_FOR_PYTEST)
 	$(call stage,pytest)
@@ -91,6 +92,9 @@ test-long: ## outages of minutes and mass outages, through the gateway (as root,
 
 test-kernels: ## the gateway and its unit on Debian's kernels, in a virtual machine (as root, on an idle machine) [ARGS=PACKAGE]
 	scripts/test-kernels $(ARGS)
+
+compare-queues: build ## the kernel's queue disciplines in a virtual machine, beside the simulator's (as root) [ARGS='--runs 1 CELL']
+	scripts/compare-queues $(ARGS)
 
 bench: setup ## benchmarks of the crates (criterion, quick form)
 	cargo bench --workspace --bench '*' -- --quick --noplot
