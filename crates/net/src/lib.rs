@@ -2,7 +2,8 @@
 //!
 //! Read in this order: [`config`] (what a link is made of), [`link`] (the machine: queue, server,
 //! flight), then its parts, each readable alone: [`queue`] (a file a discipline), [`loss`],
-//! `policer`, [`delay`], [`schedule`] (outages, of the link and above the MAC), [`trace`] (a recorded rate).
+//! `policer`, [`delay`], [`schedule`] (outages, of the link and above the MAC), [`trace`] (a
+//! recorded rate).
 //! [`wifi`] is the other medium: 802.11, shared by many stations, with its own narration;
 //! [`mobility`] says where the stations are.
 //!

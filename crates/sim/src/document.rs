@@ -40,32 +40,30 @@ below. Times are in seconds, sizes in bytes; sequence and acknowledgement number
 |---|---|---|
 ";
 
+/// The parts of a run: name, title and fields.
+const PARTS: [(&str, &str, &[Documented]); 6] = [
+    ("runs", "A run", RunMetrics::FIELDS),
+    ("flows", "`flows`: one TCP flow", FlowMetrics::FIELDS),
+    ("links", "`links`: one unidirectional link", LinkMetrics::FIELDS),
+    ("stations", "`stations`: one station of a wireless cell", StationMetrics::FIELDS),
+    ("udp", "`udp`: one source of cross traffic", UdpMetrics::FIELDS),
+    ("middleboxes", "`middleboxes`: one node with a middlebox", MiddleboxMetrics::FIELDS),
+];
+
 /// The fields of a run's parts, by the name of the part; those of the run itself under `runs`.
 pub fn fields() -> [(&'static str, &'static [Documented]); 6] {
-    [
-        ("runs", RunMetrics::FIELDS),
-        ("flows", FlowMetrics::FIELDS),
-        ("links", LinkMetrics::FIELDS),
-        ("stations", StationMetrics::FIELDS),
-        ("udp", UdpMetrics::FIELDS),
-        ("middleboxes", MiddleboxMetrics::FIELDS),
-    ]
+    PARTS.map(|(part, _, fields)| (part, fields))
 }
 
 /// `docs/metrics.md`.
 pub fn markdown() -> String {
     let mut out = INTRODUCTION.to_owned();
-    for (title, fields) in [
-        ("A run", RunMetrics::FIELDS),
-        ("`flows`: one TCP flow", FlowMetrics::FIELDS),
-        ("`links`: one unidirectional link", LinkMetrics::FIELDS),
-        ("`stations`: one station of a wireless cell", StationMetrics::FIELDS),
-        ("`udp`: one source of cross traffic", UdpMetrics::FIELDS),
-    ] {
+    let [parts @ .., (_, middleboxes, fields)] = &PARTS;
+    for (_, title, fields) in parts {
         table(&mut out, title, fields);
     }
-    let (counters, fields) = MiddleboxMetrics::FIELDS.split_last().expect("it has counters");
-    table(&mut out, "`middleboxes`: one node with a middlebox", fields);
+    let (counters, fields) = fields.split_last().expect("it has counters");
+    table(&mut out, middleboxes, fields);
     let _ = writeln!(out, "\n{}", prose(counters));
     for (word, fields) in MechanismConfig::COUNTERS {
         let _ = writeln!(out, "\n| counter of `{word}` | meaning |\n|---|---|");

@@ -30,6 +30,7 @@
 
 use super::path_model::{HeldBack, Round, WindowedMax, bytes_in, draw, pace, rate_of};
 use super::{Ack, CongestionControl, Loss, RateSample, Restart, Resume, Timeout, Undo, Window};
+use crate::recovery::Phase;
 use airtcp_core::{DataRate, Duration, Instant, SeqNum};
 
 /// Gains are in 256ths.
@@ -179,24 +180,13 @@ struct Aggregation {
     rounds: u32,
 }
 
-/// What the sender is repairing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Repair {
-    #[default]
-    Nothing,
-    /// In fast recovery.
-    Losses,
-    /// After a time-out.
-    Timeout,
-}
-
 /// What losses do to cwnd.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recovery {
-    now: Repair,
+    phase: Phase,
     /// At the last ACK that delivered something. A recovery that begins on the ACK that ends another
     /// is one with it, as for Linux (`prev_ca_state`): cwnd is neither restored nor cut between them.
-    before: Repair,
+    phase_before: Phase,
     /// As much is sent as is delivered, for the first round.
     conserves: bool,
     /// cwnd before it, or before ProbeRtt.
@@ -517,16 +507,17 @@ impl Bbr {
     }
 
     fn save_cwnd(&mut self, window: &Window) {
-        let is_good = self.recovery.before == Repair::Nothing && self.mode != Mode::ProbeRtt;
+        let is_good = self.recovery.phase_before == Phase::Open && self.mode != Mode::ProbeRtt;
         let before = if is_good { 0 } else { self.recovery.prior_cwnd };
         self.recovery.prior_cwnd = before.max(window.cwnd());
     }
 
     fn begin_or_end_recovery(&mut self, window: &mut Window) {
-        let before = std::mem::replace(&mut self.recovery.before, self.recovery.now);
-        match self.recovery.now {
-            Repair::Losses if before != Repair::Losses => self.conserve_packets(window),
-            Repair::Nothing if before != Repair::Nothing => {
+        let Recovery { phase, .. } = self.recovery;
+        let before = std::mem::replace(&mut self.recovery.phase_before, phase);
+        match phase {
+            Phase::Recovery if before != phase => self.conserve_packets(window),
+            Phase::Open if before != phase => {
                 self.recovery.conserves = false;
                 window.set_cwnd(window.cwnd().max(self.recovery.prior_cwnd));
             }
@@ -612,12 +603,12 @@ impl CongestionControl for Bbr {
 
     fn on_fast_retransmit(&mut self, window: &mut Window, _: &Loss) {
         self.save_cwnd(window);
-        self.recovery.now = Repair::Losses;
+        self.recovery.phase = Phase::Recovery;
     }
 
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
         self.save_cwnd(window);
-        (self.recovery.now, self.recovery.before) = (Repair::Timeout, Repair::Timeout);
+        (self.recovery.phase, self.recovery.phase_before) = (Phase::Loss, Phase::Loss);
         self.recovery.conserves = false;
         self.full.rate = 0;
         // The time-out counts as the end of a round with a loss.
@@ -664,7 +655,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_recovered(&mut self, _: &mut Window, _: Instant) {
-        self.recovery.now = Repair::Nothing;
+        self.recovery.phase = Phase::Open;
     }
 
     fn owns_recovery(&self) -> bool {

@@ -16,9 +16,10 @@ use crate::congestion::{
 use airtcp_core::{DataRate, Duration, Ecn, Instant, SeqNum};
 
 /// Where a sender stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// No loss that we know of.
+    #[default]
     Open,
     /// cwnd is being reduced because a queue marked a packet (RFC 3168); nothing is lost.
     Cwr,

@@ -273,8 +273,8 @@ fn summary(report: &Report, bound: Duration) -> bool {
             drops => format!("{drops} by the policer, "),
         };
         complain(&format!(
-            "{name}: {packets_sent} packets, {bytes_sent}; dropped: {policed}{queue_drops} by the queue, \
-             {loss_drops} by loss, {outage_drops} by outages{marked}"
+            "{name}: {packets_sent} packets, {bytes_sent}; dropped: {policed}{queue_drops} by the \
+             queue, {loss_drops} by loss, {outage_drops} by outages{marked}"
         ));
     }
     for (name, counters) in

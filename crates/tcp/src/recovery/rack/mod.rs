@@ -485,7 +485,7 @@ impl Rack {
         }
         // RFC 6298 §3, Karn: not from a segment sent twice. Without one, a SACKed segment serves
         // (Linux: `tcp_ack_update_rtt`).
-        let [first, last] = [0, 1].map(|i| out.sacked.map(|sacked| sacked[i].1));
+        let (first, last) = out.sacked.map(|[(_, first), (_, last)]| (first, last)).unzip();
         out.rtt = oldest.filter(|_| !retransmitted).or(first).map(|sent| ack.now.since(sent));
         if let Some(sent) = last.or(newest.filter(|_| !retransmitted)) {
             // A lone small segment may have waited for a delayed ACK.
