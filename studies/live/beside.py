@@ -47,6 +47,7 @@ CASES = {
     "loss 3 %": Case('loss = { kind = "bernoulli", p = 0.03 }'),
     "reordering, 3 ms": Case('delay = { uniform = ["20 ms", "23 ms"], fifo = false }'),
     "ACK loss 20 %": Case(acks='loss = { kind = "bernoulli", p = 0.2 }'),
+    "policer": Case('policer = { rate = "5 Mbit/s", burst = "50 kB" }'),
     "queue of 6 packets": Case('queue = { limit = "6 packets" }'),
     "CoDel that marks": Case(
         'queue = { kind = "codel", limit = "1000 packets", ecn = true }',
