@@ -15,6 +15,16 @@ pub(crate) const ICMPV6: u8 = 58;
 /// in the packet. If the checksum field of `message` is zero, this is the value it should have; if
 /// the field is right, this is zero.
 pub(crate) fn transport_checksum(protocol: u8, src: IpAddr, dst: IpAddr, message: &[u8]) -> u16 {
+    pseudo_header(protocol, src, dst, message.len()).add_slice(message).ones_complement().to_be()
+}
+
+/// The sum of the pseudo-header alone, which a sender leaves in the checksum's place for a network
+/// card to go on with.
+pub(crate) fn pseudo_header_sum(protocol: u8, src: IpAddr, dst: IpAddr, len: usize) -> u16 {
+    !pseudo_header(protocol, src, dst, len).ones_complement().to_be()
+}
+
+fn pseudo_header(protocol: u8, src: IpAddr, dst: IpAddr, len: usize) -> Sum16BitWords {
     let mut sum = Sum16BitWords::new();
     for ip in [src, dst] {
         sum = match ip {
@@ -23,9 +33,5 @@ pub(crate) fn transport_checksum(protocol: u8, src: IpAddr, dst: IpAddr, message
         };
     }
     // IPv4's pseudo-header has a 16-bit length, IPv6's a 32-bit one: the sum is the same.
-    sum.add_2bytes([0, protocol])
-        .add_4bytes((message.len() as u32).to_be_bytes())
-        .add_slice(message)
-        .ones_complement()
-        .to_be()
+    sum.add_2bytes([0, protocol]).add_4bytes((len as u32).to_be_bytes())
 }

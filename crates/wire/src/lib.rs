@@ -25,13 +25,15 @@ mod decode;
 mod dsr;
 mod ecn;
 mod encode;
+mod offload;
 mod options;
 mod too_big;
 
 pub use aodv::encode_aodv;
-pub use datagram::{checksummed, outline, piece};
+pub use datagram::{outline, piece};
 pub use decode::{Checksums, DecodeError, Decoded, Headers, decode, decode_headers, decode_with};
 pub use dsr::{encode_dsr, insert_source_route};
 pub use ecn::{ecn, mark_ce};
 pub use encode::{EncodeError, encode, encode_echo_request, encode_udp, set_hop_limit};
+pub use offload::checksummed;
 pub use too_big::{TooBig, too_big};
