@@ -14,7 +14,13 @@ pub(crate) fn check(text: &[u8]) {
                     assert!(!addresses.is_empty());
                     assert!(addresses.iter().all(|prefix| prefix.trunc() == *prefix));
                 }
-                assert!(group.mechanism.fifo().is_none_or(|fifo| fifo <= config.limits.memory));
+                assert!(
+                    group
+                        .mechanism
+                        .capabilities()
+                        .fifo
+                        .is_none_or(|fifo| fifo <= config.limits.memory)
+                );
             }
             assert!(config.state.is_absolute() && config.control.is_absolute());
             assert!(config.record.as_ref().is_none_or(|path| path.is_absolute()));

@@ -4,7 +4,7 @@
 use airtcp_core::{Bytes, Duration, Instant, LinkSignal};
 use airtcp_edge::{Actions, FlowTableConfig, Mechanism, Middlebox, MobileId};
 use airtcp_gateway::ledger::format::{
-    Entry, HEAD_5, HEAD_6, Known, Log, NewEntry, Saved, read_version_5, write_head, write_record,
+    Entry, Known, Log, NewEntry, Saved, write_head, write_record,
 };
 use serde::ser::{Serialize, SerializeTuple as _, Serializer};
 use std::collections::BTreeMap;
@@ -17,30 +17,20 @@ const BOOT: &str = "boot";
 /// would be read).
 pub(crate) fn check(input: &[u8]) {
     let _ = Log::open(input).map(|log| log.read(&mut BTreeMap::new()));
-    let _ = read_version_5(input, BOOT);
-    let (mut log, mut of_version_5) = (Vec::new(), HEAD_5.to_vec());
+    let mut log = Vec::new();
     write_head(&mut log, BOOT);
     let mut rest = input;
     while let Some((len, tail)) = rest.split_first_chunk::<2>() {
         let len = usize::from(u16::from_le_bytes(*len)).min(tail.len());
         let (body, tail) = tail.split_at(len);
-        for file in [&mut log, &mut of_version_5] {
-            write_record(file, &Raw(body)).expect("it is small");
-        }
+        write_record(&mut log, &Raw(body)).expect("it is small");
         rest = tail;
     }
-    if let Ok(saved) = read_version_5(&of_version_5, BOOT) {
-        go_on(saved);
-    }
-    let mut of_version_6 = log.clone();
-    of_version_6[..HEAD_6.len()].copy_from_slice(&HEAD_6);
-    for log in [log, of_version_6] {
-        let mut known = BTreeMap::new();
-        let _ = Log::open(&log).expect("it has a head").read(&mut known);
-        for (flow, known) in known {
-            if let Known::Whole { group, snapshot, .. } = known {
-                go_on(Saved { group, flow, snapshot: *snapshot });
-            }
+    let mut known = BTreeMap::new();
+    let _ = Log::open(&log).expect("it has a head").read(&mut known);
+    for (flow, known) in known {
+        if let Known::Whole { group, snapshot, .. } = known {
+            go_on(Saved { group, flow, snapshot: *snapshot });
         }
     }
 }

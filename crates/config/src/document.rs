@@ -1,7 +1,7 @@
 //! A schema as documentation and as JSON Schema.
 
 use airtcp_core::Duration;
-use airtcp_settings::schema::{Count, Fallback, Field, Kind, Only, Table, Word};
+use airtcp_settings::schema::{Conditions, Count, Fallback, Field, Kind, Table, Way, Word};
 use airtcp_settings::units;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -50,30 +50,29 @@ pub const MARKDOWN_NAMES: &str = "- Names: 1 to 64 letters, digits, `-` or `_`.\
 pub fn markdown_table(table: &Table) -> String {
     let mut out = format!("\n## {}\n\n{}\n\n", table.name, table.about);
     out.push_str("| key | type | default | meaning | source |\n|---|---|---|---|---|\n");
-    for (field, words) in declarations(table) {
-        out.push_str(&row(&field, &words));
+    for (field, conditions) in declarations(table) {
+        out.push_str(&row(&field, &conditions));
     }
     out
 }
 
-/// The declarations of a table; one that is repeated for several words of a choice appears once,
-/// with all of them.
-fn declarations(table: &Table) -> Vec<(Field, Vec<&'static str>)> {
-    let mut once: Vec<(Field, Vec<&'static str>)> = Vec::new();
+/// The declarations of a table; one that is repeated under several conditions appears once, with
+/// all of them.
+fn declarations(table: &Table) -> Vec<(Field, Vec<Conditions>)> {
+    let mut once: Vec<(Field, Vec<Conditions>)> = Vec::new();
     for field in table.fields() {
-        let words = field.only.map_or(&[][..], |only| only.words);
-        let same = |(other, _): &&mut (Field, Vec<&str>)| {
+        let same = |(other, _): &&mut (Field, Vec<Conditions>)| {
             other.key == field.key && other.meaning == field.meaning
         };
         match once.iter_mut().find(same) {
-            Some((_, all)) => all.extend(words),
-            None => once.push((field, words.to_vec())),
+            Some((_, all)) => all.push(field.only),
+            None => once.push((field, vec![field.only])),
         }
     }
     once
 }
 
-fn row(field: &Field, words: &[&str]) -> String {
+fn row(field: &Field, conditions: &[Conditions]) -> String {
     let default = match field.fallback {
         Fallback::Required => "**required**".to_owned(),
         Fallback::Is(text) => format!("`{text}`"),
@@ -85,9 +84,10 @@ fn row(field: &Field, words: &[&str]) -> String {
     for (word, what) in choices(&field.kind) {
         let _ = write!(meaning, "<br>`{word}`: {what}");
     }
-    if let Some(Only { choice, .. }) = field.only {
-        let words: Vec<String> = words.iter().map(|w| format!("`{choice} = {w:?}`")).collect();
-        let _ = write!(meaning, " Only with {}.", words.join(" or "));
+    let ways = Conditions::ways(conditions.iter().copied());
+    if !ways.iter().any(Vec::is_empty) {
+        let ways: Vec<String> = ways.iter().map(|way| any_way(way)).collect();
+        let _ = write!(meaning, " Only with {}.", ways.join(" or "));
     }
     if let Some(what) = field.matters_to {
         let _ = write!(meaning, " Matters to {what}.");
@@ -100,6 +100,15 @@ fn row(field: &Field, words: &[&str]) -> String {
         field.source.to_owned(),
     ];
     format!("| {} |\n", cells.map(|c| c.replace('|', "\\|")).join(" | "))
+}
+
+/// The words of each condition, in Markdown.
+fn any_way(way: &[Way]) -> String {
+    let condition = |Way { choice, words }: &Way| {
+        let words: Vec<String> = words.iter().map(|w| format!("`{choice} = {w:?}`")).collect();
+        words.join(" or ")
+    };
+    way.iter().map(condition).collect::<Vec<_>>().join(" and ")
 }
 
 /// The words of a kind.
@@ -189,7 +198,7 @@ fn table_schema(table: &Table) -> Value {
     let required: Vec<&str> = table
         .fields()
         .iter()
-        .filter(|f| matches!(f.fallback, Fallback::Required) && f.only.is_none())
+        .filter(|f| matches!(f.fallback, Fallback::Required) && f.only.is_empty())
         .map(|f| f.key)
         .collect();
     json!({

@@ -5,7 +5,9 @@
 use crate::diagnostic::{ConfigError, Problem, Source};
 use crate::tree::{self, Entry, Table as TomlTable, Tree, Value as Toml, element_name};
 use airtcp_core::{Duration, Instant, Position};
-use airtcp_settings::schema::{Count, Fallback, Field, Kind, PRESET, TIME, Table, TextKind};
+use airtcp_settings::schema::{
+    Conditions, Count, Fallback, Field, Kind, PRESET, TIME, Table, TextKind, Way,
+};
 use airtcp_settings::{Decoded, Mistake, Name, Reader, Spot, Value, any_of, units};
 use std::cell::RefCell;
 use std::fmt;
@@ -51,7 +53,7 @@ pub fn read<T>(
     }
     let spot = Spot::default();
     let fields = schema.fields().into();
-    let layer = Layer { schema, fields, table: &root, path: String::new(), spot, rank: 0 };
+    let layer = Layer { fields, table: &root, path: String::new(), spot, rank: 0 };
     let top = Section::new(&problems, schema, vec![layer], spot, String::new());
     let resolved = resolve(&top);
     let problems = problems.into_inner();
@@ -101,7 +103,6 @@ pub struct Section<'a> {
 /// A table in a section.
 #[derive(Debug)]
 struct Layer<'a> {
-    schema: &'static Table,
     fields: Rc<[Field]>,
     table: &'a TomlTable,
     path: String,
@@ -165,11 +166,6 @@ impl<'a> Section<'a> {
             let known = |key: &str| layer.fields.iter().any(|f| f.key == key);
             for (key, entry) in layer.table.entries.iter().filter(|(key, _)| !known(key)) {
                 let problem = Problem::new(entry.key_spot, join(&layer.path, key), "unknown key");
-                let mut former = layer.schema.former.iter();
-                if let Some((_, present)) = former.find(|(former, _)| former == key) {
-                    self.push(problem.suggest(*present));
-                    continue;
-                }
                 let mut keys: Vec<&str> = Vec::new();
                 for field in &*layer.fields {
                     if !keys.contains(&field.key) {
@@ -181,21 +177,34 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The words of `choice` with which `key` has an effect; `None`: all of them.
-    fn needed_words(&self, key: &str, choice: &str) -> Option<Vec<&'static str>> {
-        let mut words = Vec::new();
-        for field in self.fields.iter().filter(|f| f.key == key) {
-            words.extend(field.only.filter(|only| only.choice == choice)?.words);
-        }
-        Some(words)
-    }
-
     /// Whether a declaration applies given the words chosen so far.
     fn counts(&self, field: &Field) -> bool {
-        let Some(only) = field.only else { return true };
-        let words = self.words.borrow();
-        let chosen = words.iter().find(|(choice, _)| *choice == only.choice);
-        chosen.is_none_or(|(_, word)| only.words.contains(word))
+        field.only.hold(&self.words.borrow())
+    }
+
+    fn declarations(&self, key: &str) -> impl Iterator<Item = &Field> {
+        self.fields.iter().filter(move |field| field.key == key)
+    }
+
+    /// The written keys that have an effect given the words chosen so far.
+    fn effective(&self) -> Vec<&'static str> {
+        let mut keys = Vec::new();
+        for field in self.fields.iter() {
+            if self.has(field.key) && self.counts(field) && !keys.contains(&field.key) {
+                keys.push(field.key);
+            }
+        }
+        keys
+    }
+
+    /// A choice on which `key` depends was made after the key was written: by a stronger table, or
+    /// by `--set`.
+    fn is_superseded(&self, key: &str, set: Strength) -> bool {
+        self.declarations(key).flat_map(|field| field.only.iter()).any(|only| {
+            // Who wrote the choice, or else the preset that makes it.
+            let found = self.find(only.choice).map(|found| self.strength(found));
+            found.or(self.preset).is_some_and(|chosen| chosen.supersedes(set))
+        })
     }
 
     /// Number of problems so far, in the whole file.
@@ -325,7 +334,7 @@ impl<'a> Section<'a> {
             match tree.as_table() {
                 Some(table) => {
                     let (fields, spot, rank) = (fields.clone(), tree.spot, layer.rank);
-                    layers.push(Layer { schema, fields, table, path, spot, rank });
+                    layers.push(Layer { fields, table, path, spot, rank });
                 }
                 None => self.push(wrong_type(tree, &path, "a table")),
             }
@@ -409,7 +418,7 @@ impl<'a> Section<'a> {
         path: String,
     ) -> Section<'a> {
         let fields = schema.fields().into();
-        let layer = Layer { schema, fields, table, path: path.clone(), spot, rank: 0 };
+        let layer = Layer { fields, table, path: path.clone(), spot, rank: 0 };
         Section::new(self.problems, schema, vec![layer], spot, path)
     }
 
@@ -467,23 +476,23 @@ impl Reader for Section<'_> {
     }
 
     fn chosen(&self, choice: &'static str, word: &'static str) {
+        let before = self.effective();
         self.words.borrow_mut().push((choice, word));
-        // Who wrote the choice, or else the preset that makes it.
-        let chosen = self.find(choice).map(|found| self.strength(found)).or(self.preset);
-        let mut done: Vec<&str> = Vec::new();
-        for key in self.fields.iter().map(|field| field.key) {
-            let Some(set) = self.find(key).filter(|_| !done.contains(&key)) else { continue };
-            done.push(key);
-            let Some(words) = self.needed_words(key, choice) else { continue };
-            let superseded = chosen.is_some_and(|c| c.supersedes(self.strength(set)));
-            if words.contains(&word) || superseded {
+        let after = self.effective();
+        for key in before.into_iter().filter(|key| !after.contains(key)) {
+            let Some(set) = self.find(key) else { continue };
+            if self.is_superseded(key, self.strength(set)) {
                 continue;
             }
-            let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
             let path = join(&self.layers[set.layer].path, key);
             let message = format!("has no effect with {choice} = {word:?}");
-            let needed = format!("{choice} = {}", any_of(&quoted));
-            self.push(Problem::new(set.entry.key_spot, path, message).expected(needed));
+            let mut ways = Conditions::ways(self.declarations(key).map(|field| field.only));
+            let words = self.words.borrow();
+            let is_met = |Way { choice, words: needed }: &Way| {
+                words.iter().any(|(other, word)| other == choice && needed.contains(word))
+            };
+            ways.iter_mut().for_each(|way| way.retain(|condition| !is_met(condition)));
+            self.push(Problem::new(set.entry.key_spot, path, message).expected(any_way(&ways)));
         }
     }
 
@@ -494,6 +503,16 @@ impl Reader for Section<'_> {
         };
         self.push(problem.expected(expected));
     }
+}
+
+/// `mechanism = "a" or "b", or mechanism = "c" and detect = "signal"`.
+fn any_way(ways: &[Vec<Way>]) -> String {
+    let condition = |Way { choice, words }: &Way| {
+        let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+        format!("{choice} = {}", any_of(&quoted))
+    };
+    let way = |way: &Vec<Way>| way.iter().map(condition).collect::<Vec<_>>().join(" and ");
+    ways.iter().map(way).collect::<Vec<_>>().join(", or ")
 }
 
 fn join(path: &str, key: &str) -> String {

@@ -49,7 +49,9 @@ pub use interface::{InterfaceName, NotAnInterface};
 pub use journal::{Call, Input};
 pub use m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters, Retransmit};
 pub use m_tcp_plus::{Acknowledge, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, Resume};
-pub use mechanism::{Mechanism, MechanismConfig, Note, ReconfigureError, Snapshot};
+pub use mechanism::{
+    Capabilities, Mechanism, MechanismConfig, Note, ReconfigureError, SignalUse, Snapshot,
+};
 pub use middlebox::{Action, Actions, Middlebox, MobileId, Side};
 pub use mobile_end::MobileEnd;
 pub use observe::{Class, ObserveConfig, Observed, Observer, Stalls};

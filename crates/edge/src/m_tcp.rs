@@ -71,7 +71,7 @@ use crate::per_connection::PerConnection;
 use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{POSITIVE_TIME, at_least};
-use airtcp_settings::{choice, settings};
+use airtcp_settings::{alternatives, choice, settings};
 use std::ops::Range;
 
 /// Duplicate ACKs that make the supervisor host retransmit (RFC 5681 §3.2).
@@ -88,21 +88,24 @@ settings! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MTcpConfig {
         /// What tells that the mobile is gone.
-        #[source = "M-TCP §3.4.3; M-TCP+ §2.5"]
+        #[keys_of(Detect)]
         pub detect: Detect = Detect::Timer,
         /// Silence of the mobile after which it is taken for disconnected, and the interval of
         /// local retransmission; constant.
         #[kind = at_least(SHORTEST_TIMER)]
         #[source = "M-TCP §2.2, §3.4.3"]
+        #[only("detect" in Detect::BY_TIMER)]
         pub timer: Duration = Duration::from_millis(400),
         /// What the timer sends again to a disconnected mobile, after the whole queue the first
         /// time.
+        #[only("detect" in Detect::BY_TIMER)]
         pub retransmit: Retransmit = Retransmit::Head,
         /// The withheld byte is acknowledged when nothing was outstanding for so long (event E).
         #[kind = POSITIVE_TIME]
         pub release: Duration = Duration::from_millis(100),
         /// Most payload bytes queued for one connection.
         #[like(FIFO)]
+        #[only("detect" in Detect::BY_TIMER)]
         pub fifo: Bytes = DEFAULT_FIFO,
         /// How long a mobile in SHRINK may be silent; `None`: for ever.
         #[like(MAX_DOWN)]
@@ -110,15 +113,25 @@ settings! {
     }
 }
 
-choice! {
+alternatives! {
     /// What tells that the mobile is gone.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[choice("detect", "What tells that the mobile is gone.")]
+    #[absent(Detect::Timer)]
+    #[source = "M-TCP §3.4.3; M-TCP+ §2.5"]
     pub enum Detect {
         /// its silence
-        Timer = "timer",
-        /// the link's signal; nothing is queued or retransmitted here, so `timer`, `retransmit` and
-        /// `fifo` have no effect
-        Signal = "signal",
+        "timer" => Timer,
+        /// the link's signal; nothing is queued or retransmitted here
+        "signal" => Signal,
     }
+}
+
+impl Detect {
+    /// With these words copies are held.
+    pub(crate) const BY_TIMER: &'static [&'static str] = &[Self::Timer.word()];
+    /// With these words link signals count.
+    pub(crate) const BY_SIGNAL: &'static [&'static str] = &[Self::Signal.word()];
 }
 
 choice! {

@@ -52,10 +52,10 @@
 use crate::ack_clock::AckClock;
 use crate::away::{Away, Interval, MAX_DOWN, NUDGE};
 use crate::belief::{Acquaintance, Acquainted, Believed, hear};
-use crate::cache::{DEFAULT_FIFO, FIFO, SegmentCache};
+use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::counters::counters;
-use crate::ends::{self, Ends};
+use crate::ends;
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::journal;
 use crate::middlebox::Side;
@@ -316,24 +316,6 @@ impl<P: Payload> Acquainted<P> for State<P> {
             Phase::Frozen(frozen) => Some(frozen.acked_fh),
             Phase::Connected { .. } | Phase::Reset => None,
         }
-    }
-}
-
-impl<P: Payload> State<P> {
-    /// A connection that another version of this program froze, with its copies, and `acked_fh` and
-    /// `echo` as it told the fixed host. Its mobile is away, if only fading; a signal that it is
-    /// down makes the node ask.
-    pub fn frozen(
-        ends: Ends,
-        copies: SegmentCache<P>,
-        acked_fh: SeqNum,
-        echo: Option<u32>,
-    ) -> Self {
-        let link = Link::Away(Away::new(Instant::ZERO, false));
-        let frozen = Frozen { acked_fh, echo, link, thrift: None, replay: None, give_up: None };
-        let mut known = Acquaintance::default();
-        known.met = Some(Store::with_copies(ends, copies));
-        Self { known, phase: Phase::Frozen(Box::new(frozen)), clock: AckClock::default() }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::belief::{Acquainted, Doubts};
 use crate::flow_table::{FlowReport, FlowTableConfig};
 use crate::holdover::{self, Holdover, HoldoverConfig, HoldoverCounters};
 use crate::journal::{self, Input};
-use crate::m_tcp::{MTcp, MTcpConfig, MTcpCounters};
+use crate::m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters};
 use crate::m_tcp_plus::{self, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::packet_control::{
@@ -16,7 +16,7 @@ use crate::wake::{Wake, WakeConfig, WakeCounters};
 use airtcp_core::documented::Documented;
 use airtcp_core::{Bytes, Duration, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::alternatives;
-use airtcp_settings::schema::{Kind, choose, words};
+use airtcp_settings::schema::{Conditions, Kind, Only};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -50,18 +50,79 @@ alternatives! {
     }
 }
 
+const MECHANISM: &str = "mechanism";
+const M_TCP: Only = Only { choice: MECHANISM, words: &["m-tcp"] };
+
+/// What a driver must know of a mechanism with its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Payload bytes that one connection may hold; `None`: it holds no copies.
+    pub fifo: Option<Bytes>,
+    /// What it makes of signals about a link.
+    pub signals: SignalUse,
+    /// It keeps a [journal]: what it holds must survive the driver.
+    pub journal: bool,
+    /// It only watches while a mobile is in reach, so copies of packets will do.
+    pub passive: bool,
+    /// It is about packets of all protocols, not TCP alone; the side of the node on which the link
+    /// is.
+    pub all_protocols: Option<Side>,
+}
+
+/// What a mechanism makes of signals about a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignalUse {
+    /// Nothing.
+    Ignored,
+    /// It acts on them, and notices silence by itself.
+    Heeded,
+    /// Without them it does nothing in an outage.
+    Needed,
+}
+
 impl MechanismConfig {
-    /// The words of those that keep copies: they have a FIFO.
-    pub const WITH_COPIES: &'static [&'static str] =
-        &words::<4>(&choose(Self::WORDS, ["m-tcp", "m-tcp-plus", "holdover", "snoop"]));
+    /// What this one can do.
+    pub const fn capabilities(&self) -> Capabilities {
+        let (signals, journal, passive) = (SignalUse::Ignored, false, false);
+        let none = Capabilities { fifo: None, signals, journal, passive, all_protocols: None };
+        match self {
+            Self::PacketControl { .. } => none,
+            Self::MTcp(config) => match config.detect {
+                Detect::Timer => Capabilities { fifo: Some(config.fifo), ..none },
+                Detect::Signal => Capabilities { signals: SignalUse::Needed, ..none },
+            },
+            Self::MTcpPlus(MTcpPlusConfig { fifo, .. })
+            | Self::Holdover(HoldoverConfig { fifo, .. }) => Capabilities {
+                fifo: Some(*fifo),
+                signals: SignalUse::Needed,
+                journal: true,
+                passive: true,
+                ..none
+            },
+            Self::Snoop(config) => Capabilities { fifo: Some(config.fifo), ..none },
+            Self::Wake(config) => Capabilities {
+                signals: SignalUse::Heeded,
+                passive: true,
+                all_protocols: Some(config.towards.side()),
+                ..none
+            },
+        }
+    }
 
-    /// The words of those that act on what the link signals.
-    pub const WITH_SIGNALS: &'static [&'static str] =
-        &words::<3>(&choose(Self::WORDS, ["m-tcp-plus", "holdover", "wake"]));
+    /// When a key about copies has an effect: [`Capabilities::fifo`]. Declare it once for each.
+    pub const WITH_COPIES: [Conditions; 2] = [
+        Conditions::one(MECHANISM, &["m-tcp-plus", "holdover", "snoop"]),
+        Conditions::two(M_TCP, Only { choice: "detect", words: Detect::BY_TIMER }),
+    ];
 
-    /// The words of those that only watch while a mobile is in reach, so that copies will do.
-    pub const WATCHING: &'static [&'static str] =
-        &words::<2>(&choose(Self::WORDS, ["m-tcp-plus", "holdover"]));
+    /// When a key about signals has an effect: [`Capabilities::signals`]. Declare it once for each.
+    pub const WITH_SIGNALS: [Conditions; 2] = [
+        Conditions::one(MECHANISM, &["m-tcp-plus", "holdover", "wake"]),
+        Conditions::two(M_TCP, Only { choice: "detect", words: Detect::BY_SIGNAL }),
+    ];
+
+    /// When a key has an effect about how a mechanism for TCP watches: [`Capabilities::passive`].
+    pub const WATCHING: Conditions = Conditions::one(MECHANISM, &["m-tcp-plus", "holdover"]);
 
     /// The counters of each mechanism, by its word.
     pub const COUNTERS: &'static [(&'static str, &'static [Documented])] = &[
@@ -76,14 +137,11 @@ impl MechanismConfig {
     /// The counters that all have but wake, which judges no segment.
     pub const DOUBTS: &'static [Documented] = Doubts::FIELDS;
 
-    /// Payload bytes that one connection may hold; `None` for a mechanism that holds none.
-    pub const fn fifo(&self) -> Option<Bytes> {
+    /// Wake's settings, if it is wake.
+    pub const fn wake(&self) -> Option<WakeConfig> {
         match self {
-            Self::PacketControl { .. } | Self::Wake(_) => None,
-            Self::MTcp(config) => Some(config.fifo),
-            Self::MTcpPlus(config) => Some(config.fifo),
-            Self::Holdover(config) => Some(config.fifo),
-            Self::Snoop(config) => Some(config.fifo),
+            Self::Wake(config) => Some(*config),
+            _ => None,
         }
     }
 

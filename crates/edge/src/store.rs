@@ -69,11 +69,6 @@ impl<P: Payload> Acquaintance<Store<P>> {
 }
 
 impl<P: Payload> Store<P> {
-    /// As it was left by another process.
-    pub(crate) fn with_copies(ends: Ends, copies: SegmentCache<P>) -> Self {
-        Self { ends, copies }
-    }
-
     /// Keeps a copy of new data and FIN, if this connection then holds `fifo` at most and all
     /// together at most `room` more.
     pub fn keep(&mut self, segment: &Believed<P>, fifo: Bytes, room: u64) -> Kept {

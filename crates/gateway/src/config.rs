@@ -13,7 +13,7 @@ pub use document::{json_schema, markdown};
 
 use airtcp_config::ConfigError;
 use airtcp_core::{Bytes, Duration, Flow};
-use airtcp_edge::{InterfaceName, MechanismConfig, MobileId};
+use airtcp_edge::{Capabilities, InterfaceName, MechanismConfig, MobileId, SignalUse};
 use airtcp_settings::schema::{Kind, POSITIVE_TIME};
 use airtcp_settings::{choice, settings};
 use ipnet::IpNet;
@@ -86,20 +86,16 @@ impl GatewayConfig {
                 }
                 _ => "only `airtcp gateway signal` says when a mobile is out of reach",
             };
-            match (&group.mechanism, &group.copy) {
-                // They need no signals.
-                (
-                    MechanismConfig::PacketControl { .. }
-                    | MechanismConfig::MTcp(_)
-                    | MechanismConfig::Wake(_),
-                    _,
-                ) => {}
-                (_, CopyMode::WhenFading) if !announced => cautions.push(format!(
+            if group.mechanism.capabilities().signals != SignalUse::Needed {
+                continue;
+            }
+            match group.copy {
+                CopyMode::WhenFading if !announced => cautions.push(format!(
                     "{table}: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
                      (expected {}, or signals.planned with a lead)",
                     if is_uplink { "signals.fading-below" } else { "signals.agent" }
                 )),
-                (_, CopyMode::WhenFading) if silence.is_some() => cautions.push(format!(
+                CopyMode::WhenFading if silence.is_some() => cautions.push(format!(
                     "{table}: signals.silence notices nothing before another signal, as copies are taken when \
                      fading"
                 )),
@@ -140,13 +136,10 @@ impl GatewayConfig {
     /// What a gateway that only observes does not do, a line each.
     fn without_effect(&self) -> Vec<String> {
         let observing = "while mode = \"observe\"";
-        let of_group = |group: &Group| match group.mechanism {
-            MechanismConfig::Wake(_) => None,
-            _ => Some(format!(
-                "{}: {} has no effect {observing}",
-                group.title(),
-                group.mechanism.word()
-            )),
+        let of_group = |group: &Group| {
+            let (table, word) = (group.title(), group.mechanism.word());
+            let text = || format!("{table}: {word} has no effect {observing}");
+            (!group.is_of_all_protocols()).then(text)
         };
         let keys = [
             ("record", self.record.is_some()),
@@ -357,26 +350,19 @@ impl Group {
     /// Whether packets of a mobile in reach go on at once, and the gateway gets
     /// copies.
     pub fn is_copied(&self) -> bool {
-        match self.mechanism {
-            MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_) => {
-                self.fast_path == FastPathMode::Auto && self.copy == CopyMode::Always
-            }
-            MechanismConfig::Wake(_) => self.fast_path == FastPathMode::Auto,
-            // They do more than watch while a mobile is in reach.
-            MechanismConfig::MTcp(_)
-            | MechanismConfig::PacketControl { .. }
-            | MechanismConfig::Snoop(_) => false,
-        }
+        let Capabilities { passive, all_protocols, .. } = self.mechanism.capabilities();
+        let always = all_protocols.is_some() || self.copy == CopyMode::Always;
+        passive && always && self.fast_path == FastPathMode::Auto
     }
 
     /// Whether it is about packets of all protocols, not of TCP alone.
     pub fn is_of_all_protocols(&self) -> bool {
-        matches!(self.mechanism, MechanismConfig::Wake(_))
+        self.mechanism.capabilities().all_protocols.is_some()
     }
 
     /// Whether its mechanism sends mobiles what they missed.
     pub fn replays(&self) -> bool {
-        MechanismConfig::WITH_COPIES.contains(&self.mechanism.word())
+        self.mechanism.capabilities().fifo.is_some()
     }
 
     /// Which of its packets come to the gateway and wait there.

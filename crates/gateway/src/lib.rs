@@ -5,7 +5,7 @@
 //! (packets and signals in, verdicts and packets out), [`hosts`] (how large packets may be),
 //! [`mobiles`] (which mobiles are away, when sources disagree), [`signals`] (who says so),
 //! [`ledger`] (what outlives the process; [`refusals`]: what cannot be taken over), [`observe`] (a
-//! gateway that only looks). Around it: [`status`] and [`metrics`] (what it tells), [`control`]
+//! gateway that only looks), [`Role`] (either of them). Around it: [`status`] and [`metrics`] (what it tells), [`control`]
 //! (what it is asked). [`delack`] is not about the gateway, but about this host's own ACKs.
 //!
 //! Time, the indices of interfaces and what is in files are arguments; what is to be sent, written
@@ -24,5 +24,8 @@ pub mod mobiles;
 pub mod observe;
 pub mod packets;
 pub mod refusals;
+mod role;
 pub mod signals;
 pub mod status;
+
+pub use role::Role;

@@ -1,10 +1,11 @@
 //! `mode = "observe"`: what a gateway would have done, told by one that does nothing.
 //!
 //! Read first: `airtcp_edge::observe` (what is seen). An [`Observation`] is shown copies of packets
-//! that have gone on, and the signals. It returns no verdicts and no packets: so it cannot change
-//! what passes.
+//! that have gone on, and the signals. It returns no verdicts, and wants nothing done but that all be
+//! copied of some mobiles: so it cannot change what passes.
 
 use crate::config::{FastPathMode, GatewayConfig, Group, Signals};
+use crate::dispatch::Effect;
 use crate::groups::{DispatchError, Place, concerns, of_group, table};
 use crate::mobiles::Mobiles;
 use crate::packets::{Intercepted, Kept};
@@ -53,6 +54,10 @@ impl Traffic {
     }
 }
 
+/// What was counted of the packets of each group that can be counted, in the order of the
+/// configuration.
+pub type Counted = [[Traffic; CLASSES]];
+
 /// The word in the place of a mechanism's, in status.
 const OBSERVE: &str = "observe";
 
@@ -74,7 +79,6 @@ pub struct Observation {
     groups: Vec<Observed>,
     mobiles: Mobiles,
     table: FlowTableConfig,
-    config: GatewayConfig,
     packets_undecodable: u64,
     since: Instant,
 }
@@ -91,13 +95,10 @@ pub fn looked_at(mut config: GatewayConfig) -> GatewayConfig {
 
 /// As wake would look at a group: what silence means there, and where the link is.
 fn look(group: &Group, signals: &Signals) -> WakeConfig {
-    match group.mechanism {
-        MechanismConfig::Wake(config) => config,
-        _ => {
-            let default = WakeConfig::default();
-            WakeConfig { silence: signals.silence.unwrap_or(default.silence), ..default }
-        }
-    }
+    group.mechanism.wake().unwrap_or_else(|| {
+        let default = WakeConfig::default();
+        WakeConfig { silence: signals.silence.unwrap_or(default.silence), ..default }
+    })
 }
 
 impl Observation {
@@ -107,7 +108,7 @@ impl Observation {
     /// An interface does not exist.
     pub fn new(
         now: Instant,
-        config: GatewayConfig,
+        config: &GatewayConfig,
         hash_key: (u64, u64),
         index: &dyn Fn(&str) -> Option<u32>,
     ) -> Result<Self, DispatchError> {
@@ -115,11 +116,11 @@ impl Observation {
         let begin = |group: &Group| Observed::new(group, &config.signals, table, index);
         let groups = config.groups.iter().map(begin).collect::<Result<_, _>>()?;
         let (mobiles, packets_undecodable) = (Mobiles::new(None), 0);
-        Ok(Self { groups, mobiles, table, config, packets_undecodable, since: now })
+        Ok(Self { groups, mobiles, table, packets_undecodable, since: now })
     }
 
     /// A copy of a packet that has gone on.
-    pub fn on_copy(&mut self, now: Instant, copy: &Intercepted) {
+    pub fn on_copy(&mut self, now: Instant, copy: &Intercepted, effects: &mut Vec<Effect>) {
         let Ok((protocol, flow)) = outline(&copy.packet) else {
             self.packets_undecodable += 1;
             return;
@@ -136,31 +137,34 @@ impl Observation {
             true => observer.on_heard(now, mobile, &packet),
             false => observer.on_sent(now, mobile, &packet),
         }
-    }
-
-    /// Mobiles of which all is to be shown from now on, or no longer.
-    pub fn drain_attention(&mut self) -> impl Iterator<Item = (MobileId, bool)> + '_ {
-        self.groups.iter_mut().flat_map(|group| group.observer.drain_attention())
+        self.groups[n].attend(effects);
     }
 
     /// A source says something about a mobile.
-    pub fn on_signal(&mut self, now: Instant, signal: MobileSignal) {
+    pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
         if let Some(told) = self.mobiles.note(signal) {
-            self.tell(now, signal.mobile, told);
+            self.tell(now, signal.mobile, told, effects);
         }
     }
 
     /// A source is not asked any more.
-    pub fn on_withdrawn(&mut self, now: Instant, source: SignalSource) {
+    pub fn on_withdrawn(&mut self, now: Instant, source: SignalSource, effects: &mut Vec<Effect>) {
         for (mobile, signal) in self.mobiles.withdraw(source) {
-            self.tell(now, mobile, signal);
+            self.tell(now, mobile, signal, effects);
         }
     }
 
     /// Tells the observers of a mobile.
-    fn tell(&mut self, now: Instant, mobile: MobileId, signal: LinkSignal) {
+    fn tell(
+        &mut self,
+        now: Instant,
+        mobile: MobileId,
+        signal: LinkSignal,
+        effects: &mut Vec<Effect>,
+    ) {
         for group in self.groups.iter_mut().filter(|group| group.config.has(mobile)) {
             group.observer.on_signal(now, mobile, signal);
+            group.attend(effects);
         }
     }
 
@@ -177,38 +181,32 @@ impl Observation {
     }
 
     /// The deadline passed.
-    pub fn on_timer(&mut self, now: Instant) {
-        for Observed { observer, .. } in &mut self.groups {
-            if observer.deadline().is_some_and(|due| due <= now) {
-                observer.on_deadline(now);
+    pub fn on_timer(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        for group in &mut self.groups {
+            if group.observer.deadline().is_some_and(|due| due <= now) {
+                group.observer.on_deadline(now);
+                group.attend(effects);
             }
         }
     }
 
-    /// Goes on with another configuration. `counted` is what was counted of the packets of each
-    /// group that can be counted; `index` finds interfaces by name.
+    /// Goes on with another configuration; `index` finds interfaces by name.
     ///
     /// # Errors
     /// Nothing was changed: the configuration cannot be put to work while this looks.
     pub fn reload(
         &mut self,
-        config: GatewayConfig,
-        counted: &[[Traffic; CLASSES]],
+        config: &GatewayConfig,
+        counted: &Counted,
         index: &dyn Fn(&str) -> Option<u32>,
-    ) -> Result<(), String> {
-        self.config.refuse_fixed(&config)?;
+    ) -> Result<(), DispatchError> {
         if config.groups.len() > counted.len() {
-            let most = counted.len();
-            return Err(format!("more than {most} groups while the gateway observes: restart it"));
+            return Err(DispatchError::TooManyObserved { most: counted.len() });
         }
         let table = table(&config.limits, self.table.hash_key);
         let begin = |group: &Group| Observed::new(group, &config.signals, table, index);
-        let mut groups: Vec<Observed> = config
-            .groups
-            .iter()
-            .map(begin)
-            .collect::<Result<_, DispatchError>>()
-            .map_err(|error| error.to_string())?;
+        let mut groups: Vec<Observed> =
+            config.groups.iter().map(begin).collect::<Result<_, _>>()?;
         for (n, old) in std::mem::take(&mut self.groups).into_iter().enumerate() {
             if let Some(new) = groups.iter_mut().find(|new| new.config.name == old.config.name) {
                 new.before = old.traffic(&counted[n]);
@@ -220,12 +218,12 @@ impl Observation {
         for (group, &offset) in groups.iter_mut().zip(counted) {
             group.offset = offset;
         }
-        (self.groups, self.table, self.config) = (groups, table, config);
+        (self.groups, self.table) = (groups, table);
         Ok(())
     }
 
-    /// What was seen; `counted` is what was counted of the packets of each group.
-    pub fn status(&self, now: Instant, counted: &[[Traffic; CLASSES]]) -> Status {
+    /// What was seen.
+    pub fn status(&self, now: Instant, counted: &Counted) -> Status {
         let undecodable = ("packets_undecodable".to_owned(), self.packets_undecodable);
         let mut status = Status { counters: [undecodable].into(), ..self.mobiles.status() };
         let mut groups = Vec::new();
@@ -264,6 +262,12 @@ impl Observed {
             before: Default::default(),
             offset: Default::default(),
         })
+    }
+
+    /// Has all copied of the mobiles that the observer wants to see all of.
+    fn attend(&mut self, effects: &mut Vec<Effect>) {
+        let attention = self.observer.drain_attention();
+        effects.extend(attention.map(|(mobile, on)| Effect::CopyAll { mobile, on }));
     }
 
     /// Of all of its packets, with what the kernel has counted in its place.

@@ -5,7 +5,7 @@ use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{FlowTableConfig, InterfaceName, MechanismConfig};
 use airtcp_settings::schema::{Field, Kind, Table};
 use airtcp_settings::{Decoded, Reader, Settings, Value};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 /// What a group runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,11 +61,7 @@ impl Setup {
             name: fields.get("name")?.to_owned(),
             mechanism: mechanism(fields)?,
             flows: fields.number("flows")?,
-            flows_per_mobile: match fields.find("flows-per-mobile") {
-                Some(_) => fields.number("flows-per-mobile")?,
-                // Recordings were once without this bound.
-                None => usize::MAX,
-            },
+            flows_per_mobile: fields.number("flows-per-mobile")?,
             uplink: match fields.find("uplink") {
                 Some(_) => Some(fields.read("uplink", "an interface", |name| name.parse().ok())?),
                 None => None,
@@ -106,7 +102,7 @@ fn mechanism(fields: &Fields) -> Result<MechanismConfig, FieldError> {
     let settings = Written {
         fields,
         declared: MECHANISM.fields(),
-        word: Cell::new(""),
+        words: RefCell::default(),
         error: RefCell::default(),
     };
     let mechanism = MechanismConfig::read(&settings, None);
@@ -120,18 +116,17 @@ fn mechanism(fields: &Fields) -> Result<MechanismConfig, FieldError> {
 struct Written<'a> {
     fields: &'a Fields,
     declared: Vec<Field>,
-    /// The mechanism.
-    word: Cell<&'static str>,
+    /// The words chosen so far, by key.
+    words: RefCell<Vec<(&'static str, &'static str)>>,
     /// The first mistake.
     error: RefCell<Option<FieldError>>,
 }
 
 impl Written<'_> {
     fn field(&self, key: &str) -> &Field {
-        let counts = |field: &&Field| {
-            field.key == key && field.only.is_none_or(|only| only.words.contains(&self.word.get()))
-        };
-        self.declared.iter().find(counts).expect("a key is declared before it is read")
+        let mut declarations = self.declared.iter().filter(|field| field.key == key);
+        let counting = declarations.clone().find(|field| field.only.hold(&self.words.borrow()));
+        counting.or_else(|| declarations.next()).expect("a key is declared before it is read")
     }
 
     /// Without the default, which may be another today: only settings that are not set are left
@@ -163,8 +158,8 @@ impl Reader for Written<'_> {
         read.map_err(|error| self.error.borrow_mut().get_or_insert(error).clone()).ok()
     }
 
-    fn chosen(&self, _choice: &'static str, word: &'static str) {
-        self.word.set(word);
+    fn chosen(&self, choice: &'static str, word: &'static str) {
+        self.words.borrow_mut().push((choice, word));
     }
 
     fn refuse(&self, key: Option<&'static str>, message: String, expected: &str) {

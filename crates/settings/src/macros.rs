@@ -102,7 +102,8 @@ macro_rules! __declare {
             meaning: $crate::__first!($($like.meaning,)? concat!($($doc),*).trim_ascii()),
             source: $crate::__first!($($like.source,)? $($source,)? ""),
             only: $crate::__first!(
-                $(Some($crate::schema::Only { choice: $choice, words: $words }),)? None
+                $($crate::schema::Conditions::one($choice, $words),)?
+                $crate::schema::Conditions::NONE
             ),
             matters_to: $crate::__first!($(Some($end),)? $($like.matters_to,)? None),
             named_by: &[],
@@ -430,7 +431,7 @@ macro_rules! alternatives {
                     ),
                     meaning: $meaning,
                     source: $crate::__first!($($choice_source,)? ""),
-                    only: None,
+                    only: $crate::schema::Conditions::NONE,
                     matters_to: $crate::__first!($(Some($choice_end),)? None),
                     named_by: &[],
                 }]),
@@ -454,7 +455,8 @@ macro_rules! alternatives {
             ];
 
             fn read<R: $crate::Reader>(from: &R, base: Option<&Self>) -> Option<Self> {
-                let word = from.choose($choice, base.map(Self::word))?;
+                let absent = $crate::__first!($(Some($Enum::word(&$absent)),)? None);
+                let word = from.choose($choice, base.map(Self::word), absent)?;
                 let read = 'read: {
                     $(
                         if word == $word {

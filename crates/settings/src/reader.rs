@@ -53,9 +53,15 @@ pub trait Reader: Sized {
     /// `expected` says what was expected.
     fn refuse(&self, key: Option<&'static str>, message: String, expected: &str);
 
-    /// The word of a choice, or that of `base` if none is written. Keys of other words are refused.
-    fn choose(&self, choice: &'static str, base: Option<&'static str>) -> Option<&'static str> {
-        let word = match base {
+    /// The word of a choice, or that of `base` if none is written; where the key is left out, that
+    /// of `absent`. Keys of other words are refused.
+    fn choose(
+        &self,
+        choice: &'static str,
+        base: Option<&'static str>,
+        absent: Option<&'static str>,
+    ) -> Option<&'static str> {
+        let word = match base.or(absent.filter(|_| !self.has_default(choice))) {
             Some(word) if !self.written(choice) => word,
             _ => self.get(choice)?,
         };

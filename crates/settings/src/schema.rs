@@ -19,8 +19,6 @@ pub struct Table {
     /// Where one table overrides another, whether this one replaces the other as a whole, instead
     /// of key by key.
     pub whole: bool,
-    /// Former names of keys, and their present names.
-    pub former: &'static [(&'static str, &'static str)],
     /// Whether a preset of the table that encloses this one gives the values of absent keys.
     pub by_preset: bool,
 }
@@ -57,7 +55,7 @@ pub enum Key {
 impl Table {
     /// A table with its keys in the order of the documentation.
     pub const fn new(name: &'static str, about: &'static str, keys: &'static [Key]) -> Self {
-        Self { name, about, keys, whole: false, former: &[], by_preset: false }
+        Self { name, about, keys, whole: false, by_preset: false }
     }
 
     /// The table, whose absent keys are as in the preset of the table that encloses it.
@@ -72,60 +70,55 @@ impl Table {
         self
     }
 
-    /// The table with former names of keys, each with the present one.
-    pub const fn formerly(mut self, former: &'static [(&'static str, &'static str)]) -> Self {
-        self.former = former;
-        self
-    }
-
     /// Every declaration of a key. A key that has an effect with several words of a choice may be
     /// declared once for each. Declarations for words that the table does not offer are left out.
     pub fn fields(&self) -> Vec<Field> {
         let mut fields = Vec::new();
-        flatten(self.keys, None, &mut fields);
+        flatten(self.keys, &mut fields);
         if self.by_preset {
             fields.iter_mut().for_each(|field| field.otherwise(AS_PRESET));
         }
         let choices: Vec<(&str, Vec<&str>)> =
             fields.iter().map(|field| (field.key, field.kind.words())).collect();
-        let offered = |only: &Only| {
-            let choice = choices.iter().find(|(key, _)| *key == only.choice);
-            choice.is_some_and(|(_, words)| only.words.iter().any(|word| words.contains(word)))
-        };
-        fields.retain(|field: &Field| field.only.as_ref().is_none_or(offered));
+        fields.retain_mut(|field| {
+            // A choice that the table leaves out has its default.
+            field.only.retain(|only| choices.iter().any(|(key, _)| *key == only.choice));
+            field.only.iter().all(|only| {
+                let mut of_choice = choices.iter().filter(|(key, _)| *key == only.choice);
+                of_choice.any(|(_, words)| only.words.iter().any(|word| words.contains(word)))
+            })
+        });
         fields
     }
 }
 
-/// Adds the declarations of `keys`; `only` applies to those without a condition of their own.
-fn flatten(keys: &'static [Key], only: Option<Only>, fields: &mut Vec<Field>) {
+/// Adds the declarations of `keys`.
+fn flatten(keys: &'static [Key], fields: &mut Vec<Field>) {
     for key in keys {
+        let from = fields.len();
         match key {
-            Key::Fields(own) => {
-                fields.extend(own.iter().map(|f| Field { only: f.only.or(only), ..*f }));
-            }
-            Key::All(keys) => flatten(keys, only, fields),
+            Key::Fields(own) => fields.extend_from_slice(own),
+            Key::All(keys) => flatten(keys, fields),
             Key::With { choice, word, keys } => {
-                let words = std::slice::from_ref(word);
-                flatten(keys, Some(Only { choice, words }), fields);
+                flatten(keys, fields);
+                let only = Only { choice, words: std::slice::from_ref(word) };
+                fields[from..].iter_mut().for_each(|field| field.only.add(only));
             }
             Key::Otherwise(text, keys) => {
-                let from = fields.len();
-                flatten(keys, only, fields);
+                flatten(keys, fields);
                 fields[from..].iter_mut().for_each(|field| field.otherwise(text));
             }
             Key::Without(left_out, keys) => {
-                let from = fields.len();
-                flatten(keys, only, fields);
+                flatten(keys, fields);
                 let added = fields.split_off(from);
                 fields.extend(added.into_iter().filter(|f| !left_out.contains(&f.key)));
             }
             Key::Instead { fields: others, keys } => {
-                let from = fields.len();
-                flatten(keys, only, fields);
+                flatten(keys, fields);
                 for field in &mut fields[from..] {
                     if let Some(other) = others.iter().find(|other| other.key == field.key) {
-                        *field = Field { only: other.only.or(field.only), ..*other };
+                        let only = if other.only.is_empty() { field.only } else { other.only };
+                        *field = Field { only, ..*other };
                     }
                 }
             }
@@ -151,8 +144,8 @@ pub struct Field {
     pub meaning: &'static str,
     /// Where the rule or the default comes from.
     pub source: &'static str,
-    /// The key is refused unless another key of the table has one of these words.
-    pub only: Option<Only>,
+    /// The key is refused unless other keys of the table have these words.
+    pub only: Conditions,
     /// What the key matters to, if not everything that the table describes ("a flow's sender").
     pub matters_to: Option<&'static str>,
     /// In an array of tables: the keys that name an element without `name`.
@@ -166,6 +159,83 @@ pub struct Only {
     pub choice: &'static str,
     /// Some of its words.
     pub words: &'static [&'static str],
+}
+
+/// Conditions that must all hold: a key's own, and that of the choice it stands under.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Conditions([Option<Only>; 2]);
+
+impl Conditions {
+    /// None: the key always has an effect.
+    pub const NONE: Self = Self([None, None]);
+
+    /// One condition.
+    pub const fn one(choice: &'static str, words: &'static [&'static str]) -> Self {
+        Self([Some(Only { choice, words }), None])
+    }
+
+    /// Two: that of the outer choice first.
+    pub const fn two(outer: Only, inner: Only) -> Self {
+        Self([Some(inner), Some(outer)])
+    }
+
+    /// The conditions, that of the outermost choice first.
+    pub fn iter(&self) -> impl Iterator<Item = Only> + Clone {
+        self.0.into_iter().rev().flatten()
+    }
+
+    /// In how many ways a key has an effect: each declaration of it is one, but for those that
+    /// differ in the words of their only condition.
+    pub fn ways(declarations: impl Iterator<Item = Self>) -> Vec<Vec<Way>> {
+        let mut ways: Vec<Vec<Way>> = Vec::new();
+        for conditions in declarations {
+            let way = conditions
+                .iter()
+                .map(|only| Way { choice: only.choice, words: only.words.to_vec() });
+            let way: Vec<Way> = way.collect();
+            let same = |other: &&mut Vec<Way>| match (&other[..], &way[..]) {
+                ([other], [own]) => other.choice == own.choice,
+                _ => false,
+            };
+            match ways.iter_mut().find(same) {
+                Some(other) => other[0].words.extend(&way[0].words),
+                None => ways.push(way),
+            }
+        }
+        ways
+    }
+
+    /// Whether they hold, or may still, once these words are chosen (each with the key of its
+    /// choice).
+    pub fn hold(&self, chosen: &[(&'static str, &'static str)]) -> bool {
+        self.iter().all(|only| {
+            let word = chosen.iter().find(|(choice, _)| *choice == only.choice);
+            word.is_none_or(|(_, word)| only.words.contains(word))
+        })
+    }
+
+    /// The key always has an effect.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    fn add(&mut self, only: Only) {
+        let free = self.0.iter_mut().find(|place| place.is_none());
+        *free.expect("a key stands under two choices at most") = Some(only);
+    }
+
+    fn retain(&mut self, keep: impl Fn(&Only) -> bool) {
+        self.0 = self.0.map(|only| only.filter(&keep));
+    }
+}
+
+/// A condition for readers of messages and documentation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// A key with a [`Kind::Choice`].
+    pub choice: &'static str,
+    /// Some of its words.
+    pub words: Vec<&'static str>,
 }
 
 /// What applies if a key is absent.
@@ -311,7 +381,8 @@ pub const fn field(
     fallback: Fallback,
     meaning: &'static str,
 ) -> Field {
-    Field { key, kind, fallback, meaning, source: "", only: None, matters_to: None, named_by: &[] }
+    let only = Conditions::NONE;
+    Field { key, kind, fallback, meaning, source: "", only, matters_to: None, named_by: &[] }
 }
 
 impl Field {
@@ -329,7 +400,12 @@ impl Field {
     }
     /// Refused unless `choice` is one of `words`.
     pub const fn only(mut self, choice: &'static str, words: &'static [&'static str]) -> Self {
-        self.only = Some(Only { choice, words });
+        self.only = Conditions::one(choice, words);
+        self
+    }
+    /// Refused unless the conditions hold.
+    pub const fn under(mut self, conditions: Conditions) -> Self {
+        self.only = conditions;
         self
     }
     /// Adds what the key matters to.

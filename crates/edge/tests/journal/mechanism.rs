@@ -3,10 +3,11 @@
 use crate::segments::{Hosts, Seg};
 use airtcp_core::{Bytes, Duration, Flags, Instant, Length, LinkSignal};
 use airtcp_edge::{
-    Actions, FlowPhase, FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Mechanism,
-    MechanismConfig, Middlebox, MobileId, Note, ReconfigureError, Side, SnoopConfig,
-    ThresholdTooSmall,
+    Actions, Detect, FlowPhase, FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig,
+    Mechanism, MechanismConfig, Middlebox, MobileId, Note, ReconfigureError, Side, SignalUse,
+    SnoopConfig, ThresholdTooSmall, WakeConfig,
 };
+use airtcp_settings::schema::Conditions;
 
 const MEMORY: Bytes = Bytes(1 << 30);
 
@@ -73,12 +74,36 @@ impl Through {
     }
 }
 
+/// The words of the choices that a configuration makes.
+fn chosen(config: &MechanismConfig) -> Vec<(&'static str, &'static str)> {
+    let detect = match config {
+        MechanismConfig::MTcp(config) => Some(("detect", config.detect.word())),
+        _ => None,
+    };
+    [("mechanism", config.word())].into_iter().chain(detect).collect()
+}
+
+#[test]
+fn keys_have_an_effect_with_the_mechanisms_that_are_capable() {
+    let by_signal = MTcpConfig { detect: Detect::Signal, ..MTcpConfig::default() };
+    let others = [MechanismConfig::MTcp(by_signal), MechanismConfig::Wake(WakeConfig::default())];
+    for config in each_config().into_iter().chain(others) {
+        let (chosen, can) = (chosen(&config), config.capabilities());
+        let any = |ways: &[Conditions]| ways.iter().any(|conditions| conditions.hold(&chosen));
+        assert_eq!(any(&MechanismConfig::WITH_COPIES), can.fifo.is_some(), "{config:?}");
+        let listens = can.signals != SignalUse::Ignored;
+        assert_eq!(any(&MechanismConfig::WITH_SIGNALS), listens, "{config:?}");
+        let watches = can.passive && can.all_protocols.is_none();
+        assert_eq!(any(&[MechanismConfig::WATCHING]), watches, "{config:?}");
+    }
+}
+
 #[test]
 fn every_mechanism_reports_its_flows_and_what_it_holds() {
     for config in each_config() {
         let through = Through::new(&config);
         assert_eq!(through.phase(), (FlowPhase::Connected, None), "{config:?}");
-        let held = if config.fifo().is_some() { 2000 } else { 0 };
+        let held = if config.capabilities().fifo.is_some() { 2000 } else { 0 };
         let report = through.mechanism.reports().next().unwrap();
         assert_eq!((through.mechanism.flows(), through.mechanism.held()), (1, held));
         assert_eq!((report.held, report.committed), (held, false));

@@ -228,7 +228,7 @@ fn treatment(
 ) -> Option<(MechanismConfig, CopyMode, FastPathMode)> {
     let mechanism = MechanismConfig::read(section, None);
     let (copy, fast_path) = (section.get("copy"), section.get("fast-path"));
-    if let (Some(fifo), Some(Limits { memory, .. })) = (mechanism?.fifo(), limits)
+    if let (Some(fifo), Some(Limits { memory, .. })) = (mechanism?.capabilities().fifo, limits)
         && fifo > memory
     {
         let message = format!("{fifo} for one connection is more than the {memory} for all");

@@ -205,14 +205,14 @@ static MOBILE: Table = Table::new(
 /// For mechanisms that only watch while a mobile is in reach.
 const WATCHED: &[Field] = &[
     field("copy", CopyMode::KIND, Is("always"), "When to take copies.")
-        .only("mechanism", MechanismConfig::WATCHING),
+        .under(MechanismConfig::WATCHING),
     field(
         "fast-path",
         FastPathMode::KIND,
         Is("auto"),
         "Whether packets go on without waiting for the gateway.",
     )
-    .only("mechanism", MechanismConfig::WATCHING),
+    .under(MechanismConfig::WATCHING),
 ];
 
 /// The mechanisms that are offered for uplinks: against outages.

@@ -3,7 +3,7 @@
 use super::Dispatcher;
 use super::counters::Counters;
 use super::effects::Effect;
-use crate::groups::{ActiveGroup, Machine, way};
+use crate::groups::{ActiveGroup, way};
 use crate::hosts::HostPair;
 use crate::ledger::WriteError;
 use crate::packets::{SharedBytes, Verdict, Way};
@@ -28,7 +28,7 @@ impl Dispatcher {
                     let hosts = self.hosts.entry(flow).or_insert_with(HostPair::default);
                     let group = &self.groups[n];
                     // Wake calls a mobile that may be away by the same packet.
-                    let is_replay = matches!(group.machine, Machine::Segments(_));
+                    let is_replay = !group.config.is_of_all_protocols();
                     if to == Side::Mobile && is_replay && !segment.payload.is_empty() {
                         let is_in_reach = !self.mobiles.is_away(group.config.mobile_of(&flow));
                         hosts.note_replayed(segment.seq, is_in_reach);
@@ -45,11 +45,8 @@ impl Dispatcher {
     /// Writes down what a group's mechanism noted, and takes back promises that could not be
     /// written down.
     pub(super) fn write_down(&mut self, n: usize) {
-        let ActiveGroup { config, machine: Machine::Segments(mechanism), .. } = &mut self.groups[n]
-        else {
-            return;
-        };
-        let notes: Vec<_> = mechanism.drain_journal().collect();
+        let ActiveGroup { config, mechanism, .. } = &mut self.groups[n];
+        let notes = mechanism.drain_journal();
         if notes.is_empty() {
             return;
         }
@@ -68,16 +65,17 @@ impl Dispatcher {
             return;
         }
         for n in 0..self.groups.len() {
-            if let Machine::Segments(mechanism) = &mut self.groups[n].machine {
-                due.iter().for_each(|flow| mechanism.note_anew(flow));
-            }
+            due.iter().for_each(|flow| self.groups[n].mechanism.note_anew(flow));
             self.write_down(n);
         }
     }
 
-    /// Records a call to the mechanism of a group.
+    /// Records a call to the mechanism of a group, if that is about segments: other packets are not
+    /// recorded.
     pub(super) fn note_step(&mut self, now: Instant, n: usize, input: &Input<&[u8]>) {
-        if let Some(recorder) = &mut self.recorder {
+        if let Some(recorder) = &mut self.recorder
+            && !self.groups[n].config.is_of_all_protocols()
+        {
             recorder.step(now, self.groups[n].id, input, self.actions.as_slice());
         }
     }

@@ -3,10 +3,10 @@
 use super::Dispatcher;
 use super::counters::Counters;
 use super::effects::Effect;
-use crate::groups::{ActiveGroup, Machine, concerns};
+use crate::groups::{ActiveGroup, concerns};
 use crate::packets::{Intercepted, Kept, SharedBytes, Verdict};
 use airtcp_core::{Flags, Flow, Instant, Segment};
-use airtcp_edge::{FlowId, Middlebox, Side};
+use airtcp_edge::{FlowId, Side};
 use airtcp_record::Input;
 use airtcp_wire::{DecodeError, Decoded, TooBig, decode_with, outline, too_big};
 
@@ -58,22 +58,24 @@ impl Dispatcher {
 
     /// Hands a copy to wake, if the mobile's group has it; false when it has not.
     fn on_packet_to_keep(&mut self, now: Instant, intercepted: &Intercepted) -> bool {
-        let is_wake = |group: &ActiveGroup| matches!(group.machine, Machine::Packets(..));
+        let is_wake = |group: &ActiveGroup| group.config.is_of_all_protocols();
         if !self.groups.iter().any(is_wake) {
             return false;
         }
         let Ok((protocol, flow)) = outline(&intercepted.packet) else { return false };
         let Some((n, from)) = self.concerns(&flow, intercepted) else { return false };
         let mobile = self.groups[n].config.mobile_of(&from.to_mobile(flow));
-        let Machine::Packets(wake, to) = &mut self.groups[n].machine else { return false };
-        if from == *to {
-            wake.on_heard(now, mobile);
-        } else {
-            match Kept::new(FlowId { protocol, flow }, intercepted) {
+        let Some(link) = self.groups[n].config.mechanism.capabilities().all_protocols else {
+            return false;
+        };
+        let mechanism = &mut self.groups[n].mechanism;
+        match from == link {
+            true => mechanism.on_heard(now, mobile),
+            false => match Kept::new(FlowId { protocol, flow }, intercepted) {
                 Ok(kept) if kept.is_too_large() => self.counters.unsendable += 1,
-                Ok(kept) => wake.on_sent(now, mobile, &kept),
+                Ok(kept) => mechanism.on_sent(now, mobile, &kept),
                 Err(_) => self.counters.undecodable += 1,
-            }
+            },
         }
         true
     }
@@ -103,8 +105,8 @@ impl Dispatcher {
     /// that it quotes is in flight. Anybody can send such messages, but not see which are.
     fn believed_room(&self, message: &TooBig, intercepted: &Intercepted) -> Option<usize> {
         let (n, from) = self.concerns(&message.flow.reversed(), intercepted)?;
-        let Machine::Segments(mechanism) = &self.groups[n].machine else { return None };
-        let in_flight = mechanism.in_flight(&message.flow).filter(|_| from == Side::Mobile)?;
+        let in_flight = self.groups[n].mechanism.in_flight(&message.flow);
+        let in_flight = in_flight.filter(|_| from == Side::Mobile)?;
         let is_in_flight =
             message.seq.at_or_after(in_flight.start) && message.seq.before(in_flight.end);
         message.room().filter(|_| is_in_flight)
@@ -142,13 +144,9 @@ impl Dispatcher {
         has_foreign_option: bool,
         datagram: Option<u16>,
     ) -> bool {
-        let is_committed = |group: &ActiveGroup| match &group.machine {
-            Machine::Segments(mechanism) => mechanism.is_committed(&flow),
-            Machine::Packets(..) => false,
-        };
         if segment.flags.contains(Flags::SYN) {
             self.host_pair(flow).note_syn(from, segment);
-        } else if has_foreign_option && !is_committed(&self.groups[n]) {
+        } else if has_foreign_option && !self.groups[n].mechanism.is_committed(&flow) {
             // A forged option can make us leave a connection alone, but not one that depends on us.
             self.host_pair(flow).is_foreign = true;
         }
@@ -170,8 +168,8 @@ impl Dispatcher {
         let mobile = self.groups[n].config.mobile_of(&flow);
         match from {
             Side::Fixed if segment.seq_len() > 0 => {
-                let machine = &self.groups[n].machine;
-                self.mobiles.sent(now, mobile, || machine.is_mobile_heard(&flow));
+                let mechanism = &self.groups[n].mechanism;
+                self.mobiles.sent(now, mobile, || mechanism.is_mobile_heard(&flow));
             }
             Side::Fixed => {}
             Side::Mobile => {
@@ -192,9 +190,7 @@ impl Dispatcher {
         effects: &mut Vec<Effect>,
     ) -> Verdict {
         let (packet, is_copy) = (&intercepted.packet, intercepted.is_copy());
-        let Machine::Segments(mechanism) = &mut self.groups[n].machine else {
-            return Verdict::Pass;
-        };
+        let mechanism = &mut self.groups[n].mechanism;
         if is_copy {
             mechanism.on_copy(now, from, segment, &mut self.actions);
             self.note_step(now, n, &Input::Copy { from, segment: packet });

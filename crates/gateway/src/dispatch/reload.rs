@@ -25,7 +25,7 @@ impl Dispatcher {
         let mut groups: Vec<ActiveGroup> =
             (self.next_id..).zip(&config.groups).map(begin).collect::<Result<_, _>>()?;
         for old in self.groups.iter().filter(|old| !groups.iter().any(|new| new.succeeds(old))) {
-            let committed = old.machine.reports().filter(|report| report.committed).count();
+            let committed = old.mechanism.reports().filter(|report| report.committed).count();
             if committed > 0 {
                 let group = old.config.name.clone();
                 return Err(DispatchError::Committed { group, committed });
@@ -37,13 +37,13 @@ impl Dispatcher {
             let mut is_kept = false;
             if let Some(old) = self.groups.iter_mut().find(|old| new.succeeds(old))
                 && old
-                    .machine
+                    .mechanism
                     .reconfigure(&new.config.mechanism, of_group(table, &new.config), memory)
                     .is_ok()
             {
                 is_kept = true;
                 new.id = old.id;
-                std::mem::swap(&mut old.machine, &mut new.machine);
+                std::mem::swap(&mut old.mechanism, &mut new.mechanism);
             }
             if let Some(recorder) = &mut self.recorder {
                 let setup = new.setup(&config.limits);
@@ -56,7 +56,7 @@ impl Dispatcher {
         for old in std::mem::replace(&mut self.groups, groups) {
             // Those that go on have left an empty one in their place.
             let is_kept = |report: &FlowReport| report.phase != FlowPhase::Connected;
-            let gone = old.machine.reports().filter(is_kept);
+            let gone = old.mechanism.reports().filter(is_kept);
             let notes: Vec<_> = gone.map(|report| Note::Released(report.flow)).collect();
             self.keeper.write(&old.config.name, &notes).unwrap_or_else(tell_unwritten);
         }

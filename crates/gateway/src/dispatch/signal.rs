@@ -3,10 +3,10 @@
 use super::Dispatcher;
 use super::effects::Effect;
 use crate::config::Queued;
-use crate::groups::{ActiveGroup, Machine};
+use crate::groups::ActiveGroup;
 use crate::signals::{MobileSignal, SignalSource};
 use airtcp_core::{Duration, Instant, LinkSignal};
-use airtcp_edge::{InterfaceName, Middlebox, MobileId};
+use airtcp_edge::{InterfaceName, MobileId};
 use airtcp_record::Input;
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ impl Dispatcher {
         let mobile = signal.mobile;
         let told = self.mobiles.note(signal).or_else(|| {
             // Connections may wait because of a signal that an earlier process was given.
-            let waits = || self.groups.iter().any(|group| group.machine.is_interrupted(mobile));
+            let waits = || self.groups.iter().any(|group| group.mechanism.is_interrupted(mobile));
             let is_back = signal.signal == LinkSignal::Up && !self.mobiles.is_away(mobile);
             (is_back && waits()).then_some(LinkSignal::Up)
         });
@@ -60,14 +60,9 @@ impl Dispatcher {
             } else if !self.watched.is_empty() {
                 self.unwatch = Some(now + SETTLING);
             }
-            match &mut self.groups[n].machine {
-                Machine::Segments(mechanism) => {
-                    mechanism.on_link(now, mobile, signal, &mut self.actions);
-                    self.note_step(now, n, &Input::Signal { mobile, signal });
-                    self.carry_out(n, effects);
-                }
-                Machine::Packets(wake, _) => wake.on_signal(now, mobile, signal),
-            }
+            self.groups[n].mechanism.on_signal(now, mobile, signal, &mut self.actions);
+            self.note_step(now, n, &Input::Signal { mobile, signal });
+            self.carry_out(n, effects);
         }
     }
 
@@ -94,7 +89,7 @@ impl Dispatcher {
         self.watched.retain(|&mobile| {
             let is_settled = !away.contains(&mobile)
                 && !self.refusals.concern(mobile)
-                && groups.iter().all(|group| !group.machine.is_interrupted(mobile));
+                && groups.iter().all(|group| !group.mechanism.is_interrupted(mobile));
             if is_settled {
                 effects.extend(groups.iter().filter_map(|group| watches(group, mobile, false)));
             }
@@ -110,9 +105,9 @@ fn watches(group: &ActiveGroup, mobile: MobileId, on: bool) -> Option<Effect> {
     if !group.config.has(mobile) {
         return None;
     }
-    match (&group.machine, group.config.queued()) {
-        (Machine::Packets(..), _) => Some(Effect::CopyAll { mobile, on }),
-        (_, Queued::Watched) => Some(Effect::Watch { mobile, watched: on }),
-        (_, Queued::Always | Queued::Never) => None,
+    match group.config.queued() {
+        _ if group.config.is_of_all_protocols() => Some(Effect::CopyAll { mobile, on }),
+        Queued::Watched => Some(Effect::Watch { mobile, watched: on }),
+        Queued::Always | Queued::Never => None,
     }
 }

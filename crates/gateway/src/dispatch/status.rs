@@ -10,7 +10,7 @@ impl Dispatcher {
     /// What it is doing.
     pub fn status(&self, now: Instant) -> Status {
         let mut status = Status { counters: self.counters.by_name(), ..self.mobiles.status() };
-        for ActiveGroup { config, machine: mechanism, .. } in &self.groups {
+        for ActiveGroup { config, mechanism, .. } in &self.groups {
             status.groups.push(GroupStatus {
                 name: config.name.clone(),
                 mechanism: config.mechanism.word().to_owned(),

@@ -3,7 +3,7 @@
 use super::Dispatcher;
 use super::effects::Effect;
 use crate::config::uplink_of;
-use crate::groups::{ActiveGroup, Machine};
+use crate::groups::ActiveGroup;
 use crate::ledger::{Refused, Saved};
 use airtcp_core::Instant;
 
@@ -27,10 +27,8 @@ impl Dispatcher {
                 let other = self.groups.iter().position(is_mobile);
                 other.filter(|_| uplink_of(&group).is_none())
             });
-            let restored = found.filter(|&n| match &mut self.groups[n].machine {
-                Machine::Segments(mechanism) => mechanism.restore(now, flow, snapshot.clone()),
-                Machine::Packets(..) => false,
-            });
+            let restored =
+                found.filter(|&n| self.groups[n].mechanism.restore(now, flow, snapshot.clone()));
             if let Some(n) = restored {
                 taken += 1;
                 if let Some(recorder) = &mut self.recorder {

@@ -3,11 +3,9 @@
 use super::Dispatcher;
 use super::actions::tell_unwritten;
 use super::effects::Effect;
-use crate::groups::Machine;
-use crate::packets::Sent;
 use airtcp_core::Instant;
 use airtcp_edge::per_connection::TURN;
-use airtcp_edge::{Middlebox, Note, Side};
+use airtcp_edge::{Note, Side};
 use airtcp_record::Input;
 use airtcp_wire::checksummed;
 
@@ -20,30 +18,18 @@ impl Dispatcher {
         {
             self.tell(now, mobile, signal, effects);
         }
-        let deadlines = self.groups.iter().map(|group| group.machine.next_deadline()).zip(0..);
+        let deadlines = self.groups.iter().map(|group| group.mechanism.next_deadline()).zip(0..);
         let first = deadlines.filter_map(|(due, n)| Some((due?, n))).min();
         if let Some((_, n)) = first.filter(|&(due, _)| due <= now) {
             let ways = [Side::Fixed, Side::Mobile].map(|side| self.groups[n].place.way(side));
-            match &mut self.groups[n].machine {
-                Machine::Segments(mechanism) => {
-                    mechanism.on_timer(now, &mut self.actions);
-                    self.note_step(now, n, &Input::Timer);
-                    self.carry_out(n, effects);
-                }
-                Machine::Packets(wake, to) => {
-                    let (to, counters) = (*to, &mut self.counters);
-                    wake.on_deadline(now, |kept| match kept.sent() {
-                        Sent::Segment(segment) => {
-                            self.actions.inject(to, segment.clone());
-                        }
-                        Sent::Packet(packet) => match checksummed(packet) {
-                            Ok(packet) => counters.send(to, ways[to as usize], packet, effects),
-                            Err(_) => counters.unsendable += 1,
-                        },
-                    });
-                    self.carry_out(n, effects);
-                }
-            }
+            let counters = &mut self.counters;
+            let raw = |to: Side, packet: &[u8]| match checksummed(packet) {
+                Ok(packet) => counters.send(to, ways[to as usize], packet, effects),
+                Err(_) => counters.unsendable += 1,
+            };
+            self.groups[n].mechanism.on_timer(now, &mut self.actions, raw);
+            self.note_step(now, n, &Input::Timer);
+            self.carry_out(n, effects);
         }
         if self.refusals.next_deadline().is_some_and(|due| due <= now) {
             let mut over = Vec::new();
@@ -61,7 +47,7 @@ impl Dispatcher {
 
     /// When to call [`Dispatcher::on_timer`] next.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let mechanisms = self.groups.iter().filter_map(|group| group.machine.next_deadline());
+        let mechanisms = self.groups.iter().filter_map(|group| group.mechanism.next_deadline());
         let others = [self.mobiles.next_deadline(), self.refusals.next_deadline(), self.unwatch];
         mechanisms.chain(others.into_iter().flatten()).min()
     }

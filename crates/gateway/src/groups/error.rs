@@ -36,6 +36,12 @@ pub enum DispatchError {
          `airtcp doctor` tells what is missing)"
     )]
     NothingToSee,
+    /// The kernel counts the packets of so many groups.
+    #[error("more than {most} groups while the gateway observes: restart it")]
+    TooManyObserved {
+        /// Groups.
+        most: usize,
+    },
     /// It has connections with acknowledged bytes held only by the gateway.
     #[error(
         "group {group:?} cannot be removed or change its mechanism now: {committed} of its connections \

@@ -1,11 +1,11 @@
 //! Groups of mobiles at work: who is in them, where their packets pass, and what is done.
 
 mod error;
-mod machine;
+mod mechanism;
 mod place;
 
 pub use error::DispatchError;
-pub(crate) use machine::Machine;
+use mechanism::GroupMechanism;
 pub(crate) use place::{Place, concerns, way};
 
 use crate::config::{GatewayConfig, Group, Limits};
@@ -18,7 +18,7 @@ pub(crate) struct ActiveGroup {
     pub(crate) id: u32,
     pub(crate) config: Group,
     pub(crate) place: Place,
-    pub(crate) machine: Machine,
+    pub(crate) mechanism: GroupMechanism,
 }
 
 impl ActiveGroup {
@@ -29,9 +29,9 @@ impl ActiveGroup {
         config: &GatewayConfig,
         index: &dyn Fn(&str) -> Option<u32>,
     ) -> Result<Self, DispatchError> {
-        let machine = Machine::new(group, of_group(table, group), config)?;
+        let mechanism = GroupMechanism::new(group, of_group(table, group), config)?;
         let place = Place::new(group, index)?;
-        Ok(Self { id, config: group.clone(), place, machine })
+        Ok(Self { id, config: group.clone(), place, mechanism })
     }
 
     /// The same group, perhaps with other settings.

@@ -6,24 +6,17 @@
 //! damage: the reader goes on with the next whole record, and connections whose state depends on
 //! what is missing are [`Lost`](Known::Lost).
 
-pub use super::version_5::HEAD as HEAD_5;
-
-use super::version_5;
 use crate::packets::SharedBytes;
 use airtcp_core::{Flow, Segment};
 use airtcp_edge::{Input, Snapshot};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use thiserror::Error;
 
 /// How every log begins: the format, and its version. A new one whenever the layout of a record
-/// changes, or what a mechanism does with an input. The reader knows the versions before.
+/// changes, or what a mechanism does with an input.
 pub const HEAD: [u8; 12] = *b"airtcpLG\x07\0\0\0";
-
-/// The same in version 6. What it says of M-TCP+ is said as today. What it says of holdover is not,
-/// and is left out: holdover promises nothing, and the connection goes on by itself.
-pub const HEAD_6: [u8; 12] = *b"airtcpLG\x06\0\0\0";
 
 /// Where the format ends and the version begins.
 const FORMAT: usize = 8;
@@ -133,7 +126,6 @@ pub fn write_record(out: &mut Vec<u8>, body: &impl Serialize) -> io::Result<()> 
 pub struct Log<'a> {
     file: &'a [u8],
     records: &'a [u8],
-    is_of_version_6: bool,
     /// In which boot of the machine it was written; empty if that is damaged.
     pub boot: &'a str,
 }
@@ -142,15 +134,17 @@ impl<'a> Log<'a> {
     /// The log in this file.
     ///
     /// # Errors
-    /// It is not a log of a version that is known.
+    /// It is not a log of this version.
     pub fn open(file: &'a [u8]) -> Result<Self, Unreadable> {
-        let is_of_version_6 = file.starts_with(&HEAD_6);
-        let mut records = after_head(file, if is_of_version_6 { HEAD_6 } else { HEAD })?;
+        if !file.starts_with(&HEAD[..FORMAT]) {
+            return Err(Unreadable::Foreign);
+        }
+        let mut records = file.strip_prefix(&HEAD).ok_or(Unreadable::OtherVersion)?;
         let all = records;
         let boot = next_record(&mut records).ok().flatten().and_then(|body| decode(body).ok());
         Ok(match boot {
-            Some(boot) => Self { file, records, is_of_version_6, boot },
-            None => Self { file, records: all, is_of_version_6, boot: "" },
+            Some(boot) => Self { file, records, boot },
+            None => Self { file, records: all, boot: "" },
         })
     }
 
@@ -160,11 +154,10 @@ impl<'a> Log<'a> {
     /// It is damaged; the rest was taken in.
     pub fn read(self, known: &mut BTreeMap<Flow, Known>) -> Result<(), Unreadable> {
         let (mut rest, mut damage) = (self.records, None);
-        let mut left_out = BTreeSet::new();
         loop {
             let place = self.file.len() - rest.len();
             match next_record(&mut rest) {
-                Ok(Some(body)) => match self.decode(body, &mut left_out) {
+                Ok(Some(body)) => match decode(body) {
                     Ok(entry) => take(entry, known),
                     Err(()) => damage = damage.or(Some(place)),
                 },
@@ -184,35 +177,6 @@ impl<'a> Log<'a> {
         }
         damage.map_or(Ok(()), |place| Err(Unreadable::Damaged(place)))
     }
-
-    /// What a record says; that it says nothing, if it is about a connection that is left out.
-    fn decode(&self, body: &[u8], left_out: &mut BTreeSet<Flow>) -> Result<OldEntry, ()> {
-        if self.is_of_version_6
-            && let Ok((entry, _)) = postcard::take_from_bytes::<Entry<&str, _, ()>>(body)
-        {
-            match entry {
-                Entry::Snapshot(flow, _, MechanismOfVersion6::Holdover) => {
-                    left_out.insert(flow);
-                    return Ok(Entry::Released(flow));
-                }
-                Entry::Snapshot(flow, _, MechanismOfVersion6::MTcpPlus) => {
-                    left_out.remove(&flow);
-                }
-                Entry::Input(flow, _, ()) if left_out.contains(&flow) => {
-                    return Ok(Entry::Released(flow));
-                }
-                Entry::Input(..) | Entry::Released(_) => {}
-            }
-        }
-        decode(body)
-    }
-}
-
-/// How the snapshots of version 6 began.
-#[derive(Deserialize)]
-enum MechanismOfVersion6 {
-    MTcpPlus,
-    Holdover,
 }
 
 /// Which connection a damaged record seems to be about, unless that was being released.
@@ -238,37 +202,6 @@ fn take(entry: OldEntry, all: &mut BTreeMap<Flow, Known>) {
         },
         Entry::Released(flow) => drop(all.remove(&flow)),
     }
-}
-
-/// What a file of version 5 says: all about one connection.
-///
-/// # Errors
-/// It is not a whole file of this boot of the machine.
-pub fn read_version_5(file: &[u8], boot: &str) -> Result<Saved, Unreadable> {
-    let damaged = |()| Unreadable::Damaged(version_5::HEAD.len());
-    let mut rest = after_head(file, version_5::HEAD)?;
-    let first = next_record(&mut rest).map_err(damaged)?.ok_or(()).map_err(damaged)?;
-    let (written, group, flow, old): (String, _, _, version_5::Snapshot) =
-        decode(first).map_err(damaged)?;
-    if written != boot {
-        return Err(Unreadable::OtherBoot);
-    }
-    let mut snapshot = old.into_present().ok_or(()).map_err(damaged)?;
-    loop {
-        let place = file.len() - rest.len();
-        match next_record(&mut rest).and_then(|body| body.map(decode).transpose()) {
-            Ok(Some(input)) => snapshot.apply(input),
-            Ok(None) => return Ok(Saved { group, flow, snapshot }),
-            Err(()) => return Err(Unreadable::Damaged(place)),
-        }
-    }
-}
-
-fn after_head(file: &[u8], head: [u8; HEAD.len()]) -> Result<&[u8], Unreadable> {
-    if !file.starts_with(&head[..FORMAT]) {
-        return Err(Unreadable::Foreign);
-    }
-    file.strip_prefix(&head).ok_or(Unreadable::OtherVersion)
 }
 
 /// The body of the next record; `None` at the end, or when only the beginning of one is there.

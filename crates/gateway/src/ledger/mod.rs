@@ -3,7 +3,6 @@
 //! Read first: [`airtcp_edge::journal`], whose notes these are. [`mod@format`] is what files say.
 
 pub mod format;
-mod version_5;
 
 pub use format::{Saved, Unreadable};
 

@@ -1,22 +1,22 @@
-//! The loop: feeds the dispatcher with packets and commands, and carries out what it wants done.
+//! The loop: feeds the gateway with packets and commands, and carries out what it wants done.
 //!
 //! The order keeps promises: what a mechanism noted in its journal is in the
 //! [`Keeper`](airtcp_gateway::dispatch::Keeper) before any of its actions is carried out.
 //!
 //! A round of the loop is short, so that no packet waits long and the supervisor hears the heart:
 //! it takes a bounded number of packets, copies and commands, and one turn of what is due (see
-//! [`Dispatcher::on_timer`]). Signals of one round have the same time, so that they share a turn.
+//! [`Role::on_timer`]). Signals of one round have the same time, so that they share a turn.
 
+use super::path::Path;
 use crate::command::{Command, Handle, Inbox};
 use crate::datapath::copies::{Copies, Prepared, Taken};
-use crate::datapath::nfqueue::Nfqueue;
-use crate::datapath::rules::Watcher;
 use crate::kernel::clock::now;
 use crate::kernel::host::interface;
 use airtcp_core::Instant;
 use airtcp_edge::Side;
+use airtcp_gateway::Role;
 use airtcp_gateway::config::GatewayConfig;
-use airtcp_gateway::dispatch::{Dispatcher, Effect};
+use airtcp_gateway::dispatch::Effect;
 use airtcp_gateway::packets::{Intercepted, Way};
 use airtcp_gateway::signals::gate::AgentCounters;
 use std::io;
@@ -27,16 +27,14 @@ use std::time::Duration;
 /// The loop shows at least this often that it is alive.
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(50);
 
-/// Commands obeyed in one round.
+/// Commands handled in one round.
 const COMMANDS: usize = 256;
 
-/// A dispatcher and what connects it to the network.
+/// A gateway and what connects it to the network.
 pub struct Driver {
-    dispatcher: Dispatcher,
-    /// Goes first: packets must not be sent to a queue that is gone.
-    rules: Watcher,
+    role: Role,
+    path: Path,
     copies: Copies,
-    queue: Nfqueue,
     agents: Arc<AgentCounters>,
     config: GatewayConfig,
     reload: Option<Reload>,
@@ -56,16 +54,15 @@ impl Driver {
     /// Ready to run with this configuration, which came out of [`Copies::prepare`]. `handle` leads
     /// to the inbox that it will be run with; `agents` are shown in the status.
     pub fn new(
-        dispatcher: Dispatcher,
-        queue: Nfqueue,
-        rules: Watcher,
+        role: Role,
+        path: Path,
         copies: Copies,
         handle: Handle,
         agents: Arc<AgentCounters>,
         config: GatewayConfig,
     ) -> Self {
         let (reload, injections_failed) = (None, 0);
-        Self { dispatcher, rules, copies, queue, agents, config, reload, handle, injections_failed }
+        Self { role, path, copies, agents, config, reload, handle, injections_failed }
     }
 
     /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
@@ -78,7 +75,7 @@ impl Driver {
         let mut is_behind = false;
         loop {
             beat();
-            let timeout = match self.dispatcher.next_deadline() {
+            let timeout = match self.role.next_deadline() {
                 _ if is_behind => Duration::ZERO,
                 Some(due) => Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT),
                 None => HEARTBEAT,
@@ -88,29 +85,29 @@ impl Driver {
                 (Some(copier), Taken::None) => {
                     let [copies, backlog] = copier.fds();
                     let fds = [wake, copies, backlog];
-                    self.queue.receive(&fds, Some(timeout), &mut batch)?;
+                    self.path.receive(&fds, timeout, &mut batch)?;
                 }
                 (_, taken) => {
                     let timeout = timeout.min(taken.pause().unwrap_or(timeout));
-                    self.queue.receive(&[wake], Some(timeout), &mut batch)?;
+                    self.path.receive(&[wake], timeout, &mut batch)?;
                 }
             }
             let is_woken = batch.is_empty();
             // Copies were made before the packets behind them were queued.
             taken = self.take_copies(&mut copies, &mut effects)?;
             for intercepted in batch.drain(..) {
-                let verdict = self.dispatcher.on_packet(now(), &intercepted, &mut effects);
+                let verdict = self.role.on_packet(now(), &intercepted, &mut effects);
                 if let Some(id) = intercepted.id {
-                    self.queue.decide(id, verdict)?;
+                    self.path.decide(id, verdict)?;
                 }
                 self.carry_out(&mut effects);
             }
             let time = now();
-            if self.dispatcher.next_deadline().is_some_and(|due| due <= time) {
-                self.dispatcher.on_timer(time, &mut effects);
+            if self.role.next_deadline().is_some_and(|due| due <= time) {
+                self.role.on_timer(time, &mut effects);
                 self.carry_out(&mut effects);
             }
-            self.queue.flush()?;
+            self.path.flush()?;
             if is_woken {
                 // Before looking at the commands: one that comes later must wake the loop again.
                 let _ = inbox.wake.read();
@@ -126,12 +123,12 @@ impl Driver {
             let time = now();
             for command in commands.drain(..) {
                 if matches!(command, Command::Stop) {
-                    return self.queue.flush();
+                    return self.path.flush();
                 }
-                self.obey(time, command, &mut effects);
+                self.handle(time, command, &mut effects);
             }
-            self.queue.flush()?;
-            self.dispatcher.rest();
+            self.path.flush()?;
+            self.role.rest();
         }
     }
 
@@ -144,37 +141,37 @@ impl Driver {
         let Some(copier) = self.copies.copier() else { return Ok(Taken::None) };
         let taken = copier.take(copies)?;
         for copy in copies.drain(..) {
-            self.dispatcher.on_packet(now(), &copy, effects);
+            self.role.on_packet(now(), &copy, effects);
             self.carry_out(effects);
         }
         Ok(taken)
     }
 
-    fn obey(&mut self, now: Instant, command: Command, effects: &mut Vec<Effect>) {
+    fn handle(&mut self, now: Instant, command: Command, effects: &mut Vec<Effect>) {
         match command {
             Command::Signal(signal) => {
-                self.dispatcher.on_signal(now, signal, effects);
+                self.role.on_signal(now, signal, effects);
                 self.carry_out(effects);
             }
             Command::Withdrawn(source) => {
-                self.dispatcher.on_withdrawn(now, source, effects);
+                self.role.on_withdrawn(now, source, effects);
                 self.carry_out(effects);
             }
             Command::Interface(uplink, index) => {
-                self.dispatcher.set_index(uplink, index);
+                self.role.set_index(uplink, index);
                 self.copies.set_index(uplink, index);
             }
             Command::Status(answer) => {
-                let mut status = self.dispatcher.status(now);
-                let own = [
-                    ("injections_failed", self.injections_failed),
-                    ("rules_mended", self.rules.mended()),
-                ];
-                for (name, count) in own.into_iter().chain(self.agents.read()) {
+                let mut status = self.role.status(now, &self.copies.traffic());
+                let of_rules = self.path.rules().into_iter().flat_map(|rules| {
+                    [
+                        ("injections_failed", self.injections_failed),
+                        ("rules_mended", rules.mended()),
+                    ]
+                });
+                let missed = self.copies.missed().map(|missed| ("copies_missed", missed));
+                for (name, count) in of_rules.chain(missed).chain(self.agents.read()) {
                     status.counters.insert(name.to_owned(), count);
-                }
-                if let Some(missed) = self.copies.missed() {
-                    status.counters.insert("copies_missed".to_owned(), missed);
                 }
                 // Whoever asked may have gone.
                 let _ = answer.send(status);
@@ -206,9 +203,9 @@ impl Driver {
             let _ = answer.send(Err(why));
             return;
         }
-        let (config, prepared) = self.copies.prepare(config);
+        let (config, prepared) = self.copies.prepare(self.role.looked_at(config));
         let handle = self.handle.clone();
-        self.rules.replace(&config, move |result| {
+        self.path.replace(&config, move |result| {
             // The loop may have ended.
             let _ = handle.send(Command::Replaced(result));
         });
@@ -218,23 +215,25 @@ impl Driver {
     /// Goes on with another configuration whose rules are in force.
     fn end_reload(&mut self, now: Instant, reload: Reload) -> Result<(), String> {
         let Reload { config, prepared, .. } = reload;
-        if let Err(error) = self.dispatcher.reload(now, &config, &interface) {
-            self.rules.replace(&self.config, |result| {
+        if let Err(error) = self.role.reload(now, &config, &self.copies.traffic(), &interface) {
+            self.path.replace(&self.config, |result| {
                 if let Err(error) = result {
                     tracing::error!("the rules of the configuration that stays: {error}");
                 }
             });
-            return Err(error.to_string());
+            return Err(error);
         }
         self.copies.commit(&config, prepared);
-        self.rules.set_copies(self.copies.switch());
+        if let Some(rules) = self.path.rules() {
+            rules.set_copies(self.copies.switch());
+        }
         self.config = config;
         Ok(())
     }
 
     /// Ends what is not about traffic. Dropping this puts the traffic's way back as it was.
     pub fn finish(&mut self) {
-        match self.dispatcher.end_recording() {
+        match self.role.end_recording() {
             Ok(None | Some(0)) => {}
             Ok(Some(lost)) => tracing::warn!(lost, "steps are missing in the recording"),
             Err(error) => tracing::error!("the recording is not complete: {error}"),
@@ -246,7 +245,7 @@ impl Driver {
                 "packets went on without a copy: the gateway was too slow for them"
             );
         }
-        let committed = self.dispatcher.status(now()).committed;
+        let committed = self.role.status(now(), &[]).committed;
         if committed > 0 {
             tracing::warn!(
                 committed,
@@ -257,9 +256,9 @@ impl Driver {
 
     /// Sends a packet. Like any other it may be lost; the mechanisms repeat what matters.
     fn inject(&mut self, to: Side, way: Way, packet: &[u8]) {
-        let Err(error) = self.queue.inject(way, packet) else { return };
+        let Err(error) = self.path.inject(way, packet) else { return };
         let smaller = match error.raw_os_error() {
-            Some(libc::EMSGSIZE) => self.dispatcher.cut_smaller(to, packet),
+            Some(libc::EMSGSIZE) => self.role.cut_smaller(to, packet),
             _ => Vec::new(),
         };
         self.injections_failed += u64::from(smaller.is_empty());
@@ -268,15 +267,15 @@ impl Driver {
         }
     }
 
-    /// Does what the dispatcher wants done.
+    /// Does what the gateway wants done.
     pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Inject { to, way, packet } => self.inject(to, way, &packet),
-                Effect::Watch { mobile, watched } => self.rules.watch(mobile, watched),
+                Effect::Watch { mobile, watched } => self.path.watch(mobile, watched),
                 Effect::CopyAll { mobile, on } => self.copies.set_full(mobile, on),
             }
         }
-        self.dispatcher.settle();
+        self.role.settle();
     }
 }

@@ -16,12 +16,10 @@
 //! - What cannot be taken over is not dropped: its connections are told ([`Loaded::refused`]), and
 //!   stay on file until they are noted as released.
 
-use airtcp_core::{Addr, Bytes, Flow};
+use airtcp_core::{Bytes, Flow};
 use airtcp_edge::Note;
 use airtcp_gateway::dispatch::Keeper;
-use airtcp_gateway::ledger::format::{
-    self, Entry, HEAD, Known, Log, NewEntry, write_head, write_record,
-};
+use airtcp_gateway::ledger::format::{Entry, HEAD, Known, Log, NewEntry, write_head, write_record};
 use airtcp_gateway::ledger::{Refused, Saved, Unreadable, WriteError};
 use airtcp_gateway::packets::SharedBytes;
 use nix::errno::Errno;
@@ -29,17 +27,12 @@ use nix::fcntl::{Flock, FlockArg};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Ends the name of a log, which is a number: later logs have higher ones.
 const SUFFIX: &str = ".log";
-/// Ends the name of a connection's file in version 5.
-const SUFFIX_5: &str = ".flow";
-/// Ends the name of a snapshot of version 5 that was not finished.
-const ASIDE_5: &str = ".flow.new";
 /// Locked by the gateway whose ledger it is.
 const LOCK: &str = "lock";
 
@@ -194,7 +187,7 @@ impl Ledger {
     /// The folder cannot be read.
     pub fn load(&mut self) -> io::Result<Loaded> {
         let mut loaded = Loaded::default();
-        let (mut logs, mut of_version_5) = (BTreeMap::new(), Vec::new());
+        let mut logs = BTreeMap::new();
         for entry in self.dir.read_dir()? {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -202,20 +195,9 @@ impl Ledger {
                 name.strip_suffix(SUFFIX).and_then(|name| name.parse::<u64>().ok())
             {
                 logs.insert(number, path);
-            } else if name.ends_with(ASIDE_5) {
-                // Its promise was never sent.
-                if let Err(error) = fs::remove_file(&path) {
-                    loaded.unreadable.push((path, error.into()));
-                }
-            } else if name.ends_with(SUFFIX_5) {
-                of_version_5.push(path);
             }
             // Else it is the lock, or what else the gateway has in this folder, such as its control
             // socket.
-        }
-        of_version_5.sort();
-        for path in of_version_5 {
-            self.load_version_5(path, &mut loaded);
         }
         // Where each connection was first met: older files have nothing about it.
         let (mut known, mut met) = (BTreeMap::new(), BTreeMap::new());
@@ -267,30 +249,6 @@ impl Ledger {
             }
         }
         Ok(loaded)
-    }
-
-    fn load_version_5(&mut self, path: PathBuf, loaded: &mut Loaded) {
-        let is_named = |flow: &Flow| path == self.dir.join(name_5(flow));
-        let read = fs::read(&path).map_err(Unreadable::from);
-        let read = read.and_then(|file| format::read_version_5(&file, &self.boot));
-        let flow = match read {
-            Ok(saved) if is_named(&saved.flow) => {
-                let flow = saved.flow;
-                loaded.connections.push(saved);
-                flow
-            }
-            failed => {
-                let why = failed.err().unwrap_or(Unreadable::Foreign);
-                let Some(flow) = flow_5(&path).filter(is_named) else {
-                    return loaded.unreadable.push((path, why));
-                };
-                let refused = Refused { flow, why: why.to_string(), resets: None };
-                loaded.refused.push(refused);
-                flow
-            }
-        };
-        let log = self.enter(path);
-        self.put(flow, Place { log, ..Place::default() });
     }
 
     /// A file of an earlier process is part of the ledger.
@@ -579,16 +537,4 @@ fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
     options
-}
-
-/// The name of a connection's file in version 5 and before.
-fn name_5(flow: &Flow) -> String {
-    format!("{}_{}{SUFFIX_5}", flow.src, flow.dst)
-}
-
-/// The connection whose file has this name.
-fn flow_5(path: &Path) -> Option<Flow> {
-    let (src, dst) = path.file_name()?.to_str()?.strip_suffix(SUFFIX_5)?.split_once('_')?;
-    let addr = |text: &str| text.parse().map(|at: SocketAddr| Addr::new(at.ip(), at.port()));
-    Some(Flow { src: addr(src).ok()?, dst: addr(dst).ok()? })
 }

@@ -1,8 +1,8 @@
 //! `airtcp gateway`: a mechanism of `airtcp-edge` between live hosts.
 //!
 //! Read in this order: [`airtcp_gateway`] (what is decided, without I/O),
-//! [`datapath`](crate::datapath) (how packets come and go), [`driver`] (the loop), [`observe`] (the
-//! loop of a gateway that only looks), [`command`] (what the rest of the daemon asks of the loop),
+//! [`datapath`](crate::datapath) (how packets come and go), [`driver`] (the loop), [`path`] (its
+//! packets' way), [`command`] (what the rest of the daemon asks of the loop),
 //! [`signals`] (who says when a mobile is out of reach), [`ledger`] and [`record`] (what is on
 //! file). Around it: [`supervisor`] (restarts the daemon), [`server`] and [`client`] (of the
 //! control socket), [`notify`] and [`log`] (systemd).
@@ -22,7 +22,7 @@ pub mod driver;
 pub mod ledger;
 pub mod log;
 pub mod notify;
-pub mod observe;
+pub mod path;
 pub mod record;
 pub mod server;
 pub mod supervisor;
@@ -35,13 +35,15 @@ use crate::kernel::clock::now;
 use crate::kernel::host::interface;
 use crate::signals::{self, Running, SignalsError};
 use airtcp_core::Bytes;
-use airtcp_gateway::config::{GatewayConfig, Limits, Mode, NfqueueConfig};
-use airtcp_gateway::dispatch::{DispatchError, Dispatcher};
+use airtcp_gateway::Role;
+use airtcp_gateway::config::{GatewayConfig, Group, Limits, Mode, NfqueueConfig};
+use airtcp_gateway::dispatch::{DispatchError, Dispatcher, Effect};
+use airtcp_gateway::observe::{Observation, looked_at};
 use airtcp_gateway::signals::gate::AgentCounters;
 use airtcp_record::Contents;
 use driver::Driver;
 use ledger::{Ledger, OpenError};
-use observe::ObserveDriver;
+use path::Path;
 use record::Recording;
 use server::{Listeners, Server, ServerError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -91,8 +93,12 @@ pub enum DaemonError {
 const ON_FILE: u64 = 4096;
 
 /// What the service manager shows.
-const SERVING: &str = "packets come through the gateway";
-const OBSERVING: &str = "packets pass untouched, and are looked at";
+const fn serving(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Protect => "packets come through the gateway",
+        Mode::Observe => "packets pass untouched, and are looked at",
+    }
+}
 
 /// Reads the configuration, for the first time and again.
 pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
@@ -151,16 +157,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     if taken + refused > 0 {
         tracing::info!(taken, refused, "took over connections of an earlier gateway");
     }
-    let (agents, own) = (threads.agents.clone(), threads.handle.clone());
-    let mut driver = Driver::new(dispatcher, queue, rules, copies, own, agents, config);
-    driver.carry_out(&mut effects);
-    notify::ready(SERVING);
-    let ended = driver.run(&threads.inbox, beat);
-    notify::stopping();
-    driver.finish();
-    drop(driver);
-    threads.end();
-    Ok(ended?)
+    let (role, path) = (Role::Protect(Box::new(dispatcher)), Path::Queue { rules, queue });
+    serve(role, path, copies, config, threads, effects, beat)
 }
 
 /// Runs a gateway that only looks.
@@ -171,12 +169,36 @@ fn observe(
     beat: &mut dyn FnMut(),
 ) -> Result<(), DaemonError> {
     let threads = Threads::start(read, listeners, &config)?;
-    let mut observation = ObserveDriver::start(config, hash_key(), threads.agents.clone())?;
+    let mut copies = Copies::default();
+    let (config, prepared) = copies.prepare(looked_at(config));
+    if !config.groups.iter().all(Group::is_copied) {
+        return Err(DispatchError::NothingToSee.into());
+    }
+    let observation = Observation::new(now(), &config, hash_key(), &interface)?;
+    copies.commit(&config, prepared);
     tracing::info!("packets pass untouched: the gateway observes");
-    notify::ready(OBSERVING);
-    let ended = observation.run(&threads.inbox, beat);
+    let role = Role::Observe(Box::new(observation));
+    serve(role, Path::Beside, copies, config, threads, Vec::new(), beat)
+}
+
+/// Runs the loop, which begins with these effects, until it is asked to stop.
+fn serve(
+    role: Role,
+    path: Path,
+    copies: Copies,
+    config: GatewayConfig,
+    threads: Threads,
+    mut effects: Vec<Effect>,
+    beat: &mut dyn FnMut(),
+) -> Result<(), DaemonError> {
+    let (state, agents) = (serving(config.mode), threads.agents.clone());
+    let mut driver = Driver::new(role, path, copies, threads.handle.clone(), agents, config);
+    driver.carry_out(&mut effects);
+    notify::ready(state);
+    let ended = driver.run(&threads.inbox, beat);
     notify::stopping();
-    drop(observation);
+    driver.finish();
+    drop(driver);
     threads.end();
     Ok(ended?)
 }
@@ -255,10 +277,7 @@ fn reloader(
             }
             taken
         });
-        notify::ready(match old.mode {
-            Mode::Protect => SERVING,
-            Mode::Observe => OBSERVING,
-        });
+        notify::ready(serving(old.mode));
         result
     }
 }

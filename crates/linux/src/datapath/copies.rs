@@ -30,7 +30,7 @@ use crate::kernel::bpf::{self, map, mapped, prefix};
 use crate::kernel::host::interface;
 use crate::kernel::netlink::u32_at;
 use airtcp_core::Instant;
-use airtcp_edge::{InterfaceName, MechanismConfig, MobileId, Silence, Towards};
+use airtcp_edge::{InterfaceName, MobileId, Side, Silence};
 use airtcp_gateway::config::{FastPathMode, GatewayConfig, Group, Mark, Mode};
 use airtcp_gateway::observe::{CLASSES, Traffic};
 use airtcp_gateway::packets::Intercepted;
@@ -90,12 +90,10 @@ const COPIED: [u8; 4] = 1u32.to_ne_bytes();
 
 impl What {
     fn of(group: &Group) -> Self {
-        match &group.mechanism {
-            MechanismConfig::Wake(wake) => match wake.towards {
-                Towards::Mobile => Self::ToSilentMobile,
-                Towards::Network => Self::FromUnansweredMobile,
-            },
-            _ => Self::OfTcp,
+        match group.mechanism.capabilities().all_protocols {
+            None => Self::OfTcp,
+            Some(Side::Mobile) => Self::ToSilentMobile,
+            Some(Side::Fixed) => Self::FromUnansweredMobile,
         }
     }
 

@@ -254,7 +254,8 @@ impl Nfqueue {
 }
 
 /// Waits until one of these is readable, or `timeout` is over.
-fn wait<'a>(
+/// Waits until one of these is readable, or the time is over.
+pub(crate) fn wait<'a>(
     fds: impl IntoIterator<Item = BorrowedFd<'a>>,
     timeout: Option<Duration>,
 ) -> io::Result<()> {

@@ -1,11 +1,10 @@
 //! What is read from a file that was cut off, damaged, of another version, or is not ours.
 
-use crate::{GROUP, Gateway, content, flow};
+use crate::{GROUP, Gateway, flow};
 use airtcp_core::{Instant, LinkSignal};
-use airtcp_edge::{Actions, Call, Input, Note, Side, Snapshot};
+use airtcp_edge::{Call, Input, Note, Side, Snapshot};
 use airtcp_gateway::ledger::format::{
-    Entry, HEAD, HEAD_5, HEAD_6, Known, Log, NewEntry, Saved, Unreadable, read_version_5,
-    write_head, write_record,
+    Entry, HEAD, Known, Log, NewEntry, Unreadable, write_head, write_record,
 };
 use airtcp_gateway::packets::SharedBytes;
 use airtcp_linux::daemon::ledger::{Ledger, Loaded};
@@ -77,9 +76,7 @@ fn a_connection_is_lost_when_any_byte_about_it_has_changed() {
     for at in 0..file.len() {
         for change in [0x01, 0x80, 0xff] {
             file[at] ^= change;
-            // With another version it is another log, and a whole one.
-            let is_of_version_6 = file.starts_with(&HEAD_6);
-            if !is_of_version_6 && let Ok((known, read)) = read(&file) {
+            if let Ok((known, read)) = read(&file) {
                 assert!(read.is_err(), "byte {at} changed by {change}");
                 assert!(known.is_none_or(|known| known == Known::Lost), "byte {at} by {change}");
             }
@@ -164,7 +161,7 @@ fn a_log_of_another_boot_is_told_with_what_resets_its_connections() {
 fn files_of_others_are_left_alone() {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("notes.txt"), "milk, bread").unwrap();
-    fs::create_dir(dir.path().join("folder.flow")).unwrap();
+    fs::create_dir(dir.path().join("2.log")).unwrap();
     let mut newer = HEAD;
     newer[8] += 1;
     fs::write(dir.path().join("3.log"), newer).unwrap();
@@ -182,70 +179,6 @@ fn files_of_others_are_left_alone() {
     );
     ledger.settle().unwrap();
     assert_eq!(dir.path().read_dir().unwrap().count(), 5, "the lock, and not what is empty");
-}
-
-#[test]
-fn of_logs_of_version_6_connections_of_m_tcp_plus_are_read_and_those_of_holdover_left_out() {
-    let (mut log, moments) = file();
-    log[..HEAD.len()].copy_from_slice(&HEAD_6);
-    assert_eq!(read(&log).unwrap().0.as_ref(), moments.last().map(|(_, known)| known));
-    // A snapshot of the other mechanism: its content, whatever it was, is not looked at.
-    type Record<'a> = Entry<&'a str, (u8, &'a [u8]), &'a [u8]>;
-    let (holdover, content) = (1, &[0xff; 100]);
-    for record in
-        [Record::Snapshot(flow(1), GROUP, (holdover, content)), Record::Input(flow(1), 1, content)]
-    {
-        write_record(&mut log, &record).unwrap();
-    }
-    let mut known = BTreeMap::new();
-    assert!(Log::open(&log).unwrap().read(&mut known).is_ok());
-    assert_eq!(known.into_keys().collect::<Vec<_>>(), [flow(0)]);
-}
-
-/// Written by version 5 for [`flow`] 0: three segments of 1000 bytes were acknowledged on the
-/// mobile's behalf, then one of 300; of all these it has acknowledged 1000.
-const OF_VERSION_5: &[u8] = include_bytes!("version_5.flow");
-
-#[test]
-fn the_version_before_is_read() {
-    let Saved { group, flow: found, snapshot } = read_version_5(OF_VERSION_5, BOOT).unwrap();
-    assert_eq!((group.as_str(), found), (GROUP, flow(0)));
-    let dir = tempdir().unwrap();
-    let mut gateway = Gateway::start(dir.path(), 1 << 30);
-    assert!(gateway.node.restore(gateway.now, flow(0), snapshot));
-    gateway.write(&mut Actions::new());
-    let report = gateway.node.reports().next().unwrap();
-    assert!(report.committed);
-    let back = gateway.signal(LinkSignal::Up);
-    assert_eq!(Gateway::replayed(&back, 0), content(1000, 2300));
-    gateway.ack(0, 3300);
-    assert!(gateway.ledger.is_empty());
-}
-
-#[test]
-fn of_files_of_versions_before_that_the_connections_are_told() {
-    let dir = tempdir().unwrap();
-    let mut before = OF_VERSION_5.to_vec();
-    before[8] = 4;
-    let name = format!("{}_{}.flow", flow(0).src, flow(0).dst);
-    fs::write(dir.path().join(&name), before).unwrap();
-    fs::write(dir.path().join(format!("{name}.new")), "unfinished").unwrap();
-    let (mut ledger, loaded) = load(dir.path());
-    assert!(loaded.connections.is_empty() && loaded.unreadable.is_empty());
-    assert_eq!((loaded.refused[0].flow, loaded.refused.len()), (flow(0), 1));
-    assert!(loaded.refused[0].why.contains("another version"));
-    ledger.write("", &[Note::Released(flow(0))]).unwrap();
-    ledger.settle().unwrap();
-    assert_eq!(dir.path().read_dir().unwrap().count(), 1, "the lock");
-}
-
-#[test]
-fn a_damaged_file_of_version_5_tells_its_connection() {
-    for at in HEAD_5.len()..OF_VERSION_5.len() {
-        let mut damaged = OF_VERSION_5.to_vec();
-        damaged[at] ^= 0xff;
-        assert!(read_version_5(&damaged, BOOT).is_err(), "byte {at}");
-    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
-use airtcp_settings::schema::{Key, Kind, PROBABILITY, TIME, Table, field, words};
+use airtcp_settings::schema::{Field, Key, Kind, PROBABILITY, TIME, Table, field, words};
 use airtcp_settings::{Name, Reader, Settings};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -67,24 +67,27 @@ pub(super) static MIDDLEBOX: Table = Table::new(
                 "Nodes on the wireless side; the mechanism works on segments from and to them.",
             )
             .only("mechanism", &ANY),
-            field(
-                "memory",
-                Kind::Size { min: 1, max: u64::MAX },
-                Is("64 MiB"),
-                "Memory for the copies of all connections together.",
-            )
-            .only("mechanism", MechanismConfig::WITH_COPIES),
-            field(
-                "signal",
-                Kind::WordOrTable(NONE, &SIGNAL),
-                Absent("its defaults"),
-                "Signals about its mobiles' outages; `none`: no signals.",
-            )
-            .only("mechanism", MechanismConfig::WITH_SIGNALS),
+            MEMORY.under(MechanismConfig::WITH_COPIES[0]),
+            MEMORY.under(MechanismConfig::WITH_COPIES[1]),
+            FEEDBACK.under(MechanismConfig::WITH_SIGNALS[0]),
+            FEEDBACK.under(MechanismConfig::WITH_SIGNALS[1]),
         ]),
     ],
-)
-.formerly(&[("kind", "mechanism")]);
+);
+
+const MEMORY: Field = field(
+    "memory",
+    Kind::Size { min: 1, max: u64::MAX },
+    Is("64 MiB"),
+    "Memory for the copies of all connections together.",
+);
+
+const FEEDBACK: Field = field(
+    "signal",
+    Kind::WordOrTable(NONE, &SIGNAL),
+    Absent("its defaults"),
+    "Signals about its mobiles' outages; `none`: no signals.",
+);
 
 static SIGNAL: Table = Table::new(
     "middlebox.signal",
@@ -119,7 +122,7 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec
     let mechanism = MechanismConfig::read(section, None);
     // A mechanism that holds no copies has no `memory` key.
     let memory = match mechanism {
-        Some(mechanism) if mechanism.fifo().is_none() => Some(Bytes(0)),
+        Some(mechanism) if mechanism.capabilities().fifo.is_none() => Some(Bytes(0)),
         _ => section.get("memory"),
     };
     let mobiles = section.get::<Vec<Name>>("mobiles");
@@ -161,7 +164,7 @@ pub(super) fn fifos(sections: &[Section<'_>], nodes: &[Node], names: &Names, flo
         let node = section.get::<Name>("name").and_then(|n| names.get(&n.text).cloned());
         let spec = node.and_then(|node| nodes.get(node.start as usize));
         let Some(spec) = spec.and_then(|node| node.middlebox.as_ref()) else { continue };
-        let Some(fifo) = spec.mechanism.fifo() else { continue };
+        let Some(fifo) = spec.mechanism.capabilities().fifo else { continue };
         let to_mobile = flows.iter().filter(|f| spec.mobiles.binary_search(&f.to).is_ok());
         let Some(mss) = to_mobile.map(|flow| u64::from(flow.sender.mss)).max() else { continue };
         if fifo.get() < mss {

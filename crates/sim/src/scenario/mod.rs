@@ -105,8 +105,7 @@ pub(super) static SCENARIO: Table = Table::new(
         .named_by(&["from", "to"]),
         field("udp", Kind::Tables(&udp::UDP), Absent("none"), "UDP cross traffic."),
     ])],
-)
-.formerly(&[("cbr", "udp")]);
+);
 
 impl Scenario {
     /// Reads a scenario from the text of a TOML file.

@@ -1596,6 +1596,49 @@ fn signals_are_early_late_or_absent() {
 }
 
 #[test]
+fn m_tcp_gets_signals_or_holds_copies() {
+    let by_signal =
+        [("node.AP.middlebox.mechanism", "m-tcp"), ("node.AP.middlebox.detect", "signal")];
+    let edge = |more: &[(&'static str, &'static str)]| {
+        let mut scenario = cell(&[&by_signal[..], more].concat())?;
+        Ok::<_, ConfigError>(scenario.nodes.remove(0).middlebox.unwrap())
+    };
+    let told = edge(&[("node.AP.middlebox.signal.lead", "0 s")]).unwrap();
+    assert_eq!(told.signal.map(|signal| signal.lead), Some(Duration::ZERO));
+    cell_refuses(
+        "mechanism = \"m-tcp-plus\", mobiles = [\"MH\"] }",
+        "mechanism = \"m-tcp\", detect = \"signal\", mobiles = [\"MH\"], timer = \"1 s\", fifo = \"1 MB\", memory = \"1 MB\" }",
+        &[
+            "t.toml:4:73: node.AP.middlebox.timer: has no effect with detect = \"signal\" (expected detect = \
+             \"timer\")",
+            "t.toml:4:88: node.AP.middlebox.fifo: has no effect with detect = \"signal\" (expected detect = \
+             \"timer\", or mechanism = \"m-tcp-plus\", \"holdover\" or \"snoop\")",
+            "t.toml:4:103: node.AP.middlebox.memory: has no effect with detect = \"signal\" (expected mechanism = \
+             \"m-tcp-plus\", \"holdover\" or \"snoop\", or detect = \"timer\")",
+        ],
+    );
+    cell_refuses(
+        "mechanism = \"m-tcp-plus\", mobiles = [\"MH\"] }",
+        "mechanism = \"m-tcp\", mobiles = [\"MH\"], signal = \"none\" }",
+        &[
+            "t.toml:4:54: node.AP.middlebox.signal: has no effect with detect = \"timer\" (expected mechanism = \
+             \"m-tcp-plus\", \"holdover\" or \"wake\", or detect = \"signal\")",
+        ],
+    );
+    // What the file says for the mechanism that --set replaces is obsolete, not contradictory.
+    let file = CELL.replace(
+        "mobiles = [\"MH\"] }",
+        "mobiles = [\"MH\"], signal = \"none\", memory = \"1 MB\" }",
+    );
+    for set in [&by_signal[..], &by_signal[..1]] {
+        let set: Vec<(String, String)> =
+            set.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
+        let read = Scenario::parse("t.toml", &file, &set);
+        assert!(read.is_ok(), "{set:?}: {read:?}");
+    }
+}
+
+#[test]
 fn cross_traffic_is_read_and_checked() {
     let noise = |keys: &str| {
         let udp = format!("[[udp]]\nfrom = \"AP\"\nto = \"MH\"\n{keys}");

@@ -4,13 +4,14 @@
 use airtcp_cli::{BAD_INPUT, complain, print};
 use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
-use airtcp_edge::{MechanismConfig, WakeConfig};
+use airtcp_edge::Capabilities;
 use airtcp_gateway::config::{
     AgentConfig, CopyMode, GatewayConfig, Group, Limits, Members, Mode, NfqueueConfig,
     PlannedOutage, Queued, Signals, uplink_of,
 };
 use airtcp_linux::datapath::rules;
 use airtcp_linux::signals::key_file;
+use airtcp_settings::Settings;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
@@ -131,24 +132,23 @@ fn describe_group(out: &mut String, group: &Group) {
             "{name}: {word}\n  all behind {interface}, as one; for the hosts on board and this one"
         ),
     };
-    if let MechanismConfig::PacketControl { threshold } = mechanism {
-        let _ = writeln!(out, "  duplicate ACKs that stand for a loss: {threshold}");
-        return;
+    let Capabilities { fifo, all_protocols, .. } = mechanism.capabilities();
+    if all_protocols.is_some() {
+        let _ = writeln!(out, "  packets of all protocols, beside the kernel's forwarding");
     }
-    if let MechanismConfig::Wake(WakeConfig { silence, call, .. }) = mechanism {
-        let _ = writeln!(
-            out,
-            "  two packets of each flow, of any protocol, beside the kernel's forwarding"
-        );
-        let _ = writeln!(out, "  called every {call} after a silence of {silence}");
+    let Some(fifo) = fifo else {
+        let mut settings = Vec::new();
+        mechanism.write(&mut settings);
+        for (key, value) in settings.into_iter().filter(|(key, _)| *key != "mechanism") {
+            let _ = writeln!(out, "  {key} = {value}");
+        }
         return;
-    }
+    };
     let when = match copy {
         CopyMode::Always => "always",
         CopyMode::WhenFading => "when fading",
     };
-    let fifo = mechanism.fifo().map(size).unwrap_or_default();
-    let _ = writeln!(out, "  copies {when}, at most {fifo} a connection");
+    let _ = writeln!(out, "  copies {when}, at most {} a connection", size(fifo));
     let _ = match (group.is_copied(), group.queued()) {
         (true, _) => writeln!(
             out,
@@ -255,7 +255,7 @@ mobile.vehicles: m-tcp-plus
   a connection is reset once its mobile has been away for 600 s
 mobile.mesh: packet-control
   10.9.0.0/16 behind mesh0
-  duplicate ACKs that stand for a loss: 10
+  threshold = 10
 limits of each group
   64 MiB of copies, 20000 connections, 5000 of one mobile, 7440 s without traffic
 signals
