@@ -37,6 +37,11 @@ Each study tests claims. One page a study lists them all, with the numbers behin
 these pages anew.
 """
 
+_OURS = "Predictions of ours, and comparisons with kernels, theory and other simulators."
+_TESTS = """\
+Tests of the claims that have several. A claim is refuted if one of its tests is, and holds if all
+do. To find a claim's tests, search this page for its id."""
+
 _NOT_RUN = "not run"
 _NOT_JUDGED = "not judged"
 _VERDICTS = (*(verdict.value for verdict in Verdict), _NOT_JUDGED, _NOT_RUN)
@@ -87,7 +92,9 @@ def committed(study: Study) -> list[dict[str, str]]:
 
 def pages(studies: Iterable[Study]) -> dict[str, str]:
     """The pages, by file name."""
-    files, papers, ours = {}, [], []
+    files: dict[str, str] = {}
+    papers: list[list[str]] = []
+    ours: list[list[str]] = []
     for study in studies:
         verdicts = committed(study)
         paper = _Group("The paper's claims", tuple(_paper_rows(study, verdicts)))
@@ -101,9 +108,7 @@ def pages(studies: Iterable[Study]) -> dict[str, str]:
     if papers:
         parts += ["## Claims of papers", "", _table(heads, papers), ""]
     if ours:
-        parts += ["## Claims of our own", "", "Predictions, and comparisons with kernels, theory"]
-        parts[-1] += " and other simulators.\n"
-        parts += [_table(heads, ours), ""]
+        parts += ["## Our claims", "", _OURS, "", _table(heads, ours), ""]
     return {INDEX: "\n".join(parts), **files}
 
 
@@ -128,7 +133,7 @@ def _page(study: Study, verdicts: list[dict[str, str]], groups: list[_Group]) ->
         "",
         _GENERATED,
         "",
-        f"{study.paper_title}",
+        study.paper_title,
         "",
         f"`airtcp study run {study.name}`: {of}. [What the study found]({home}/README.md); "
         f"[its definition]({home}/study.toml); [all studies]({INDEX}).",
@@ -138,13 +143,16 @@ def _page(study: Study, verdicts: list[dict[str, str]], groups: list[_Group]) ->
     ]
     for group in groups:
         parts += [f"## {group.title}", "", _claims(group), ""]
-    several = [row for group in groups for row in group.rows if row.tests]
-    if several:
-        parts += ["## Tests of claims that have several", ""]
-    for row in several:
-        tests = [[test["text"], test["verdict"], test["evidence"]] for test in row.tests]
-        parts += [f"### {row.id}", "", f"{_cell(row.says)}", ""]
-        parts += [_table(["test", "verdict", "reason"], tests), ""]
+    tests = {test["claim"]: test for group in groups for row in group.rows for test in row.tests}
+    if tests:
+        parts += [
+            "## Tests",
+            "",
+            _TESTS,
+            "",
+            _tests(v for v in verdicts if v["claim"] in tests),
+            "",
+        ]
     return "\n".join(parts)
 
 
@@ -163,8 +171,14 @@ def _reason(row: _Row) -> str:
     if not row.tests:
         return row.reason
     words = [test["verdict"] for test in row.tests]
-    counts = (f"{words.count(v.value)} {v.value}" for v in Verdict if v.value in words)
-    return f"[{len(words)} tests](#{row.id.lower()}): {', '.join(counts)}"
+    counts = (f"{words.count(verdict)} {verdict}" for verdict in Verdict if verdict in words)
+    return f"of [{len(words)} tests](#tests): {', '.join(counts)}"
+
+
+def _tests(verdicts: Iterable[dict[str, str]]) -> str:
+    heads = ["test", "judges", "what it asks", "verdict", "reason"]
+    columns = ("claim", "judges", "text", "verdict", "evidence")
+    return _table(heads, ([test[column] for column in columns] for test in verdicts))
 
 
 def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
