@@ -87,7 +87,7 @@ def test_a_claim_with_several_tests_counts_them_and_ours_stand_apart(
     (small / "study.toml").write_text(text.replace(claim, claim + slower + own))
     pages = run_all(capsys)
     claims, _, tests = pages["small.md"].partition("## Tests")
-    row = r"\| P9-C1 \| .* \| refuted \| of \[2 tests\]\(#tests\): 1 holds, 1 refuted \|"
+    row = r"\| P9-C1 \| .* \| refuted \| \[2 tests\]\(#tests\): holds 1, refuted 1 \|"
     assert re.search(row, claims)
     assert re.search(r"\| own \| .* \| holds \| goodput", claims.partition("## Our claims")[2])
     assert re.findall(r"^\| (\w+) \| P9-C1 \|", tests, re.MULTILINE) == ["faster", "slower"]

@@ -171,8 +171,8 @@ def _reason(row: _Row) -> str:
     if not row.tests:
         return row.reason
     words = [test["verdict"] for test in row.tests]
-    counts = (f"{words.count(verdict)} {verdict}" for verdict in Verdict if verdict in words)
-    return f"of [{len(words)} tests](#tests): {', '.join(counts)}"
+    counts = (f"{verdict} {words.count(verdict)}" for verdict in Verdict if verdict in words)
+    return f"[{len(words)} tests](#tests): {', '.join(counts)}"
 
 
 def _tests(verdicts: Iterable[dict[str, str]]) -> str:
