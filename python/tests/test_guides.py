@@ -24,6 +24,8 @@ FENCED = re.compile(r"^ *(```|~~~).*?^ *\1[^\n]*$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 ITEM = re.compile(r" *([-*+]|\d+\.) ")
 LINK = re.compile(r"\]\(([^()\s]+)\)")
+CODE = ("crates", "python", "scripts", "examples", "studies", "benches", "dist", "Makefile")
+PAGE_IN_CODE = re.compile(r"\bdocs/[\w/-]+\.md\b")
 
 
 def prose(path: Path) -> str:
@@ -94,3 +96,18 @@ def test_every_link_leads_somewhere() -> None:
             if not there or (anchor and anchor not in anchors(path)):
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert not broken, "\n".join(broken)
+
+
+def test_every_page_that_code_names_exists() -> None:
+    missing = []
+    for name in CODE:
+        files = sorted((ROOT / name).rglob("*")) if (ROOT / name).is_dir() else [ROOT / name]
+        for file in files:
+            if file.suffix not in {"", ".rs", ".c", ".py", ".toml", ".sh", ".service"}:
+                continue
+            if file.is_file():
+                pages = PAGE_IN_CODE.findall(file.read_text(errors="replace"))
+                missing += [
+                    f"{file.relative_to(ROOT)}: {p}" for p in pages if not (ROOT / p).exists()
+                ]
+    assert not missing, "\n".join(missing)
