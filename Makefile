@@ -123,12 +123,11 @@ study: module ## reproduce a paper: make study STUDY=packet-control [ARGS='--run
 	@test -n "$(STUDY)" || { echo 'make study STUDY=name (airtcp study list shows the names)' >&2; exit 2; }
 	$(BIN)/airtcp study run $(STUDY) $(ARGS) || $(WITH_VERDICTS)
 
-study-all: build ## all studies in full (live and wake only as root), then docs/claims.md [ARGS=--quick: few runs, and the page stays]
+study-all: build ## all studies in full (live and wake only as root), then docs/claims [ARGS=--quick: few runs, and the pages stay]
 	@[ "$$(id -u)" != 0 ] || { scripts/setup test && $(MAKE) --no-print-directory quic-peers tunnel-peer; }
 	$(BIN)/airtcp study all $(ARGS) || $(WITH_VERDICTS)
 ifeq (,$(filter --quick,$(ARGS)))
-	$(BIN)/airtcp study claims --take results > docs/claims.md.new
-	mv docs/claims.md.new docs/claims.md
+	$(BIN)/airtcp study claims --take results --out docs/claims
 endif
 
 fmt: setup-test ## format all code

@@ -307,8 +307,8 @@ variants = [{ size = 1 }, { size = 2 }]
     (folder / "study.toml").write_text(ours + other)
     run("--only", "E1")
     assert list(pd.read_csv(tmp_path / "results" / "small" / "claims.csv").claim) == ["faster"]
-    page = claims_page.page([definition.load(folder)])
-    assert "| faster | ours | Size 2 is faster | not run |" in page
+    page = claims_page.pages([definition.load(folder)])["small.md"]
+    assert "| faster | §1 | Size 2 is faster | not run |" in page.partition("## Our claims")[2]
     both = ours.replace("ours = true", 'ours = true\njudges = ["P9-C1"]')
     (folder / "study.toml").write_text(both)
     with pytest.raises(StudyError, match="claim faster: ours: judges a claim of the paper"):

@@ -4,7 +4,7 @@
 //! Stations are placed at random in a square. Its size is chosen so that on average, borders
 //! included, 25 others sense a frame and 5 to 7 can receive it. Each station sends a packet of 1000
 //! B with RTS every second to a station in range. Throughput is counted in frames, so its inverse
-//! is the CPU time per frame. `docs/channel.md` plots it.
+//! is the CPU time per frame. `docs/measurements/channel.md` plots it.
 
 use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_net::wifi::{

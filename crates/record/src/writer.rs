@@ -2,7 +2,7 @@
 //!
 //! Packets are shown as seen on each side: incoming ones on the interface they came from, forwarded
 //! or injected ones on the interface they left by. All other inputs are journal entries, which
-//! Wireshark lists among the packets. docs/record.md describes the format.
+//! Wireshark lists among the packets. docs/internals/recording-format.md describes the format.
 
 use crate::fields::Fields;
 use crate::setup::Setup;

@@ -1,5 +1,5 @@
 //! What a frame costs as an ad hoc network grows at constant density: moving nodes with AODV (RFC
-//! 3561), of which one in a hundred sends over TCP. `docs/channel.md` has the results.
+//! 3561), of which one in a hundred sends over TCP. `docs/measurements/channel.md` has the results.
 //!
 //! Each sender's peer is three hops away at the start, whatever the size of the network: so the
 //! searches for routes end nearby (RFC 3561 §6.4, expanding ring), and the frames that a node sends

@@ -1,8 +1,8 @@
 //! BBRv3 (draft-ietf-ccwg-bbr) on whole paths of 100 Mbit/s and 20 ms one way, which hold 333 packets
 //! of 1500 B.
 //!
-//! `cargo test -p airtcp-sim --test bbr3 -- --nocapture --test-threads 1` prints what docs/bbr.md
-//! says.
+//! `cargo test -p airtcp-sim --test bbr3 -- --nocapture --test-threads 1` prints what
+//! docs/measurements/bbr.md says.
 
 use airtcp_core::{Duration, Instant};
 use airtcp_sim::scenario::Scenario;

@@ -2,7 +2,7 @@
 //! windows of its `tcp-validation` (50 Mbit/s, CoDel, segments of 1448 bytes, flow from 5 s on).
 //!
 //! The windows are ns-3's, copied as numbers. Where ours lies outside, the test states our value and
-//! docs/queues.md the reason.
+//! docs/measurements/queues.md the reason.
 
 use airtcp_core::Instant;
 use airtcp_core::event::{Cause, Event, Source, Subscriber};

@@ -1,7 +1,7 @@
-"""`docs/claims.md`: every claim of every paper, its verdict and its reason.
+"""`docs/claims/`: every claim of every study, its verdict and its reason.
 
-The verdicts come from `claims.csv` in a study's folder, which is that of its last full run
-(`make study-all`).
+`README.md` counts the verdicts; each study has a page of its own. The verdicts come from
+`claims.csv` in a study's folder, which is that of its last full run (`make study-all`).
 """
 
 from __future__ import annotations
@@ -11,39 +11,70 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from airtcp.runs.execute import write_atomically
 from airtcp.study.claims import Verdict, runs_text
 from airtcp.study.definition import PaperClaim, Study
 
 FILE = "claims.csv"
+INDEX = "README.md"
 
-_INTRODUCTION = """# The papers' claims
+_GENERATED = "<!-- Generated: airtcp study claims --out docs/claims -->"
+_INTRODUCTION = f"""# Claims and verdicts
 
-<!-- Generated: airtcp study claims > docs/claims.md -->
+{_GENERATED}
 
-Each claim of each paper that a study reproduces, what our runs say about it, and why. *Holds*:
-the runs show it. *Refuted*: they show the opposite. *Undecided*: they show neither. How a claim is
-tested: [studies](studies.md#verdicts). `make study-all` runs everything and writes this page anew.
+Each study tests claims. One page a study lists them all, with the numbers behind each verdict.
+
+| verdict | meaning |
+|---|---|
+| holds | the runs show the claim |
+| refuted | the runs show the opposite |
+| undecided | the runs show neither |
+| not judged | the study does not test the claim; its page says why |
+| not run | no full run is on file |
+
+[Studies](../studies.md#verdicts) explains the tests. `make study-all` runs every study and writes
+these pages anew.
 """
+
+_OURS = "Predictions of ours, and comparisons with kernels, theory and other simulators."
+_TESTS = """\
+Tests of the claims that have several. A claim is refuted if one of its tests is, and holds if all
+do. To find a claim's tests, search this page for its id."""
 
 _NOT_RUN = "not run"
 _NOT_JUDGED = "not judged"
+_VERDICTS = (*(verdict.value for verdict in Verdict), _NOT_JUDGED, _NOT_RUN)
 _ORDER = (Verdict.REFUTED, Verdict.UNDECIDED, Verdict.HOLDS)
 """A claim of a paper on which several tests bear has the first of their verdicts."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A row of the page."""
+    """A claim and what became of it.
+
+    Attributes:
+        tests: The verdicts of its tests, rows of `claims.csv`, if there are several.
+    """
 
     id: str
     place: str
     says: str
     verdict: str
     reason: str
+    tests: tuple[dict[str, str], ...] = ()
 
-    def __str__(self) -> str:
-        cells = (self.id, self.place, self.says, self.verdict, self.reason)
-        return f"| {' | '.join(' '.join(cell.replace('|', '/').split()) for cell in cells)} |"
+
+@dataclass(frozen=True)
+class _Group:
+    """The claims of a study with one origin: its paper, or ourselves."""
+
+    title: str
+    rows: tuple[_Row, ...]
+
+    def counts(self) -> list[str]:
+        verdicts = [row.verdict for row in self.rows]
+        return [str(len(verdicts)), *(str(verdicts.count(kind)) for kind in _VERDICTS)]
 
 
 def committed(study: Study) -> list[dict[str, str]]:
@@ -59,45 +90,109 @@ def committed(study: Study) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def page(studies: Iterable[Study]) -> str:
-    """The page."""
-    parts, counts = [], []
+def pages(studies: Iterable[Study]) -> dict[str, str]:
+    """The pages, by file name."""
+    files: dict[str, str] = {}
+    papers: list[list[str]] = []
+    ours: list[list[str]] = []
     for study in studies:
         verdicts = committed(study)
-        rows = list(_rows(study, verdicts))
-        counts.append(_counts(study, rows))
-        parts.append(_section(study, verdicts, rows))
-    heads = ["study", "claims", *(v.value for v in Verdict), _NOT_JUDGED, _NOT_RUN]
-    table = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}", *counts]
-    return "\n".join([_INTRODUCTION, *table, "", "\n".join(parts)])
+        paper = _Group("The paper's claims", tuple(_paper_rows(study, verdicts)))
+        own = _Group("Our claims", tuple(_own_rows(study, verdicts)))
+        files[f"{study.name}.md"] = _page(study, verdicts, [g for g in (paper, own) if g.rows])
+        for group, lines in ((paper, papers), (own, ours)):
+            if group.rows:
+                lines.append([f"[{study.name}]({study.name}.md)", *group.counts()])
+    heads = ["study", "claims", *_VERDICTS]
+    parts = [_INTRODUCTION]
+    if papers:
+        parts += ["## Claims of papers", "", _table(heads, papers), ""]
+    if ours:
+        parts += ["## Our claims", "", _OURS, "", _table(heads, ours), ""]
+    return {INDEX: "\n".join(parts), **files}
 
 
-def _counts(study: Study, rows: list[_Row]) -> str:
-    verdicts = [row.verdict for row in rows]
-    kinds = [*(verdict.value for verdict in Verdict), _NOT_JUDGED, _NOT_RUN]
-    numbers = [str(verdicts.count(kind)) for kind in kinds]
-    return f"| [{study.name}](#{study.name}) | {len(rows)} | {' | '.join(numbers)} |"
+def write(studies: Iterable[Study], folder: Path) -> None:
+    """Writes the pages into a folder.
+
+    Raises:
+        OSError: A file cannot be read or written.
+    """
+    files = pages(studies)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        write_atomically(folder / name, text.encode())
 
 
-def _section(study: Study, verdicts: list[dict[str, str]], rows: list[_Row]) -> str:
+def _page(study: Study, verdicts: list[dict[str, str]], groups: list[_Group]) -> str:
     runs = {int(verdict["runs"]) for verdict in verdicts}
     of = f"{runs_text(runs)} per variant" if runs else "no full run is on file"
-    lines = [
-        f"## {study.name}",
+    home = f"../../studies/{study.name}"
+    parts = [
+        f"# Claims: {study.name}",
         "",
-        f"{study.paper_title}. `airtcp study run {study.name}`: {of}; "
-        f"[study.toml](../studies/{study.name}/study.toml).",
+        _GENERATED,
         "",
-        "| claim | place | what the paper says | verdict | reason |",
-        "|---|---|---|---|---|",
-        *map(str, rows),
+        study.paper_title,
+        "",
+        f"`airtcp study run {study.name}`: {of}. [What the study found]({home}/README.md); "
+        f"[its definition]({home}/study.toml); [all studies]({INDEX}).",
+        "",
+        _table(["", "claims", *_VERDICTS], [[group.title, *group.counts()] for group in groups]),
         "",
     ]
+    for group in groups:
+        parts += [f"## {group.title}", "", _claims(group), ""]
+    tests = {test["claim"]: test for group in groups for row in group.rows for test in row.tests}
+    if tests:
+        parts += [
+            "## Tests",
+            "",
+            _TESTS,
+            "",
+            _tests(v for v in verdicts if v["claim"] in tests),
+            "",
+        ]
+    return "\n".join(parts)
+
+
+def _claims(group: _Group) -> str:
+    """The table of a group's claims; without the column of places if no claim has one."""
+    placed = any(row.place for row in group.rows)
+    heads = ["claim", *(["place"] if placed else []), "what it says", "verdict", "reason"]
+    rows = [
+        [row.id, *([row.place] if placed else []), row.says, row.verdict, _reason(row)]
+        for row in group.rows
+    ]
+    return _table(heads, rows)
+
+
+def _reason(row: _Row) -> str:
+    if not row.tests:
+        return row.reason
+    words = [test["verdict"] for test in row.tests]
+    counts = (f"{verdict} {words.count(verdict)}" for verdict in Verdict if verdict in words)
+    return f"[{len(words)} tests](#tests): {', '.join(counts)}"
+
+
+def _tests(verdicts: Iterable[dict[str, str]]) -> str:
+    heads = ["test", "judges", "what it asks", "verdict", "reason"]
+    columns = ("claim", "judges", "text", "verdict", "evidence")
+    return _table(heads, ([test[column] for column in columns] for test in verdicts))
+
+
+def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    lines += [f"| {' | '.join(map(_cell, row))} |" for row in rows]
     return "\n".join(lines)
 
 
-def _rows(study: Study, verdicts: list[dict[str, str]]) -> Iterator[_Row]:
-    """A row for each claim of the catalogue, then for each claim that judges none of these."""
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "/").split())
+
+
+def _paper_rows(study: Study, verdicts: list[dict[str, str]]) -> Iterator[_Row]:
+    """A row for each claim of the catalogue."""
     by_claim = {verdict["claim"]: verdict for verdict in verdicts}
     claims = [claim for experiment in study.experiments for claim in experiment.claims]
     for entry in study.catalogue.values():
@@ -105,13 +200,17 @@ def _rows(study: Study, verdicts: list[dict[str, str]]) -> Iterator[_Row]:
             yield _Row(entry.id, entry.place, _says(entry), _NOT_JUDGED, entry.not_judged)
             continue
         own = [claim.id for claim in claims if entry.id in claim.judges]
-        yield _Row(
-            entry.id, entry.place, _says(entry), *_judged([by_claim.get(name) for name in own])
-        )
-    for claim in claims:
-        if not claim.judges:
-            place = "ours" if claim.ours else claim.place
-            yield _Row(claim.id, place, claim.text, *_judged([by_claim.get(claim.id)]))
+        tests = [by_claim.get(name) for name in own]
+        yield _judged(entry.id, entry.place, _says(entry), tests)
+
+
+def _own_rows(study: Study, verdicts: list[dict[str, str]]) -> Iterator[_Row]:
+    """A row for each claim that judges none of the catalogue."""
+    by_claim = {verdict["claim"]: verdict for verdict in verdicts}
+    for experiment in study.experiments:
+        for claim in experiment.claims:
+            if not claim.judges:
+                yield _judged(claim.id, claim.place, claim.text, [by_claim.get(claim.id)])
 
 
 def _says(entry: PaperClaim) -> str:
@@ -119,17 +218,16 @@ def _says(entry: PaperClaim) -> str:
     return f"{entry.says}{contradicts}"
 
 
-def _judged(verdicts: list[dict[str, str] | None]) -> tuple[str, str]:
-    """Verdict and reason of the tests that bear on one claim."""
-    known = [verdict for verdict in verdicts if verdict is not None]
-    if len(known) < len(verdicts) or not known:
-        return _NOT_RUN, ""
-    words = [verdict["verdict"] for verdict in known]
+def _judged(name: str, place: str, says: str, tests: list[dict[str, str] | None]) -> _Row:
+    """The row of a claim on which these tests bear."""
+    known = [test for test in tests if test is not None]
+    if len(known) < len(tests) or not known:
+        return _Row(name, place, says, _NOT_RUN, "")
+    words = [test["verdict"] for test in known]
     if len(known) == 1:
-        return words[0], known[0]["evidence"]
+        return _Row(name, place, says, words[0], known[0]["evidence"])
     together = next(verdict.value for verdict in _ORDER if verdict in words)
-    reasons = (f"{v['text']}: *{v['verdict']}*; {v['evidence']}" for v in known)
-    return together, "<br>".join(reasons)
+    return _Row(name, place, says, together, "", tuple(known))
 
 
 def take(study: Study, results: Path) -> bool:

@@ -72,11 +72,12 @@ def _parser() -> argparse.ArgumentParser:
     every.add_argument("--quick", action="store_true", help="fewer runs, main experiments only")
     add_options(every)
     every.set_defaults(action=_all)
-    page = actions.add_parser("claims", help="print docs/claims.md: each claim and its verdict")
-    page.add_argument(
+    pages = actions.add_parser("claims", help="write a page a study: each claim and its verdict")
+    pages.add_argument(
         "--take", type=Path, metavar="DIR", help="first take the verdicts of the runs in DIR/STUDY"
     )
-    page.set_defaults(action=_claims)
+    pages.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder of the pages")
+    pages.set_defaults(action=_claims)
     return parser
 
 
@@ -125,7 +126,7 @@ def _claims(options: argparse.Namespace, _simulator: SimulatorLike | None) -> in
     for study in studies if options.take else ():
         if not claims_page.take(study, options.take):
             print(f"airtcp study: {options.take} has no run of {study.name}", file=sys.stderr)
-    print(claims_page.page(studies), end="")
+    claims_page.write(studies, options.out)
     return OK
 
 

@@ -323,7 +323,7 @@ fn without_a_signal_nothing_is_worse_than_the_senders_own_timer() {
     }
 }
 
-/// reno and cubic take a round trip or two more after 30 s than after 5 s (docs/wake.md).
+/// reno and cubic take a round trip or two more after 30 s than after 5 s (docs/measurements/wake.md).
 pub(crate) const WAKE_TOLD: Duration = WORST;
 /// A round trip, and 150 ms: calls are 100 ms apart, and later a fiftieth of the silence.
 pub(crate) const WAKE_UNTOLD: Duration = Duration::from_millis(190);
@@ -352,7 +352,7 @@ fn wake_never_told_resumes_within_a_round_trip_and_150_ms_after_short_outages() 
     }
 }
 
-/// One that has no SACK is not woken (docs/wake.md), but waits no longer than for its own timer.
+/// One that has no SACK is not woken (docs/internals/wake.md), but waits no longer than for its own timer.
 #[test]
 fn wake_told_in_time_wakes_senders_without_rack_and_does_those_without_sack_no_harm() {
     if !possible() {

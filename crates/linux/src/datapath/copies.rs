@@ -15,7 +15,7 @@
 //!
 //! Wake never needs the packets themselves, and while a mobile answers not even copies: the program
 //! notes when the mobile was sent something and when it was heard, and copies what is sent once an
-//! answer is overdue (docs/wake.md says why that is enough), with what it knows ([`Silence`]).
+//! answer is overdue (docs/internals/wake.md says why that is enough), with what it knows ([`Silence`]).
 //! Mobiles that are reported fading or down are copied in full. A gateway that only observes sees
 //! the same, and the program counts packets for it.
 //!
