@@ -4,7 +4,7 @@
 # machine, as many routers with a MIPS processor are, one lost packet (epb_dropcount) is
 # 72,057,594,037,927,936, and a packet received without fault has no direction and a CRC error
 # (epb_flags). Header, times and interface statistics are right, and no error is returned. Options are
-# in the byte order of their section (draft-ietf-opsawg-pcapng, 3.5 and 4.3.1); tshark 4.0.17 reads both
+# in the byte order of their section (draft-ietf-opsawg-pcapng, 3.6.1 and 4.3.1); tshark 4.0.17 reads both
 # files alike.
 #
 # Seen: little-endian flags 0x1, drops 1; big-endian flags 0x1000000, drops 72057594037927936.
