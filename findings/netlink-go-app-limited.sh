@@ -17,11 +17,7 @@ module finding
 
 go 1.23
 
-require (
-	github.com/vishvananda/netlink v1.3.1
-	github.com/vishvananda/netns v0.0.5
-	golang.org/x/sys v0.30.0
-)
+require github.com/vishvananda/netlink v1.3.1
 END
 cat >main.go <<'END'
 package main
@@ -50,12 +46,12 @@ func must[T any](value T, err error) T {
 }
 
 func main() {
-	small := net.ListenConfig{Control: func(_, _ string, socket syscall.RawConn) error {
+	config := net.ListenConfig{Control: func(_, _ string, socket syscall.RawConn) error {
 		return socket.Control(func(fd uintptr) {
 			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1<<20)
 		})
 	}}
-	listener := must(small.Listen(context.Background(), "tcp4", "127.0.0.1:0"))
+	listener := must(config.Listen(context.Background(), "tcp4", "127.0.0.1:0"))
 	client := must(net.Dial("tcp4", listener.Addr().String())).(*net.TCPConn)
 	server := must(listener.Accept())
 	for range 20 {
