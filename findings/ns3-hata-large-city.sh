@@ -3,7 +3,7 @@
 # 1500 MHz, which is where its default is (2160 MHz, large city). Of the correction for the mobile's
 # height, 3.2 (log 11.75 h)^2 - 4.97 (Hata, IEEE Trans. Veh. Technol. 29, 1980), it leaves out the 4.97,
 # there and in its manual; up to 1500 MHz it has it. So the 3 dB that COST 231 adds in metropolitan
-# centres (final report, 4.4.1) are more than taken back: a large city seems to lose less than a small
+# centres (final report, chapter 4) are more than taken back: a large city seems to lose less than a small
 # one, and a cell reaches 1.4 times as far. pyphysim 0.7.2, whose model ends at 1500 MHz, and cost.cpp of
 # Signal Server, which begins there, have the 4.97.
 #
