@@ -109,7 +109,7 @@ fn check_schema(report: &Value) {
     }
     let verdicts = report["verdicts"].as_array().unwrap();
     let commands: Vec<_> = verdicts.iter().map(|v| v["command"].as_str().unwrap()).collect();
-    assert_eq!(commands, ["link", "gateway", "delack", "cc"]);
+    assert_eq!(commands, ["link", "gateway", "wake", "delack", "cc"]);
     for verdict in verdicts {
         assert_eq!(keys(verdict), ["command", "lacks", "state"]);
     }
@@ -136,6 +136,27 @@ fn a_required_command_that_cannot_work_is_exit_code_1() {
     let stdout = text(&output.stdout);
     assert!(stdout.starts_with("airtcp link\n  needs\n"), "the table all the same: {stdout}");
     assert!(stdout.lines().last().unwrap().contains("gateway: will not work here ("), "{stdout}");
+}
+
+/// The default mechanism does not start there (`DispatchError::Copies`), others do.
+#[test]
+fn without_the_right_to_load_bpf_wake_will_not_work() {
+    let rights = "-bpf,-perfmon,-sys_admin";
+    let output = Command::new("setpriv")
+        .args(["--bounding-set", rights, "--inh-caps", rights])
+        .args([env!("CARGO_BIN_EXE_airtcp"), "doctor", "--json"])
+        .output();
+    let Some(output) = output.ok().filter(|output| output.status.success()) else {
+        airtcp_testing::skip("the right to give up rights");
+        return;
+    };
+    let report = report(&output);
+    let lacks = |command: &str| {
+        let verdicts = report["verdicts"].as_array().unwrap();
+        let verdict = verdicts.iter().find(|verdict| verdict["command"] == command).unwrap();
+        verdict["lacks"].as_array().unwrap().contains(&"cap-bpf".into())
+    };
+    assert_eq!([lacks("wake"), lacks("cc"), lacks("gateway")], [true, true, false]);
 }
 
 #[test]

@@ -437,6 +437,13 @@ impl<M> Default for Acquaintance<M> {
     }
 }
 
+impl<M> Acquaintance<M> {
+    /// Of a connection that was reset.
+    pub fn over() -> Self {
+        Self { met: None, strangers: Strangers { is_over: true, ..Strangers::default() } }
+    }
+}
+
 impl<M: AsRef<Windows>> Acquaintance<M> {
     /// The connection was reset, or both hosts have closed it.
     pub fn is_closed(&self) -> bool {
@@ -460,10 +467,16 @@ pub trait Acquainted<P: Payload>: FlowState {
     fn told(&self) -> Option<SeqNum> {
         None
     }
+    /// The fixed host has reset the connection. True: the mobile, which is away, is to be told when
+    /// it is back and has what is held for it.
+    fn defers_reset(&mut self) -> bool {
+        false
+    }
 }
 
 /// Judges a segment. `None`: it does not count, or has ended the connection, or was the mobile's
-/// first; it has been sent on as it came. A connection that is met again has a new state.
+/// first; it has been sent on as it came, unless it is a reset that is
+/// [deferred](Acquainted::defers_reset). A connection that is met again has a new state.
 pub fn hear<P: Payload, C: Acquainted<P>>(
     connection: &mut C,
     now: Instant,
@@ -482,8 +495,12 @@ pub fn hear<P: Payload, C: Acquainted<P>>(
                 return Some(Believed(segment));
             }
             Verdict::Reset => {
+                if from == Side::Fixed && connection.defers_reset() {
+                    out.drop(segment);
+                    return None;
+                }
                 *connection = C::default();
-                connection.acquaintance().strangers.is_over = true;
+                *connection.acquaintance() = Acquaintance::over();
                 out.forward(from.opposite(), segment);
                 return None;
             }

@@ -101,6 +101,8 @@ counters! {
 pub struct State<P> {
     known: Acquaintance<Store<P>>,
     phase: Phase,
+    /// The fixed host has reset the connection, and the mobile, which was away, is not told yet.
+    is_reset: bool,
     /// The mobile is back, and has not acknowledged everything that was replayed.
     replay: Option<Replay>,
     /// What was replayed last and the fixed host may send once more, in order.
@@ -139,6 +141,7 @@ impl<P> Default for State<P> {
         Self {
             known: Acquaintance::default(),
             phase: Phase::CONNECTED,
+            is_reset: false,
             replay: None,
             replayed: None,
         }
@@ -178,6 +181,11 @@ impl<P: Payload> Acquainted<P> for State<P> {
         let store = self.known.met.as_ref()?;
         matches!(self.phase, Phase::Frozen(_)).then(|| store.ends.mobile_ack())
     }
+
+    fn defers_reset(&mut self) -> bool {
+        self.is_reset = matches!(self.phase, Phase::Frozen(_));
+        self.is_reset
+    }
 }
 
 type Cx<'a, P> = Context<'a, P, State<P>>;
@@ -188,6 +196,62 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
+        // Whoever has reset a connection sends nothing else of it.
+        self.is_reset &= from == Side::Mobile;
+        self.on_believed(now, from, segment, cx);
+        self.end_if_reset(cx);
+    }
+
+    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+        self.on_signal(now, signal, cx);
+        self.end_if_reset(cx);
+    }
+
+    fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.known.met else { return };
+        if let Phase::Frozen(frozen) = &self.phase
+            && frozen.give_up.is_some_and(|due| due <= now)
+        {
+            cx.counters.resets += 1;
+            cx.out.inject(Side::Fixed, store.ends.reset_fixed(store.ends.mobile_ack()));
+            cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            store.clear();
+            self.phase = Phase::Reset;
+            self.replay = None;
+            return;
+        }
+        if let Some(replay) = &mut self.replay
+            && replay.deadline() <= now
+        {
+            cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
+        }
+        if let Phase::Frozen(frozen) = &mut self.phase
+            && frozen.away.on_timer(now, interval(cx))
+        {
+            cx.counters.nudges += 1;
+            cx.out.inject(Side::Mobile, store.ends.keep_alive());
+        }
+    }
+
+    fn on_passed(&mut self, timestamps: Timestamps) {
+        if let Some(store) = &mut self.known.met {
+            store.ends.note_passed(Some(timestamps));
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let [give_up, nudge] = match &self.phase {
+            Phase::Frozen(frozen) => [frozen.give_up, frozen.away.deadline()],
+            Phase::Connected { .. } | Phase::Reset => [None; 2],
+        };
+        let replay = self.replay.as_ref().map(Replay::deadline);
+        [replay, nudge, give_up].into_iter().flatten().min()
+    }
+}
+
+impl<P: Payload> State<P> {
+    /// A segment that counts.
+    fn on_believed(&mut self, now: Instant, from: Side, segment: Believed<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.known.met else { return };
         if matches!(self.phase, Phase::Reset) {
             return ends::refuse(from, segment, cx.out);
@@ -227,7 +291,7 @@ impl<P: Payload> Connection<P> for State<P> {
         }
     }
 
-    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+    fn on_signal(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.known.met else { return };
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
@@ -281,49 +345,20 @@ impl<P: Payload> Connection<P> for State<P> {
         }
     }
 
-    fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.known.met else { return };
-        if let Phase::Frozen(frozen) = &self.phase
-            && frozen.give_up.is_some_and(|due| due <= now)
-        {
-            cx.counters.resets += 1;
-            cx.out.inject(Side::Fixed, store.ends.reset_fixed(store.ends.mobile_ack()));
+    /// Tells the mobile that the fixed host has reset the connection, once it has what was held for
+    /// it. What the fixed host itself sent of that was lost on the way.
+    fn end_if_reset(&mut self, cx: &mut Cx<'_, P>) {
+        if let Some(store) = self.known.met.as_ref().filter(|_| self.is_reset && self.has_all()) {
             cx.out.inject(Side::Mobile, store.ends.reset_mobile());
-            store.clear();
-            self.phase = Phase::Reset;
-            self.replay = None;
-            return;
-        }
-        if let Some(replay) = &mut self.replay
-            && replay.deadline() <= now
-        {
-            cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
-        }
-        if let Phase::Frozen(frozen) = &mut self.phase
-            && frozen.away.on_timer(now, interval(cx))
-        {
-            cx.counters.nudges += 1;
-            cx.out.inject(Side::Mobile, store.ends.keep_alive());
+            *self = Self { known: Acquaintance::over(), ..Self::default() };
         }
     }
 
-    fn on_passed(&mut self, timestamps: Timestamps) {
-        if let Some(store) = &mut self.known.met {
-            store.ends.note_passed(Some(timestamps));
-        }
+    /// The mobile is in reach, and nothing is replayed to it.
+    fn has_all(&self) -> bool {
+        FlowState::phase(self) == FlowPhase::Connected
     }
 
-    fn next_deadline(&self) -> Option<Instant> {
-        let [give_up, nudge] = match &self.phase {
-            Phase::Frozen(frozen) => [frozen.give_up, frozen.away.deadline()],
-            Phase::Connected { .. } | Phase::Reset => [None; 2],
-        };
-        let replay = self.replay.as_ref().map(Replay::deadline);
-        [replay, nudge, give_up].into_iter().flatten().min()
-    }
-}
-
-impl<P: Payload> State<P> {
     /// A segment of the mobile, already noted; `before` is its end as known until then.
     fn on_mobile(
         &mut self,

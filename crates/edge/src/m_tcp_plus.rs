@@ -45,6 +45,8 @@
 //!   the copies are replayed once: the next retransmission may be a minute off.
 //! - Frozen, the fixed host must see no open window: the mobile's pure ACKs are dropped, and its
 //!   data goes on with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
+//! - A reset of the fixed host would be lost on the dead link. While it is frozen, its reset waits
+//!   until the mobile has what is held, and is withdrawn if the fixed host sends anything else.
 //! - A connection is merely forwarded until both hosts were met (see [`belief`](crate::belief)). So
 //!   is one that begins while the mobile is away, until the next signal: the mobile has just been
 //!   heard.
@@ -193,6 +195,8 @@ counters! {
 pub struct State<P> {
     known: Acquaintance<Store<P>>,
     phase: Phase,
+    /// The fixed host has reset the connection, and the mobile, which was away, is not told yet.
+    is_reset: bool,
     /// Stands still unless what is held is acknowledged [in time](Acknowledge::InTime).
     #[serde(skip)]
     clock: AckClock,
@@ -267,7 +271,12 @@ impl Phase {
 
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self { known: Acquaintance::default(), phase: Phase::CONNECTED, clock: AckClock::default() }
+        Self {
+            known: Acquaintance::default(),
+            phase: Phase::CONNECTED,
+            is_reset: false,
+            clock: AckClock::default(),
+        }
     }
 }
 
@@ -317,6 +326,11 @@ impl<P: Payload> Acquainted<P> for State<P> {
             Phase::Connected { .. } | Phase::Reset => None,
         }
     }
+
+    fn defers_reset(&mut self) -> bool {
+        self.is_reset = matches!(self.phase, Phase::Frozen(_)) && !self.has_all();
+        self.is_reset
+    }
 }
 
 type Cx<'a, P> = Context<'a, P, State<P>>;
@@ -327,6 +341,61 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
+        // Whoever has reset a connection sends nothing else of it.
+        self.is_reset &= from == Side::Mobile;
+        self.on_believed(now, from, segment, cx);
+        self.end_if_reset(cx);
+    }
+
+    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+        self.on_signal(now, signal, cx);
+        self.end_if_reset(cx);
+    }
+
+    fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.known.met else { return };
+        match &mut self.phase {
+            Phase::Frozen(frozen) if frozen.give_up.is_some_and(|due| due <= now) => {
+                cx.counters.resets += 1;
+                cx.out.inject(Side::Fixed, store.ends.reset_fixed(frozen.acked_fh));
+                cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+                store.clear();
+                self.phase = Phase::Reset;
+            }
+            Phase::Frozen(frozen) => frozen.on_timer(now, store, &self.clock, cx),
+            Phase::Connected { replay: Some(replay), .. } => {
+                cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
+            }
+            Phase::Connected { .. } | Phase::Reset => {}
+        }
+    }
+
+    fn on_passed(&mut self, timestamps: Timestamps) {
+        if let Some(store) = &mut self.known.met {
+            store.ends.note_passed(Some(timestamps));
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let frozen = match &self.phase {
+            Phase::Frozen(frozen) => frozen,
+            Phase::Connected { replay, .. } => return replay.as_ref().map(Replay::deadline),
+            Phase::Reset => return None,
+        };
+        let replay = frozen.replay.as_ref().map(Replay::deadline);
+        let nudge = match &frozen.link {
+            Link::Away(away) => away.deadline(),
+            Link::Resuming | Link::AwaitingProbe => None,
+        };
+        let store = self.known.met.as_ref();
+        let promise = store.and_then(|store| frozen.promise_due(store, &self.clock));
+        [replay, nudge, promise, frozen.give_up].into_iter().flatten().min()
+    }
+}
+
+impl<P: Payload> State<P> {
+    /// A segment that counts.
+    fn on_believed(&mut self, now: Instant, from: Side, segment: Believed<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.known.met else { return };
         if self.phase == Phase::Reset {
             return ends::refuse(from, segment, cx.out);
@@ -392,7 +461,7 @@ impl<P: Payload> Connection<P> for State<P> {
         }
     }
 
-    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+    fn on_signal(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.known.met else { return };
         match (&mut self.phase, signal) {
             (Phase::Connected { sent_again, replay, .. }, LinkSignal::Up) => {
@@ -428,44 +497,22 @@ impl<P: Payload> Connection<P> for State<P> {
         }
     }
 
-    fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.known.met else { return };
-        match &mut self.phase {
-            Phase::Frozen(frozen) if frozen.give_up.is_some_and(|due| due <= now) => {
-                cx.counters.resets += 1;
-                cx.out.inject(Side::Fixed, store.ends.reset_fixed(frozen.acked_fh));
-                cx.out.inject(Side::Mobile, store.ends.reset_mobile());
-                store.clear();
-                self.phase = Phase::Reset;
-            }
-            Phase::Frozen(frozen) => frozen.on_timer(now, store, &self.clock, cx),
-            Phase::Connected { replay: Some(replay), .. } => {
-                cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
-            }
-            Phase::Connected { .. } | Phase::Reset => {}
+    /// Tells the mobile that the fixed host has reset the connection, once it has what was held for
+    /// it. What the fixed host itself sent of that was lost on the way.
+    fn end_if_reset(&mut self, cx: &mut Cx<'_, P>) {
+        if let Some(store) = self.known.met.as_ref().filter(|_| self.is_reset && self.has_all()) {
+            cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            *self = Self { known: Acquaintance::over(), ..Self::default() };
         }
     }
 
-    fn on_passed(&mut self, timestamps: Timestamps) {
-        if let Some(store) = &mut self.known.met {
-            store.ends.note_passed(Some(timestamps));
+    /// The mobile is in reach, and nothing is replayed to it.
+    fn has_all(&self) -> bool {
+        match &self.phase {
+            Phase::Connected { replay, .. } => replay.is_none(),
+            Phase::Frozen(frozen) => frozen.link == Link::AwaitingProbe,
+            Phase::Reset => false,
         }
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        let frozen = match &self.phase {
-            Phase::Frozen(frozen) => frozen,
-            Phase::Connected { replay, .. } => return replay.as_ref().map(Replay::deadline),
-            Phase::Reset => return None,
-        };
-        let replay = frozen.replay.as_ref().map(Replay::deadline);
-        let nudge = match &frozen.link {
-            Link::Away(away) => away.deadline(),
-            Link::Resuming | Link::AwaitingProbe => None,
-        };
-        let store = self.known.met.as_ref();
-        let promise = store.and_then(|store| frozen.promise_due(store, &self.clock));
-        [replay, nudge, promise, frozen.give_up].into_iter().flatten().min()
     }
 }
 

@@ -91,9 +91,10 @@ impl Role {
         config: &GatewayConfig,
         counted: &Counted,
         index: &dyn Fn(&str) -> Option<u32>,
+        effects: &mut Vec<Effect>,
     ) -> Result<(), String> {
         let done = match self {
-            Self::Protect(dispatcher) => dispatcher.reload(now, config, index),
+            Self::Protect(dispatcher) => dispatcher.reload(now, config, index, effects),
             Self::Observe(observation) => observation.reload(config, counted, index),
         };
         done.map_err(|error| error.to_string())

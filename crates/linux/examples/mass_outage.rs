@@ -154,7 +154,8 @@ impl Bench {
         let mut turns = Turns::default();
         let mut result = Ok(());
         turns.take(self, |bench| {
-            result = bench.dispatcher.reload(bench.now, &bench.config, &|_| None);
+            result =
+                bench.dispatcher.reload(bench.now, &bench.config, &|_| None, &mut bench.effects);
         });
         turns.tell("reload");
         self.timers("what was left of it");

@@ -19,14 +19,16 @@ use serde::Serialize;
 use std::fmt;
 use std::process::Command;
 
-/// A command of airtcp that meets the kernel.
+/// A command of airtcp that meets the kernel, or what it does by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Live {
     /// `airtcp link`: a command behind an emulated link.
     Link,
-    /// `airtcp gateway`: the edge mechanisms on live traffic.
+    /// `airtcp gateway`: the edge mechanisms on live traffic, some of them.
     Gateway,
+    /// `airtcp gateway` with wake, its default mechanism.
+    Wake,
     /// `airtcp delack`: this host's own acknowledgements, delayed.
     Delack,
     /// `airtcp cc`: congestion control in the kernel.
@@ -35,12 +37,13 @@ pub enum Live {
 
 impl Live {
     /// All of them, in the order of a report.
-    pub const ALL: [Self; 4] = [Self::Link, Self::Gateway, Self::Delack, Self::Cc];
+    pub const ALL: [Self; 5] = [Self::Link, Self::Gateway, Self::Wake, Self::Delack, Self::Cc];
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Link => "link",
             Self::Gateway => "gateway",
+            Self::Wake => "wake",
             Self::Delack => "delack",
             Self::Cc => "cc",
         }
@@ -184,10 +187,15 @@ pub fn examine(child: &mut Command) -> Report {
 
 const LINK: &[Live] = &[Live::Link];
 const GATEWAY: &[Live] = &[Live::Gateway];
+const WAKE: &[Live] = &[Live::Wake];
 const DELACK: &[Live] = &[Live::Delack];
-/// Both have packets wait in a queue.
-const QUEUES: &[Live] = &[Live::Gateway, Live::Delack];
+/// They have packets wait in a queue.
+const QUEUES: &[Live] = &[Live::Gateway, Live::Wake, Live::Delack];
+/// They are better off with BPF programs of their own.
+const HELPED_BY_BPF: &[Live] = &[Live::Gateway, Live::Delack];
 const CC: &[Live] = &[Live::Cc];
+/// They are BPF programs.
+const BPF: &[Live] = &[Live::Wake, Live::Cc];
 const NOBODY: &[Live] = &[];
 
 /// The checks of what was tried in the sandbox.

@@ -1,7 +1,7 @@
 //! Packets of any protocol: whose they are, and how one is sent once more.
 
 use crate::DecodeError;
-use crate::checksum::{UDP, pseudo_header_sum};
+use crate::checksum::{TCP, UDP, pseudo_header_sum};
 use crate::offload::checksummed;
 use airtcp_core::{Addr, Flow};
 use etherparse::{IpNumber, IpSlice};
@@ -11,6 +11,11 @@ const WITH_PORTS: [u8; 5] = [6, UDP, 33, 132, 136];
 
 /// Bytes of the UDP header (RFC 768).
 const UDP_HEADER: usize = 8;
+
+/// TCP's flags of which a cut segment has each in one piece (RFC 9293 §3.1).
+const FIN: u8 = 0x01;
+const PSH: u8 = 0x08;
+const CWR: u8 = 0x80;
 
 /// Protocol number and flow of an IPv4 or IPv6 packet; ports are 0 where there are none, as in
 /// fragments.
@@ -31,39 +36,57 @@ pub fn outline(packet: &[u8]) -> Result<(u8, Flow), DecodeError> {
     Ok((protocol, Flow { src, dst }))
 }
 
-/// One of the datagrams in a UDP packet that was left to the network to cut into payloads of `size`
-/// bytes: the last one, or the first. `None`: it is no such packet.
+/// One of the packets in a UDP or TCP packet that was left to the network to cut into payloads of
+/// `size` bytes: the last one, or the first. As the network does it, TCP's options are each one's
+/// (an MPTCP mapping, RFC 8684 §3.3.1, covers all of the payload). `None`: it is no such packet.
 pub fn piece(packet: &[u8], size: usize, last: bool) -> Option<Vec<u8>> {
     let ip = IpSlice::from_slice(packet).ok()?;
     let (src, dst) = (ip.source_addr(), ip.destination_addr());
-    let message = ip.payload().payload;
-    if ip.payload_ip_number() != IpNumber(UDP) || ip.is_fragmenting_payload() || size == 0 {
+    let (IpNumber(protocol), message) = (ip.payload_ip_number(), ip.payload().payload);
+    if ip.is_fragmenting_payload() || size == 0 {
         return None;
     }
-    let payload = message.get(UDP_HEADER..)?;
-    let payload = match last {
-        true => payload.chunks(size).last()?,
-        false => payload.chunks(size).next()?,
+    let header = match protocol {
+        UDP => UDP_HEADER,
+        TCP => 4 * usize::from(message.get(12)? >> 4),
+        _ => return None,
     };
-    let headers = message.as_ptr() as usize - packet.as_ptr() as usize + UDP_HEADER;
-    let mut piece = packet.get(..headers)?.to_vec();
-    piece.extend_from_slice(payload);
+    let payload = message.get(header..)?;
+    let offset = if last { payload.len().saturating_sub(1) / size * size } else { 0 };
+    let part = &payload[offset..payload.len().min(offset + size)];
+    let start = message.as_ptr() as usize - packet.as_ptr() as usize;
+    let mut piece = packet.get(..start + header)?.to_vec();
+    piece.extend_from_slice(part);
     let len = |from: usize| u16::try_from(piece.len() - from).map(u16::to_be_bytes).ok();
-    let (udp, ip) = (headers - UDP_HEADER, packet[0] >> 4);
-    let (udp_len, ip_len) = (len(udp)?, len(if ip == 4 { 0 } else { 40 })?);
-    piece[udp + 4..udp + 6].copy_from_slice(&udp_len);
-    let at = if ip == 4 { 2 } else { 4 };
+    let is_ipv4 = packet[0] >> 4 == 4;
+    let (message_len, ip_len) = (len(start)?, len(if is_ipv4 { 0 } else { 40 })?);
+    let at = if is_ipv4 { 2 } else { 4 };
     piece[at..at + 2].copy_from_slice(&ip_len);
-    // The whole packet's checksum is none of the piece's: from here on the sender's is missing.
-    let unfinished = pseudo_header_sum(UDP, src, dst, piece.len() - udp);
-    piece[udp + 6..udp + 8].copy_from_slice(&unfinished.to_be_bytes());
+    let message = &mut piece[start..];
+    // From here on the piece is as its sender would have left it: with the sum of its pseudo-header.
+    let unfinished = pseudo_header_sum(protocol, src, dst, message.len()).to_be_bytes();
+    if protocol == UDP {
+        message[4..6].copy_from_slice(&message_len);
+        message[6..8].copy_from_slice(&unfinished);
+    } else {
+        let seq = u32::from_be_bytes([message[4], message[5], message[6], message[7]]);
+        message[4..8].copy_from_slice(&seq.wrapping_add(offset as u32).to_be_bytes());
+        if offset > 0 {
+            message[13] &= !CWR;
+        }
+        if offset + part.len() < payload.len() {
+            message[13] &= !(FIN | PSH);
+        }
+        message[16..18].copy_from_slice(&unfinished);
+    }
     checksummed(&piece).ok()
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::encode_udp;
+    use crate::{encode, encode_udp};
+    use airtcp_core::{Flags, Segment, SeqNum};
     use proptest::prelude::*;
 
     /// Between two hosts, for unit tests.
@@ -107,6 +130,32 @@ pub(crate) mod tests {
             let first = sent.next().unwrap();
             prop_assert_eq!(made(false), first.clone());
             prop_assert_eq!(made(true), sent.next_back().unwrap_or(first));
+        }
+
+        #[test]
+        fn pieces_of_a_segment_are_those_that_the_network_would_make(
+            ipv6: bool,
+            payload in proptest::collection::vec(any::<u8>(), 1..5_000),
+            size in 1usize..1_500,
+        ) {
+            let flags = Flags::FIN | Flags::PSH | Flags::CWR;
+            let whole = Segment { flow: flow(ipv6), seq: SeqNum(u32::MAX - 99), payload, flags, ..Segment::default() };
+            let encoded = |segment: &Segment<Vec<u8>>| {
+                let mut packet = Vec::new();
+                encode(segment, &mut packet).unwrap();
+                packet
+            };
+            let made = |last| piece(&encoded(&whole), size, last).unwrap();
+            let count = whole.payload.len().div_ceil(size);
+            let of = |n: usize| {
+                let payload = whole.payload[n * size..].iter().copied().take(size).collect();
+                let mut flags = flags;
+                flags.set(Flags::CWR, n == 0);
+                flags.set(Flags::FIN | Flags::PSH, n == count - 1);
+                encoded(&Segment { seq: whole.seq + (n * size) as u32, payload, flags, ..whole.clone() })
+            };
+            prop_assert_eq!(made(false), of(0));
+            prop_assert_eq!(made(true), of(count - 1));
         }
 
         #[test]

@@ -275,7 +275,9 @@ fn many(sender: &'static str, way: &Way, count: usize) {
     let up = way.interrupt(&bed, Instant::now() + BEGIN);
     let arrivals = transfers.iter().map(Transfer::arrivals);
     let [first, median, last] = dead_times(arrivals, up, way.patience());
-    transfers.into_iter().for_each(Transfer::reset_by_sender);
+    for transfer in transfers {
+        transfer.reset_by_sender(Duration::ZERO);
+    }
     let rise = memory().zip(before).map(|(after, before)| after - before);
     report::print(&serde_json::json!({
         "first_dead_time": first,
@@ -373,7 +375,7 @@ fn mobile(sender: &'static str, walk: &str) {
     thread::sleep(WALK.saturating_sub(begin.elapsed()));
     let received = transfer.received();
     let timeouts = bed.fixed.counter("TCPTimeouts");
-    transfer.reset_by_sender();
+    transfer.reset_by_sender(Duration::ZERO);
     report::print(&serde_json::json!({
         "goodput": received as f64 * 8.0 / 1000.0 / WALK.as_secs_f64(),
         "all_timeouts": timeouts,

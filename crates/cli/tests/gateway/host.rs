@@ -83,15 +83,18 @@ impl Host {
         self.within(|| std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}")))
     }
 
-    /// A counter of the namespace's TCP, by its name in `nstat` without the prefix, such as
-    /// `RetransSegs`.
+    /// A counter of the namespace's TCP or Multipath TCP, by its name in `nstat` without the prefix,
+    /// such as `RetransSegs`.
     pub(crate) fn counter(&self, name: &str) -> u64 {
         let tables = ["snmp", "netstat"].map(|file| self.file(file));
         let lines: Vec<&str> = tables.iter().flat_map(|table| table.lines()).collect();
         // A line of names, then a line of values, both begun by the prefix.
         let found = lines.chunks(2).find_map(|pair| {
             let at = pair[0].split_whitespace().position(|n| n == name)?;
-            (pair[0].starts_with("Tcp")).then(|| pair[1].split_whitespace().nth(at))?
+            ["Tcp", "MPTcp"]
+                .iter()
+                .any(|prefix| pair[0].starts_with(prefix))
+                .then(|| pair[1].split_whitespace().nth(at))?
         });
         found.unwrap_or_else(|| panic!("no counter {name}")).parse().unwrap()
     }

@@ -180,7 +180,7 @@ impl Case {
         let heard = capture.finish(&transfer);
         transfer.allow(u64::MAX);
         // An orphan whose testbed is gone would hold Karak for minutes.
-        transfer.reset_by_sender();
+        transfer.reset_by_sender(Duration::ZERO);
         [of_kernel, self.replay(heard)]
     }
 

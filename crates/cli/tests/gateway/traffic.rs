@@ -396,24 +396,35 @@ fn a_sender_may_close_in_the_outage() {
     assert!(up.elapsed() < Duration::from_secs(2), "{:?}", up.elapsed());
 }
 
+/// What the mobile has to be told waits with what is held for it: forwarded, it would be lost.
 #[test]
-fn a_connection_that_the_fixed_host_resets_in_the_outage_is_forgotten() {
+fn a_reset_of_the_fixed_host_in_the_outage_reaches_the_mobile_behind_what_is_held() {
     if !possible() {
         return;
     }
-    let bed = Testbed::new(&plan());
-    let transfer = bed.download(&Load::endless("cubic"));
-    transfer.wait_for(1_000_000);
-    let begin = Instant::now() + Duration::from_millis(100);
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            sleep_until(begin + Duration::from_secs(1));
-            transfer.reset_by_sender();
+    for mechanism in ["\"m-tcp-plus\"", "\"holdover\""] {
+        let bed = Testbed::new(&Plan::with(mechanism));
+        let transfer = bed.download(&Load::endless("cubic"));
+        transfer.wait_for(1_000_000);
+        let arrivals = transfer.arrivals();
+        let begin = Instant::now() + Duration::from_millis(100);
+        thread::scope(|scope| {
+            let end = scope.spawn(move || {
+                sleep_until(begin + Duration::from_secs(1));
+                transfer.reset_by_sender(Duration::from_secs(60))
+            });
+            let mut received = 0;
+            let up = outage(&bed, begin, Duration::from_secs(3), Told::Timely, || {
+                received = arrivals.last().unwrap().1;
+            });
+            let told = end.join().unwrap();
+            assert_eq!(told, Some(std::io::ErrorKind::ConnectionReset), "{mechanism}");
+            let (last, all) = arrivals.last().unwrap();
+            assert!(last > up && all > received, "{mechanism}: nothing held came");
         });
-        outage(&bed, begin, Duration::from_secs(3), Told::Timely, || {});
-    });
-    expect_nothing_held(&bed);
-    assert_eq!(bed.download(&Load::of(100_000)).finish(), 100_000);
+        expect_nothing_held(&bed);
+        assert_eq!(bed.download(&Load::of(100_000)).finish(), 100_000);
+    }
 }
 
 #[test]

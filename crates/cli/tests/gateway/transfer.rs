@@ -7,7 +7,7 @@ use crate::lateness::{self, DeadTime};
 use airtcp_core::{Addr, Flow};
 use nix::sys::socket::sockopt::{SetStruct, TcpRepair};
 use nix::sys::socket::{getsockopt, setsockopt};
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,12 +51,14 @@ pub(crate) struct Load {
     pub(crate) first_sequence: Option<u32>,
     /// How much may be sent before [`Transfer::allow`] says more; `None`: all.
     pub(crate) allowed: Option<u64>,
+    /// By Multipath TCP (RFC 8684).
+    pub(crate) is_multipath: bool,
 }
 
 impl Load {
     /// Without end, under this congestion control.
     pub(crate) fn endless(congestion: &'static str) -> Self {
-        Self { congestion, bytes: None, first_sequence: None, allowed: None }
+        Self { congestion, bytes: None, first_sequence: None, allowed: None, is_multipath: false }
     }
 
     /// So much, under the kernel's default for namespaces.
@@ -191,6 +193,7 @@ impl Transfer {
                 let active = from.0.within(|| connect_from(sequence, address));
                 (active, listener.accept().unwrap().0)
             }
+            None if load.is_multipath => open_by(Some(Protocol::MPTCP), from, to.0),
             None => open(from, to.0),
         };
         set_congestion_control(&sending, load.congestion);
@@ -262,13 +265,19 @@ impl Transfer {
         later.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
     }
 
-    /// The sender resets the connection; the receiver, which may never learn of it, is ended.
-    pub(crate) fn reset_by_sender(self) {
+    /// The sender resets the connection; how the receiver's ends, if it learns of that in time.
+    pub(crate) fn reset_by_sender(self, patience: Duration) -> Option<io::ErrorKind> {
         reset(&self.socket);
         let _ = join(self.sender);
         drop(self.socket);
-        let _ = self.far.shutdown(Shutdown::Both);
-        let _ = join(self.receiver);
+        let until = Instant::now() + patience;
+        while !self.receiver.is_finished() {
+            if Instant::now() >= until {
+                let _ = self.far.shutdown(Shutdown::Both);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        join(self.receiver).err().map(|error| error.kind())
     }
 
     /// The receiver resets the connection; how the sender's ends.
@@ -329,10 +338,22 @@ fn join<T>(thread: JoinHandle<T>) -> T {
 
 /// Opens a connection to a server's address; the server's end and the client's.
 pub(crate) fn open(server: (&Host, IpAddr), client: &Host) -> (TcpStream, TcpStream) {
-    let listener = listen(server);
-    let address = listener.local_addr().unwrap();
-    let active = client.within(|| TcpStream::connect_timeout(&address, PATIENCE)).unwrap();
-    (listener.accept().unwrap().0, active)
+    open_by(None, server, client)
+}
+
+fn open_by(
+    protocol: Option<Protocol>,
+    (server, address): (&Host, IpAddr),
+    client: &Host,
+) -> (TcpStream, TcpStream) {
+    let any_port = SocketAddr::new(address, 0);
+    let socket = || Socket::new(Domain::for_address(any_port), Type::STREAM, protocol).unwrap();
+    let listener = server.within(socket);
+    listener.bind(&any_port.into()).unwrap();
+    listener.listen(1).unwrap();
+    let active = client.within(socket);
+    active.connect_timeout(&listener.local_addr().unwrap(), PATIENCE).unwrap();
+    (listener.accept().unwrap().0.into(), active.into())
 }
 
 fn listen((host, address): (&Host, IpAddr)) -> TcpListener {

@@ -85,6 +85,23 @@ fn wake_killed_while_the_link_is_up_holds_nothing_up_and_wakes_after_the_next_ou
     expect_woken(&bed, transfer, Told::Nothing, || {});
 }
 
+/// Its segments have options that only the hosts can make, and are repeated as they are: on veth
+/// with a checksum to be finished, and several in one packet.
+#[test]
+fn multipath_tcp_is_woken_as_plain_tcp_is() {
+    if !possible() {
+        return;
+    }
+    for told in [Told::Timely, Told::Nothing] {
+        let bed = Testbed::new(&plan());
+        let transfer = bed.download(&Load { is_multipath: true, ..Load::of(SIZE) });
+        transfer.wait_for(SIZE / 4);
+        assert_eq!(bed.mobile.counter("MPCapableSYNACKRX"), 1);
+        expect_woken(&bed, transfer, told, || {});
+        assert_eq!(bed.mobile.counter("InCsumErrors"), 0);
+    }
+}
+
 #[test]
 fn wake_reloaded_in_an_outage_keeps_what_it_has() {
     if !possible() {

@@ -245,14 +245,37 @@ fn an_ack_of_data_never_sent_leaves_no_trace() {
 
 // --- Connection control ---
 
+// Forwarded, it would be lost on the dead link, and a mobile that only reads would wait for ever.
 #[test]
-fn a_reset_from_either_side_frees_all() {
+fn a_reset_of_the_fixed_host_waits_until_the_mobile_has_what_is_held() {
     each(|mut s| {
         s.down();
         let reset = with_flags(s.fixed(6000, 0), Flags::RST);
-        assert_eq!(s.fixed_sends(reset), [">M R 6000:6000"]);
+        assert_eq!(s.fixed_sends(reset.clone()), ["x R 6000:6000"]);
+        assert_eq!(s.fixed_sends(reset), ["x R 6000:6000"], "as it answers whatever it gets");
+        assert_eq!(s.up().len(), 5);
+        assert_eq!(s.ack(3000), [">F ack 3000 win 500"]);
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500", "+M R 6000:6000"]);
         assert_eq!(s.node.held(), 0);
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"], "it is over");
     });
+}
+
+#[test]
+fn a_fixed_host_that_goes_on_has_not_reset() {
+    each(|mut s| {
+        s.down();
+        let reset = with_flags(s.fixed(6000, 0), Flags::RST);
+        s.fixed_sends(reset);
+        s.data(1000, 1000);
+        s.up();
+        let told = s.ack(6000);
+        assert!(!told.iter().any(|segment| segment.contains(" R ")), "{told:?}");
+    });
+}
+
+#[test]
+fn a_reset_of_the_mobile_frees_all() {
     each(|mut s| {
         s.down();
         let reset = with_flags(s.mobile(1000), Flags::RST);

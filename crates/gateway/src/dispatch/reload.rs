@@ -1,41 +1,39 @@
 //! Another configuration while the gateway runs.
 
-use super::actions::tell_unwritten;
+use super::effects::Effect;
 use super::{Dispatcher, remembered};
 use crate::config::GatewayConfig;
 use crate::groups::{ActiveGroup, DispatchError, of_group, table};
-use airtcp_core::Instant;
-use airtcp_edge::{FlowPhase, FlowReport, Note};
+use airtcp_core::{Flow, Instant};
+use airtcp_edge::FlowPhase;
 
 impl Dispatcher {
     /// Goes on with another configuration. A group keeps its connections if it keeps its name and
-    /// mechanism.
+    /// mechanism. Those that it holds up for mobiles that are away, and that are another group's
+    /// from now on, are handed over to that.
     ///
     /// # Errors
-    /// Nothing was changed: the configuration cannot be put to work, or a group that is to go, or
-    /// to change its mechanism, has promised bytes.
+    /// Nothing was changed: the configuration cannot be put to work, or such a connection has no
+    /// group with its mechanism.
     pub fn reload(
         &mut self,
         now: Instant,
         config: &GatewayConfig,
         index: &dyn Fn(&str) -> Option<u32>,
+        effects: &mut Vec<Effect>,
     ) -> Result<(), DispatchError> {
         let table = table(&config.limits, self.table.hash_key);
         let begin = |(id, group)| ActiveGroup::new(id, group, table, config, index);
         let mut groups: Vec<ActiveGroup> =
             (self.next_id..).zip(&config.groups).map(begin).collect::<Result<_, _>>()?;
-        for old in self.groups.iter().filter(|old| !groups.iter().any(|new| new.succeeds(old))) {
-            let committed = old.mechanism.reports().filter(|report| report.committed).count();
-            if committed > 0 {
-                let group = old.config.name.clone();
-                return Err(DispatchError::Committed { group, committed });
-            }
-        }
+        let stays: Vec<bool> =
+            self.groups.iter().map(|old| stays(old, &groups)).collect::<Result<_, _>>()?;
         self.next_id += groups.len() as u32;
         for new in &mut groups {
             let memory = config.limits.memory;
+            let mut old = self.groups.iter_mut().zip(&stays);
             let mut is_kept = false;
-            if let Some(old) = self.groups.iter_mut().find(|old| new.succeeds(old))
+            if let Some((old, true)) = old.find(|(old, _)| new.succeeds(old))
                 && old
                     .mechanism
                     .reconfigure(&new.config.mechanism, of_group(table, &new.config), memory)
@@ -53,19 +51,74 @@ impl Dispatcher {
                 }
             }
         }
-        for old in std::mem::replace(&mut self.groups, groups) {
-            // Those that go on have left an empty one in their place.
-            let is_kept = |report: &FlowReport| report.phase != FlowPhase::Connected;
-            let gone = old.mechanism.reports().filter(is_kept);
-            let notes: Vec<_> = gone.map(|report| Note::Released(report.flow)).collect();
-            self.keeper.write(&old.config.name, &notes).unwrap_or_else(tell_unwritten);
-        }
+        let before = std::mem::replace(&mut self.groups, groups);
         self.table = table;
         self.hosts.set_capacity(remembered(config));
         self.mobiles.set_silence(config.signals.silence);
+        for (old, _) in before.into_iter().zip(stays).filter(|(_, stays)| !stays) {
+            self.hand_over_from(now, old, effects);
+        }
         for n in 0..self.groups.len() {
             self.write_down(n);
         }
         Ok(())
     }
+
+    /// Hands over the connections that a group of before holds up.
+    fn hand_over_from(&mut self, now: Instant, mut old: ActiveGroup, effects: &mut Vec<Effect>) {
+        for (flow, snapshot) in old.mechanism.snapshots() {
+            let Some(n) = home(&old, &self.groups, &flow) else { continue };
+            self.groups[n].mechanism.restore(now, flow, snapshot);
+            if let Some(recorder) = &mut self.recorder {
+                recorder.restore(now, self.groups[n].id, 1);
+            }
+            self.watch(now, n, old.config.mobile_of(&flow), effects);
+        }
+    }
+}
+
+/// Whether a group goes on, with all connections that it holds up for mobiles that are away;
+/// otherwise they are to be [handed over](Dispatcher::hand_over_from). Wake holds up none.
+///
+/// # Errors
+/// Some of them cannot be.
+fn stays(old: &ActiveGroup, new: &[ActiveGroup]) -> Result<bool, DispatchError> {
+    let capabilities = old.config.mechanism.capabilities();
+    let successor = new.iter().position(|new| new.succeeds(old));
+    if capabilities.all_protocols.is_some() {
+        return Ok(successor.is_some());
+    }
+    let interrupted = old.mechanism.reports().filter(|report| report.phase != FlowPhase::Connected);
+    let homes: Vec<Option<usize>> =
+        interrupted.map(|report| home(old, new, &report.flow)).collect();
+    if homes.iter().all(|home| home.is_some() && *home == successor) {
+        return Ok(successor.is_some());
+    }
+    let lost = match capabilities.journal {
+        true => homes.iter().filter(|home| home.is_none()).count(),
+        // There are no snapshots of them.
+        false => homes.len(),
+    };
+    match lost {
+        0 => Ok(false),
+        connections => Err(DispatchError::Interrupted {
+            group: old.config.name.clone(),
+            connections,
+            mechanism: old.config.mechanism.word(),
+        }),
+    }
+}
+
+/// The group that goes on with a connection of an old one: with the same mechanism, where packets
+/// of its mobile come.
+fn home(old: &ActiveGroup, groups: &[ActiveGroup], flow: &Flow) -> Option<usize> {
+    let mobile = old.config.mobile_of(flow);
+    let has = |group: &ActiveGroup| group.config.has(mobile);
+    // The first that has the mobile wherever it is; those before it have it behind some interface.
+    let is_sure = |group: &ActiveGroup| has(group) && group.config.interfaces().is_empty();
+    let end = groups.iter().position(is_sure).map_or(groups.len(), |sure| sure + 1);
+    let candidates = || groups[..end].iter().zip(0..).filter(|(group, _)| has(group));
+    let own = candidates().find(|(group, _)| group.succeeds(old));
+    let other = || candidates().find(|(group, _)| group.has_mechanism_of(old));
+    own.or_else(other).map(|(_, n)| n)
 }

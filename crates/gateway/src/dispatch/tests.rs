@@ -697,19 +697,14 @@ fn frozen() -> Bench {
 
 #[test]
 fn a_renamed_group_keeps_its_connections() {
-    let mut renamed = config(CopyMode::Always);
-    renamed.groups[0].name = "tablets".to_owned();
-    assert_eq!(Bench::new(&renamed).take_over(&mut frozen()), [1, 0]);
+    assert_eq!(Bench::new(&renamed()).take_over(&mut frozen()), [1, 0]);
 }
 
 #[test]
 fn connections_that_no_group_can_go_on_with_are_reset_at_both_ends() {
-    let mut gone = config(CopyMode::Always);
-    let addresses = vec!["10.9.0.0/24".parse().unwrap()];
-    gone.groups[0].members = Members::Mobiles { addresses, interfaces: Vec::new() };
     let mut other = config(CopyMode::Always);
     other.groups[0].mechanism = MechanismConfig::Holdover(HoldoverConfig::default());
-    for config in [gone, other] {
+    for config in [elsewhere(), other] {
         let mut second = Bench::new(&config);
         assert_eq!(second.take_over(&mut frozen()), [0, 1]);
         second.effects.clear();
@@ -758,18 +753,62 @@ fn what_is_due_is_written_down_anew() {
     assert_eq!(bench.written.0.lock().unwrap().connections.remove(&flow()), known);
 }
 
-#[test]
-fn a_reload_that_drops_a_group_forgets_what_it_held_frozen() {
-    let mut bench = Bench::new(&config(CopyMode::Always));
-    bench.establish(100);
-    bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
-    bench.signal(LinkSignal::Down);
-    assert_eq!(bench.written.0.lock().unwrap().connections.len(), 1);
+/// The mobile's group under another name.
+fn renamed() -> GatewayConfig {
     let mut renamed = config(CopyMode::Always);
     renamed.groups[0].name = "tablets".to_owned();
-    bench.dispatcher.reload(bench.now, &renamed, &|_| None).unwrap();
-    bench.dispatcher.settle();
-    assert_eq!(bench.written.0.lock().unwrap().connections.len(), 0);
+    renamed
+}
+
+/// Without the mobile.
+fn elsewhere() -> GatewayConfig {
+    let mut config = config(CopyMode::Always);
+    let addresses = vec!["10.9.0.0/24".parse().unwrap()];
+    config.groups[0].members = Members::Mobiles { addresses, interfaces: Vec::new() };
+    config
+}
+
+/// An exception for the mobile in front of its group.
+fn with_exception(mechanism: MechanismConfig) -> GatewayConfig {
+    let mut config = renamed();
+    config.groups[0].mechanism = mechanism;
+    config.groups.extend(self::config(CopyMode::Always).groups);
+    config
+}
+
+#[test]
+fn a_reload_hands_over_what_is_held_up_to_the_group_that_has_the_mobile_now() {
+    let plus = MechanismConfig::MTcpPlus(MTcpPlusConfig::default());
+    for config in [renamed(), with_exception(plus)] {
+        let mut bench = frozen();
+        bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects).unwrap();
+        bench.dispatcher.settle();
+        assert_eq!(bench.written.0.lock().unwrap().connections.len(), 1);
+        let status = bench.dispatcher.status(bench.now);
+        assert_eq!((status.flow_count, status.committed), (1, 1));
+        assert_eq!(status.flows[0].group, "tablets");
+        bench.effects.clear();
+        bench.signal(LinkSignal::Up);
+        let replayed = bench.injected().into_iter().flat_map(|(_, segment)| segment.payload);
+        assert_eq!(replayed.collect::<Vec<_>>(), from_fixed(500, 100).payload);
+    }
+}
+
+#[test]
+fn a_reload_that_leaves_what_is_held_up_to_nobody_is_refused() {
+    let holdover = MechanismConfig::Holdover(HoldoverConfig::default());
+    let mut other = config(CopyMode::Always);
+    other.groups[0].mechanism = holdover;
+    let none = GatewayConfig { groups: Vec::new(), ..config(CopyMode::Always) };
+    for config in [elsewhere(), with_exception(holdover), other, none] {
+        let mut bench = frozen();
+        let error = bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects);
+        let error = error.unwrap_err();
+        assert!(matches!(error, DispatchError::Interrupted { connections: 1, .. }), "{error}");
+        bench.effects.clear();
+        bench.signal(LinkSignal::Up);
+        assert_eq!(bench.injected()[0].1.seq, SeqNum(500), "it goes on as before");
+    }
 }
 
 #[test]
@@ -786,25 +825,18 @@ fn what_was_written_down_is_forgotten_when_all_else_is_done() {
 }
 
 #[test]
-fn a_reload_keeps_connections_and_refuses_to_break_promises() {
+fn a_reload_keeps_connections() {
     let mut config = config(CopyMode::Always);
     let mut bench = Bench::new(&config);
     bench.establish(100);
     bench.signal(LinkSignal::Down);
     bench.injected();
-    let renamed = || {
-        let mut renamed = self::config(CopyMode::Always);
-        renamed.groups[0].name = "tablets".to_owned();
-        renamed
-    };
-    let error = bench.dispatcher.reload(bench.now, &renamed(), &|_| None).unwrap_err();
-    assert!(matches!(error, DispatchError::Committed { committed: 1, .. }), "{error}");
     config.limits.flows = 1;
-    bench.dispatcher.reload(bench.now, &config, &|_| None).unwrap();
+    bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects).unwrap();
     bench.signal(LinkSignal::Up);
     assert_eq!(bench.injected()[0].1.seq, SeqNum(500));
     bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
-    bench.dispatcher.reload(bench.now, &renamed(), &|_| None).unwrap();
+    bench.dispatcher.reload(bench.now, &renamed(), &|_| None, &mut bench.effects).unwrap();
     assert_eq!(bench.dispatcher.status(bench.now).flow_count, 0);
 }
 
@@ -864,14 +896,14 @@ fn what_is_done_is_recorded_and_replays_across_reloads() {
     bench.establish(1200);
     bench.signal(LinkSignal::Down);
     config.limits.flows = 1;
-    bench.dispatcher.reload(bench.now, &config, &|_| None).unwrap();
+    bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects).unwrap();
     assert_eq!(bench.segment(&from_fixed(1700, 100)), Verdict::Drop);
     bench.now = bench.dispatcher.next_deadline().unwrap();
     bench.dispatcher.on_timer(bench.now, &mut bench.effects);
     bench.signal(LinkSignal::Up);
     bench.segment(&Segment { ack: Some(SeqNum(1800)), ..from_mobile(100, 0) });
     config.groups[0].name = "tablets".to_owned();
-    bench.dispatcher.reload(bench.now, &config, &|_| None).unwrap();
+    bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects).unwrap();
     bench.establish(100);
     assert_eq!(bench.dispatcher.end_recording().unwrap(), Some(0));
 

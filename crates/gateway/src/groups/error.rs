@@ -42,15 +42,19 @@ pub enum DispatchError {
         /// Groups.
         most: usize,
     },
-    /// It has connections with acknowledged bytes held only by the gateway.
+    /// Connections that it holds up for mobiles that are away have no group that could go on with
+    /// them.
     #[error(
-        "group {group:?} cannot be removed or change its mechanism now: {committed} of its connections \
-         have acknowledged bytes that their mobiles lack; try again when the mobiles are back"
+        "group {group:?}: {connections} of its connections are held up for mobiles that are away, and the new \
+         configuration has no group with {mechanism} for them; try again when the mobiles are back, or restart the \
+         gateway, which resets the connections"
     )]
-    Committed {
+    Interrupted {
         /// Name of the group.
         group: String,
         /// Connections.
-        committed: usize,
+        connections: usize,
+        /// Word of its mechanism.
+        mechanism: &'static str,
     },
 }

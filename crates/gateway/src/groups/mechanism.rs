@@ -143,6 +143,21 @@ impl GroupMechanism {
         }
     }
 
+    /// All there is to know of each connection that it holds up.
+    pub(crate) fn snapshots(&mut self) -> Vec<(Flow, Snapshot<SharedBytes>)> {
+        match self {
+            Self::Segments(mechanism) => {
+                mechanism.keep_journal();
+                let of_note = |note| match note {
+                    Note::Snapshot(flow, snapshot) => Some((flow, *snapshot)),
+                    Note::Input(..) | Note::Released(_) => None,
+                };
+                mechanism.drain_journal().filter_map(of_note).collect()
+            }
+            Self::Packets(..) => Vec::new(),
+        }
+    }
+
     pub(crate) fn withhold(&mut self, flow: &Flow, out: &mut Actions<SharedBytes>) -> bool {
         match self {
             Self::Segments(mechanism) => mechanism.withhold(flow, out),

@@ -36,8 +36,12 @@ impl ActiveGroup {
 
     /// The same group, perhaps with other settings.
     pub(crate) fn succeeds(&self, old: &Self) -> bool {
-        self.config.name == old.config.name
-            && self.config.mechanism.word() == old.config.mechanism.word()
+        self.config.name == old.config.name && self.has_mechanism_of(old)
+    }
+
+    /// Both run the same mechanism.
+    pub(crate) fn has_mechanism_of(&self, other: &Self) -> bool {
+        self.config.mechanism.word() == other.config.mechanism.word()
     }
 
     /// What it runs, as a recording tells it.

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 /// How every log begins: the format, and its version. A new one whenever the layout of a record
 /// changes, or what a mechanism does with an input.
-pub const HEAD: [u8; 12] = *b"airtcpLG\x07\0\0\0";
+pub const HEAD: [u8; 12] = *b"airtcpLG\x08\0\0\0";
 
 /// Where the format ends and the version begins.
 const FORMAT: usize = 8;

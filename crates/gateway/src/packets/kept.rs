@@ -1,8 +1,8 @@
 //! Packets of any protocol, as [`Wake`](airtcp_edge::Wake) keeps them.
 //!
 //! Of a TCP segment everything is kept that [`Segment`] has, so that one that offloads left to be
-//! segmented can be cut. Other packets are kept as they are; a UDP packet to be segmented is cut
-//! into its datagrams.
+//! segmented can be cut. Other packets are kept as they are, and so are TCP segments with options
+//! that only the hosts can make; what of these is to be segmented is cut as the network does it.
 
 use super::{Intercepted, SharedBytes};
 use airtcp_core::{Segment, SeqNum};
@@ -14,7 +14,7 @@ use bytes::Bytes;
 /// copies do not go through, and would fill the memory of a flow.
 const LARGEST: usize = 1_600;
 
-/// Bytes in front of a datagram's payload: of IPv6 (RFC 8200) and UDP (RFC 768).
+/// Bytes in front of a packet's payload, about: of IPv6 (RFC 8200) and UDP (RFC 768).
 const HEADERS: usize = 48;
 
 /// A packet of a bulk transfer is at least so large: QUIC needs paths that take datagrams of so
@@ -42,7 +42,7 @@ enum Content {
     Tcp(Box<Segment<SharedBytes>>),
     Other {
         packet: Bytes,
-        /// Payload bytes of each datagram, if there are several.
+        /// Payload bytes of each packet, if there are several.
         datagram: Option<u16>,
     },
 }
@@ -65,7 +65,7 @@ impl Kept {
                 content: match foreign_option {
                     None => Content::Tcp(Box::new(segment)),
                     // What a connection depends on and a segment does not hold would be lost.
-                    Some(_) => Content::Other { packet: packet.clone(), datagram: None },
+                    Some(_) => Content::Other { packet: packet.clone(), datagram },
                 },
             },
             Err(DecodeError::NotTcp { .. } | DecodeError::Fragment) => {
@@ -260,6 +260,27 @@ mod tests {
         assert!(matches!(kept.sent(), Sent::Packet(_)));
         assert_eq!((kept.seq_end(), kept.asks()), (Some(SeqNum(90)), true));
         assert!(!with_foreign_option(&Segment { payload: Vec::new(), ..data }).asks());
+    }
+
+    #[test]
+    fn of_a_large_segment_with_a_foreign_option_a_piece_is_kept() {
+        let data = Segment { flow: flow(), payload: vec![7; 30_000], ..Segment::default() };
+        let whole = Kept {
+            content: of_pieces(&with_foreign_option(&data), 1400),
+            ..with_foreign_option(&data)
+        };
+        assert!(!whole.is_too_large());
+        let sent = bytes(&whole.end()).unwrap();
+        let Decoded { segment, foreign_option } =
+            decode_with(&sent, Checksums::Verify, <[u8]>::to_vec).unwrap();
+        assert_eq!((segment.seq, segment.payload.len()), (SeqNum(29_400), 600));
+        assert!(foreign_option.is_some());
+    }
+
+    /// Its packet, which offloads made of several.
+    fn of_pieces(kept: &Kept, size: u16) -> Content {
+        let Content::Other { packet, .. } = &kept.content else { panic!("{kept:?}") };
+        Content::Other { packet: packet.clone(), datagram: Some(size) }
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl Driver {
                 if let Some(reload) = self.reload.take() {
                     let answer = reload.answer.clone();
                     let _ = answer.send(match result {
-                        Ok(()) => self.end_reload(now, reload),
+                        Ok(()) => self.end_reload(now, reload, effects),
                         Err(error) => Err(error.to_string()),
                     });
                 }
@@ -213,9 +213,15 @@ impl Driver {
     }
 
     /// Goes on with another configuration whose rules are in force.
-    fn end_reload(&mut self, now: Instant, reload: Reload) -> Result<(), String> {
+    fn end_reload(
+        &mut self,
+        now: Instant,
+        reload: Reload,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), String> {
         let Reload { config, prepared, .. } = reload;
-        if let Err(error) = self.role.reload(now, &config, &self.copies.traffic(), &interface) {
+        let counted = self.copies.traffic();
+        if let Err(error) = self.role.reload(now, &config, &counted, &interface, effects) {
             self.path.replace(&self.config, |result| {
                 if let Err(error) = result {
                     tracing::error!("the rules of the configuration that stays: {error}");
@@ -228,6 +234,7 @@ impl Driver {
             rules.set_copies(self.copies.switch());
         }
         self.config = config;
+        self.carry_out(effects);
         Ok(())
     }
 

@@ -1,7 +1,10 @@
 //! What the kernel tells about itself: privileges, BPF, clocks, settings.
 
 use super::parse::{self, Capability};
-use super::{AS_ROOT, CC, Check, DELACK, Finding, GATEWAY, LINK, Live, NOBODY, QUEUES, offload};
+use super::{
+    AS_ROOT, BPF, CC, Check, DELACK, Finding, GATEWAY, HELPED_BY_BPF, LINK, Live, NOBODY, QUEUES,
+    WAKE, offload,
+};
 use crate::kernel::bpf::{self, BPF_FILE_SYSTEM};
 use crate::signals::modem;
 use nix::time::{ClockId, clock_getres};
@@ -95,7 +98,7 @@ fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
             NOBODY,
             "the gateway sends the segments it injects, delack sees the data that arrive",
         ),
-        bpf.named("cap-bpf", CC, QUEUES, "loads BPF programs (CAP_BPF and CAP_PERFMON)"),
+        bpf.named("cap-bpf", BPF, HELPED_BY_BPF, "loads BPF programs (CAP_BPF and CAP_PERFMON)"),
         has(&[SysAdmin]).named(
             "cap-sys-admin",
             NOBODY,
@@ -124,7 +127,7 @@ fn bpf() -> Vec<Check> {
         None => Finding::unknown("cannot be seen without BTF", mend),
     };
     vec![
-        types.named("btf", CC, GATEWAY, "BPF programs find their way in this kernel's types"),
+        types.named("btf", BPF, GATEWAY, "BPF programs find their way in this kernel's types"),
         // Programs for TCP came with Linux 5.6; links, by which they outlive the loader, with 6.4.
         knows("bpf_struct_ops_link", "needs Linux 6.4 or newer with CONFIG_BPF_JIT").named(
             "struct-ops",
@@ -140,9 +143,9 @@ fn bpf() -> Vec<Check> {
         ),
         knows("bpf_nf_link", "needs Linux 6.4 or newer with CONFIG_NETFILTER_BPF_LINK").named(
             "netfilter-bpf",
-            NOBODY,
+            WAKE,
             GATEWAY,
-            "packets of mobiles in reach go on at once, and M-TCP+ and holdover get copies",
+            "packets of mobiles in reach go on at once, and mechanisms get copies",
         ),
         // The helper by which a program for TCP options knows its network namespace.
         knows("bpf_get_netns_cookie_sock_ops", "needs Linux 5.14 or newer with CONFIG_CGROUP_BPF")

@@ -15,7 +15,7 @@ use airtcp_gateway::config::{
 };
 use airtcp_gateway::packets::{Intercepted, Verdict, Way};
 use airtcp_linux::datapath::nfqueue::{Nfqueue, NfqueueError};
-use airtcp_linux::datapath::rules::{self, Rules, Watcher};
+use airtcp_linux::datapath::rules::{self, Rules, RulesError, Watcher};
 use airtcp_wire::{decode, encode};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::eventfd::EventFd;
@@ -763,6 +763,21 @@ fn of_changes_that_come_faster_than_rules_can_the_last_counts() {
     assert_eq!(watcher.mended(), 0, "nobody else changes anything");
     drop(watcher);
     assert_eq!(ours(&net), Vec::<String>::new());
+}
+
+#[test]
+fn a_second_gateway_in_a_namespace_is_refused() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let first = install(&net, always());
+    let rules = ours(&net);
+    let second = || in_gateway(&net, || Rules::install(&always()).map(drop));
+    assert!(matches!(second(), Err(RulesError::Taken)));
+    assert_eq!(ours(&net), rules, "they are as they were");
+    drop(first);
+    assert!(second().is_ok());
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Args {
 enum Required {
     Link,
     Gateway,
+    /// The gateway with its default mechanism
+    Wake,
     Delack,
     Cc,
 }
@@ -34,6 +36,7 @@ impl Required {
         match self {
             Self::Link => Live::Link,
             Self::Gateway => Live::Gateway,
+            Self::Wake => Live::Wake,
             Self::Delack => Live::Delack,
             Self::Cc => Live::Cc,
         }
@@ -71,7 +74,10 @@ fn table(report: &Report) -> String {
     let name_width = report.checks.iter().map(|c| c.name.len()).max().unwrap_or(0);
     let mut out = String::new();
     for command in Live::ALL {
-        let _ = writeln!(out, "airtcp {command}");
+        let _ = match command {
+            Live::Wake => writeln!(out, "airtcp gateway with wake, its default mechanism"),
+            _ => writeln!(out, "airtcp {command}"),
+        };
         let needed = report.checks.iter().filter(|c| c.needed_for.contains(&command));
         let helping = report.checks.iter().filter(|c| c.helps.contains(&command));
         let (needed, helping): (Vec<&Check>, Vec<&Check>) = (needed.collect(), helping.collect());
@@ -138,6 +144,7 @@ mod tests {
         let wanted = format!(
             "airtcp link\n  needs\n{rows}  is better with\n\n\
              airtcp gateway\n  needs\n  is better with\n\n\
+             airtcp gateway with wake, its default mechanism\n  needs\n  is better with\n\n\
              airtcp delack\n  needs\n  is better with\n\n\
              airtcp cc\n  needs\n  is better with\n{rows}\n\
              link: will not work here (namespaces); gateway: will work; cc: will work, could be better\n"

@@ -28,6 +28,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::process::{Command, Stdio};
 pub use watcher::Watcher;
@@ -49,6 +51,14 @@ pub enum RulesError {
     /// A rule was refused.
     #[error("{0}")]
     Refused(String),
+    /// Each would take the other's rules away.
+    #[error(
+        "another gateway protects mobiles in this network namespace: stop it, or add these groups to its configuration"
+    )]
+    Taken,
+    /// This cannot be found out.
+    #[error("cannot tell whether another gateway runs in this network namespace: {0}")]
+    Claim(#[from] io::Error),
 }
 
 /// What sets the rules. There are two because kernels have one, the other or both: some
@@ -328,11 +338,27 @@ fn is_interface(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_graphic() && !"/*+\"'\\".contains(c))
 }
 
+/// The right to set the gateway's rules in a network namespace, as abstract Unix sockets are its
+/// own. It ends with the process, whatever ends that.
+#[derive(Debug)]
+struct Claim(#[expect(dead_code, reason = "it is held, not used")] UnixDatagram);
+
+impl Claim {
+    fn take() -> Result<Self, RulesError> {
+        let name = SocketAddr::from_abstract_name("airtcp-gateway")?;
+        UnixDatagram::bind_addr(&name).map(Self).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => RulesError::Taken,
+            _ => RulesError::Claim(error),
+        })
+    }
+}
+
 /// Rules in force until this is dropped, in the network namespace of the thread that made it.
 #[derive(Debug)]
 pub struct Rules {
     backend: Backend,
     wanted: Wanted,
+    _claim: Claim,
     /// What makes copies of the packets that are not queued.
     copies: Option<CopySwitch>,
 }
@@ -342,9 +368,11 @@ impl Rules {
     /// a predecessor left.
     ///
     /// # Errors
-    /// No backend can; then nothing is left in force.
+    /// No backend can, then nothing is left in force; or another gateway has rules here.
     pub fn install(config: &GatewayConfig) -> Result<Self, RulesError> {
-        let (backend, wanted) = first(Wanted::new(config)?, |backend, wanted| {
+        let wanted = Wanted::new(config)?;
+        let _claim = Claim::take()?;
+        let (backend, wanted) = first(wanted, |backend, wanted| {
             backend.install(wanted).inspect_err(|_| {
                 // Half of it may be there: the tables of iptables change one by one.
                 let _ = backend.remove();
@@ -354,7 +382,7 @@ impl Rules {
             // What is not installed has left nothing.
             let _ = other.remove();
         }
-        Ok(Self { backend, wanted, copies: None })
+        Ok(Self { backend, wanted, _claim, copies: None })
     }
 
     /// Goes on with the rules for another configuration; watched mobiles stay so.
