@@ -328,8 +328,17 @@ pub(crate) fn latest_ack(old: (SeqNum, u16), new: (SeqNum, u16)) -> (SeqNum, u16
 pub struct Strangers {
     fixed: Option<FixedEnd>,
     mobile: Option<MobileEnd>,
-    /// A connection was here, and was reset.
-    is_over: bool,
+    end: End,
+}
+
+/// Whether a connection was reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+enum End {
+    #[default]
+    Open,
+    /// By the fixed host, and the mobile, which is away, is to be told later.
+    Deferred,
+    Over,
 }
 
 impl Strangers {
@@ -440,14 +449,20 @@ impl<M> Default for Acquaintance<M> {
 impl<M> Acquaintance<M> {
     /// Of a connection that was reset.
     pub fn over() -> Self {
-        Self { met: None, strangers: Strangers { is_over: true, ..Strangers::default() } }
+        Self { met: None, strangers: Strangers { end: End::Over, ..Strangers::default() } }
     }
 }
 
 impl<M: AsRef<Windows>> Acquaintance<M> {
     /// The connection was reset, or both hosts have closed it.
     pub fn is_closed(&self) -> bool {
-        self.met.as_ref().map_or(self.strangers.is_over, |met| met.as_ref().is_finished())
+        let is_over = self.strangers.end == End::Over;
+        self.met.as_ref().map_or(is_over, |met| met.as_ref().is_finished())
+    }
+
+    /// The fixed host has reset the connection, and the mobile is still to be told.
+    pub fn is_reset(&self) -> bool {
+        self.strangers.end == End::Deferred
     }
 
     /// See [`Windows::in_flight`].
@@ -467,9 +482,9 @@ pub trait Acquainted<P: Payload>: FlowState {
     fn told(&self) -> Option<SeqNum> {
         None
     }
-    /// The fixed host has reset the connection. True: the mobile, which is away, is to be told when
-    /// it is back and has what is held for it.
-    fn defers_reset(&mut self) -> bool {
+    /// The mobile is away: that the fixed host has reset the connection it is to be told when it is
+    /// back and has what is held for it (see [`Acquaintance::is_reset`]).
+    fn defers_reset(&self) -> bool {
         false
     }
 }
@@ -486,19 +501,25 @@ pub fn hear<P: Payload, C: Acquainted<P>>(
     out: &mut Actions<P>,
 ) -> Option<Believed<P>> {
     let (told, is_committed) = (connection.told(), connection.is_committed());
+    let defers_reset = from == Side::Fixed && connection.defers_reset();
     let Acquaintance { met, strangers } = connection.acquaintance();
     let mut known = None;
     if let Some(met) = met {
         match met.as_ref().judge(from, &segment, told) {
             Verdict::Believed => {
                 strangers.forget(from);
+                if from == Side::Fixed {
+                    // Whoever has reset a connection sends nothing else of it.
+                    strangers.end = End::Open;
+                }
                 return Some(Believed(segment));
             }
+            Verdict::Reset if defers_reset => {
+                strangers.end = End::Deferred;
+                out.drop(segment);
+                return None;
+            }
             Verdict::Reset => {
-                if from == Side::Fixed && connection.defers_reset() {
-                    out.drop(segment);
-                    return None;
-                }
                 *connection = C::default();
                 *connection.acquaintance() = Acquaintance::over();
                 out.forward(from.opposite(), segment);

@@ -101,8 +101,6 @@ counters! {
 pub struct State<P> {
     known: Acquaintance<Store<P>>,
     phase: Phase,
-    /// The fixed host has reset the connection, and the mobile, which was away, is not told yet.
-    is_reset: bool,
     /// The mobile is back, and has not acknowledged everything that was replayed.
     replay: Option<Replay>,
     /// What was replayed last and the fixed host may send once more, in order.
@@ -141,7 +139,6 @@ impl<P> Default for State<P> {
         Self {
             known: Acquaintance::default(),
             phase: Phase::CONNECTED,
-            is_reset: false,
             replay: None,
             replayed: None,
         }
@@ -182,9 +179,8 @@ impl<P: Payload> Acquainted<P> for State<P> {
         matches!(self.phase, Phase::Frozen(_)).then(|| store.ends.mobile_ack())
     }
 
-    fn defers_reset(&mut self) -> bool {
-        self.is_reset = matches!(self.phase, Phase::Frozen(_));
-        self.is_reset
+    fn defers_reset(&self) -> bool {
+        matches!(self.phase, Phase::Frozen(_))
     }
 }
 
@@ -196,8 +192,6 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
-        // Whoever has reset a connection sends nothing else of it.
-        self.is_reset &= from == Side::Mobile;
         self.on_believed(now, from, segment, cx);
         self.end_if_reset(cx);
     }
@@ -348,7 +342,9 @@ impl<P: Payload> State<P> {
     /// Tells the mobile that the fixed host has reset the connection, once it has what was held for
     /// it. What the fixed host itself sent of that was lost on the way.
     fn end_if_reset(&mut self, cx: &mut Cx<'_, P>) {
-        if let Some(store) = self.known.met.as_ref().filter(|_| self.is_reset && self.has_all()) {
+        if let Some(store) =
+            self.known.met.as_ref().filter(|_| self.known.is_reset() && self.has_all())
+        {
             cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             *self = Self { known: Acquaintance::over(), ..Self::default() };
         }

@@ -195,8 +195,6 @@ counters! {
 pub struct State<P> {
     known: Acquaintance<Store<P>>,
     phase: Phase,
-    /// The fixed host has reset the connection, and the mobile, which was away, is not told yet.
-    is_reset: bool,
     /// Stands still unless what is held is acknowledged [in time](Acknowledge::InTime).
     #[serde(skip)]
     clock: AckClock,
@@ -271,12 +269,7 @@ impl Phase {
 
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self {
-            known: Acquaintance::default(),
-            phase: Phase::CONNECTED,
-            is_reset: false,
-            clock: AckClock::default(),
-        }
+        Self { known: Acquaintance::default(), phase: Phase::CONNECTED, clock: AckClock::default() }
     }
 }
 
@@ -327,9 +320,8 @@ impl<P: Payload> Acquainted<P> for State<P> {
         }
     }
 
-    fn defers_reset(&mut self) -> bool {
-        self.is_reset = matches!(self.phase, Phase::Frozen(_)) && !self.has_all();
-        self.is_reset
+    fn defers_reset(&self) -> bool {
+        matches!(self.phase, Phase::Frozen(_)) && !self.has_all()
     }
 }
 
@@ -341,8 +333,6 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
-        // Whoever has reset a connection sends nothing else of it.
-        self.is_reset &= from == Side::Mobile;
         self.on_believed(now, from, segment, cx);
         self.end_if_reset(cx);
     }
@@ -500,7 +490,9 @@ impl<P: Payload> State<P> {
     /// Tells the mobile that the fixed host has reset the connection, once it has what was held for
     /// it. What the fixed host itself sent of that was lost on the way.
     fn end_if_reset(&mut self, cx: &mut Cx<'_, P>) {
-        if let Some(store) = self.known.met.as_ref().filter(|_| self.is_reset && self.has_all()) {
+        if let Some(store) =
+            self.known.met.as_ref().filter(|_| self.known.is_reset() && self.has_all())
+        {
             cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             *self = Self { known: Acquaintance::over(), ..Self::default() };
         }

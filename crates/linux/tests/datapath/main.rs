@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -335,7 +335,21 @@ impl Installed<'_> {
     /// As if the process were killed.
     fn forget(mut self) {
         std::mem::forget(self.rules.take());
+        in_gateway(self.net, close_claim);
     }
+}
+
+/// Closes the socket by which a gateway holds this namespace, as the end of a process does.
+fn close_claim() {
+    let sockets = std::fs::read_to_string("/proc/thread-self/net/unix").unwrap();
+    let claim = sockets.lines().find(|line| line.ends_with(" @airtcp-gateway")).unwrap();
+    let inode = claim.split_whitespace().rev().nth(1).unwrap();
+    let socket = format!("socket:[{inode}]");
+    let mut files = std::fs::read_dir("/proc/self/fd").unwrap().map(|file| file.unwrap().path());
+    let is_claim = |file: &PathBuf| file.read_link().is_ok_and(|link| link == Path::new(&socket));
+    let file = files.find(is_claim).unwrap();
+    let number = file.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    nix::unistd::close::<std::os::fd::RawFd>(number).unwrap();
 }
 
 impl Drop for Installed<'_> {
