@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUFF_SCRIPTS := --config python/pyproject.toml benches scripts/kernels studies
 # Cargo's: `release` builds quickly; `dist` takes longer and runs faster.
 PROFILE := release
-# GATEWAY=no leaves out the commands gateway, agent and doctor; then clang, libelf and zlib are not needed.
+# GATEWAY=no leaves out all live commands but link; then clang, libelf and zlib are not needed.
 GATEWAY := yes
 ifeq ($(GATEWAY),yes)
 PURPOSE := build

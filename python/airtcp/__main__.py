@@ -17,9 +17,6 @@ from airtcp.extras import MissingExtraError, needed_by
 STUDIES = {"study": "airtcp.study.command", "sweep": "airtcp.sweeps.command"}
 """The commands that are written in Python, and the module of each."""
 
-LIVE = frozenset({"agent", "cc", "delack", "doctor", "gateway", "link"})
-"""The commands that only the native binary has."""
-
 
 def main() -> int:
     """Runs the command line on `sys.argv`; returns the exit code."""
@@ -69,7 +66,10 @@ def _interrupt(_signal: int, _frame: object) -> None:
 def is_live(arguments: list[str]) -> bool:
     """Whether only the native binary can do this."""
     command = arguments[0] if arguments else ""
-    return command in LIVE or (command == "schema" and "--gateway" in arguments)
+    from airtcp._native import LIVE  # noqa: PLC0415
+
+    of_live = {"--gateway", "--link"}
+    return command in LIVE or (command == "schema" and not of_live.isdisjoint(arguments))
 
 
 def native_binary() -> Path | None:

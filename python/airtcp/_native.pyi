@@ -194,5 +194,8 @@ def read_toml(
     A date is its text. If there are errors, each with its line, the rest is empty.
     """
 
+LIVE: list[str]
+"""The commands that only the native binary has."""
+
 def cli_main(arguments: Sequence[str]) -> int:
     """Runs the command line; `arguments[0]` is the program's name. Returns the exit code."""

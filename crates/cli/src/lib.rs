@@ -1,8 +1,8 @@
 //! The command line of airtcp: the simulator's commands, for both the `airtcp` binary and the
 //! Python package.
 //!
-//! The live commands (`link`, `gateway`, `agent`, `doctor`) are only in the binary
-//! (`src/bin/airtcp`); the Python package passes them on to it.
+//! The [live commands](LIVE) are only in the binary (`src/bin/airtcp`); the Python package passes
+//! them on to it.
 //!
 //! Results go to standard output, progress and complaints to standard error. Exit codes: 0 success;
 //! 1 a run failed or was interrupted, or a command named by `doctor --require` will not work here;
@@ -36,15 +36,17 @@ pub const FAILURE: i32 = 1;
 pub const BAD_INPUT: i32 = 2;
 
 /// The commands that need a real network; not every build has them.
-const LIVE: [&str; 5] = ["link", "gateway", "agent", "cc", "doctor"];
+pub const LIVE: [&str; 6] = ["link", "gateway", "agent", "delack", "cc", "doctor"];
 
 /// Simulates TCP mechanisms for wireless links.
 #[derive(Debug, Parser)]
 #[command(
     name = "airtcp",
     version,
-    after_help = "Live commands, handed to the native binary that `make build` makes (Linux):\n  \
-                  link, gateway, agent, cc, doctor"
+    after_help = format!(
+        "Live commands, handed to the native binary that `make build` makes (Linux):\n  {}",
+        LIVE.join(", ")
+    )
 )]
 struct Cli {
     #[command(subcommand)]

@@ -109,4 +109,18 @@ mod tests {
     fn the_command_line_is_well_formed() {
         <Cli as clap::CommandFactory>::command().debug_assert();
     }
+
+    #[test]
+    #[cfg(all(target_os = "linux", feature = "link", feature = "gateway"))]
+    fn the_live_commands_are_those_that_the_simulator_alone_lacks() {
+        let names = |command: clap::Command| -> std::collections::BTreeSet<String> {
+            command.get_subcommands().map(|command| command.get_name().to_owned()).collect()
+        };
+        let simulator = clap::Command::new("airtcp");
+        let simulator = names(<airtcp_cli::Command as Subcommand>::augment_subcommands(simulator));
+        let all = names(<Cli as clap::CommandFactory>::command());
+        let live: std::collections::BTreeSet<String> =
+            all.difference(&simulator).cloned().collect();
+        assert_eq!(live, airtcp_cli::LIVE.map(str::to_owned).into());
+    }
 }
