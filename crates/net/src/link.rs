@@ -390,33 +390,28 @@ impl<T> Link<T> {
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
     #[inline]
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
-        if self.deferred.is_some() {
-            return self.send_deferred(now, item, meta);
-        }
-        let fate = match self.accept(now, meta) {
-            Ok(fate) => fate,
-            Err(reason) => return Err(Dropped(item, reason)),
-        };
-        self.in_flight.push(Flight { fate, size: meta.size, item });
-        Ok(())
+        self.pass(now, item, meta, None).map(|_| ())
     }
 
     /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does
-    /// not keep it: it returns the arrival and counts the packet as having come out. Only for a
-    /// link that [keeps order](Link::keeps_order).
+    /// not keep it: it returns the arrival and counts the packet as having come out. A link that
+    /// does not [keep order](Link::keeps_order) keeps all packets, and needs no `until`.
     #[inline]
     pub fn pass(
         &mut self,
         now: Instant,
         item: T,
         meta: PacketMeta,
-        until: Instant,
+        until: Option<Instant>,
     ) -> Result<Option<Arrived>, Dropped<T>> {
+        if self.deferred.is_some() {
+            return self.send_deferred(now, item, meta).map(|()| None);
+        }
         let fate = match self.accept(now, meta) {
             Ok(fate) => fate,
             Err(reason) => return Err(Dropped(item, reason)),
         };
-        if fate.lost.is_none() && fate.arrival <= until {
+        if fate.lost.is_none() && until.is_some_and(|until| fate.arrival <= until) {
             self.counters.packets_sent += 1;
             self.counters.bytes_sent += meta.size;
             return Ok(Some(Arrived { at: fate.arrival, next_since: fate.next_since }));
@@ -472,7 +467,7 @@ impl<T> Link<T> {
     /// The same for a plain link, as most are, where only a full queue refuses packets.
     #[inline(always)]
     fn accept_plain(&mut self, now: Instant, size: Bytes) -> Result<Fate, DropReason> {
-        self.start_services(now);
+        self.start_foreseen(now);
         let start = self.free_at.max(now);
         if start > now {
             if !self.queue_admits(size, None) {
@@ -571,7 +566,21 @@ impl<T> Link<T> {
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Output<T>> {
         self.start_services(now);
-        let (flight, passage) = self.in_flight.pop_due(now)?;
+        self.take_out(now)
+    }
+
+    /// Takes out, ahead of time, the next packet if it will arrive by `until`. Only for a link that
+    /// [keeps order](Link::keeps_order).
+    #[inline]
+    pub fn poll_ahead(&mut self, until: Instant) -> Option<(Instant, Output<T>)> {
+        let at = self.in_flight.next_arrival()?;
+        Some((at, self.take_out(until)?))
+    }
+
+    /// The next packet in flight that arrives by `until`.
+    #[inline]
+    fn take_out(&mut self, until: Instant) -> Option<Output<T>> {
+        let (flight, passage) = self.in_flight.pop_due(until)?;
         if flight.fate.lost == Some(DropReason::Queue) {
             return Some(Output::Drop(flight.item, DropReason::Queue));
         }
@@ -624,15 +633,18 @@ impl<T> Link<T> {
     /// Packets whose service has started by `now` leave the queue.
     #[inline]
     fn start_services(&mut self, now: Instant) {
-        while let Some(&Waiting { start, size }) = self.waiting.front() {
-            if start > now {
-                return;
-            }
-            self.waiting_bytes -= size;
-            self.waiting.pop_front();
-        }
+        self.start_foreseen(now);
         while let Some(start) = self.deferred_start(now) {
             self.serve_next(start);
+        }
+    }
+
+    /// The same in a link that decides packets when they arrive.
+    #[inline]
+    fn start_foreseen(&mut self, now: Instant) {
+        while let Some(&Waiting { size, .. }) = self.waiting.front().filter(|w| w.start <= now) {
+            self.waiting_bytes -= size;
+            self.waiting.pop_front();
         }
     }
 

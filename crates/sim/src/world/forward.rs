@@ -110,7 +110,7 @@ impl World {
 
     /// A packet has reached its socket.
     #[inline(never)]
-    fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
+    pub(super) fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
         if self.follows_waits && !socket.is_multiple_of(2) {
             let waited = self.packets.journey(packet).waited;
             self.flows[socket as usize / 2].waits.record(waited);
@@ -166,7 +166,8 @@ impl World {
         observers: &mut Observers<'_>,
     ) {
         if self.horizon > self.now {
-            return self.send_through(self.now, link, packet, false);
+            self.send_through(self.now, link, packet, false);
+            return;
         }
         let LinkState { link: out, to, .. } = &mut self.links[link as usize];
         match out.send(self.now, packet, self.packets.meta(packet)) {
