@@ -396,7 +396,7 @@ impl<T> Link<T> {
     /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does
     /// not keep it: it returns the arrival and counts the packet as having come out. A link that
     /// does not [keep order](Link::keeps_order) keeps all packets, and needs no `until`.
-    #[inline]
+    #[inline(always)]
     pub fn pass(
         &mut self,
         now: Instant,

@@ -65,7 +65,7 @@ impl World {
     }
 
     /// Sends a packet by the static route to its destination.
-    #[inline]
+    #[inline(always)]
     fn send_on(
         &mut self,
         node: NodeId,
@@ -138,7 +138,7 @@ impl World {
     }
 
     /// A node sends a packet that no link brought to it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn originate(
         &mut self,
         node: NodeId,
@@ -157,7 +157,7 @@ impl World {
     }
 
     /// Hands a packet to an outgoing link of the node.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(
         &mut self,
         node: NodeId,

@@ -528,11 +528,20 @@ impl World {
         observers: &mut Observers<'_>,
         action: impl FnOnce(&mut Socket, &mut Packets, &mut Io<'_, Length>),
     ) {
-        let mut out = std::mem::take(&mut self.outbox);
         let socket = &mut self.sockets[index as usize];
         let events = observers.events(socket.source);
-        action(socket, &mut self.packets, &mut Io { out: &mut out, events });
-        let Socket { node, peer, .. } = *socket;
+        action(socket, &mut self.packets, &mut Io { out: &mut self.outbox, events });
+        if !self.outbox.is_empty() {
+            let Socket { node, peer, .. } = *socket;
+            self.send_outbox(node, peer, observers);
+        }
+    }
+
+    /// Sends what an endpoint on this node had to say to its peer.
+    #[inline(never)]
+    fn send_outbox(&mut self, node: NodeId, peer: NodeId, observers: &mut Observers<'_>) {
+        // What this causes may call another endpoint.
+        let mut out = std::mem::take(&mut self.outbox);
         for segment in &out {
             let packet = self.packets.insert_segment(peer, Journey::START, segment);
             self.originate(node, packet, observers);
