@@ -184,7 +184,7 @@ impl World {
     }
 
     /// Hands a packet to a radio of the node, once the address of the neighbour is known.
-    #[inline]
+    #[inline(never)]
     pub(super) fn transmit(
         &mut self,
         node: NodeId,

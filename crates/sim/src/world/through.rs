@@ -220,11 +220,10 @@ impl World {
         packet: PacketId,
         to_host: bool,
     ) -> Option<(Instant, u32)> {
-        let meta = self.packets.meta(packet);
         let destination = self.packets.destination(packet);
         loop {
             let LinkState { link: out, to, feeds, host, .. } = &mut self.links[link as usize];
-            let journey = self.packets.journey(packet);
+            let (journey, meta) = self.packets.passing(packet);
             let next = if *feeds { self.next_hops.link(*to, destination) } else { None };
             let next = next.filter(|&next| is_fed(&self.entrances, next) && journey.ttl > 1);
             let until = match *host {
