@@ -390,7 +390,7 @@ impl<T> Link<T> {
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
     #[inline]
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
-        self.pass(now, item, meta, None).map(|_| ())
+        self.pass(now, item, &meta, None).map(|_| ())
     }
 
     /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does
@@ -401,11 +401,11 @@ impl<T> Link<T> {
         &mut self,
         now: Instant,
         item: T,
-        meta: PacketMeta,
+        meta: &PacketMeta,
         until: Option<Instant>,
     ) -> Result<Option<Arrived>, Dropped<T>> {
         if self.deferred.is_some() {
-            return self.send_deferred(now, item, meta).map(|()| None);
+            return self.send_deferred(now, item, *meta).map(|()| None);
         }
         let fate = match self.accept(now, meta) {
             Ok(fate) => fate,
@@ -456,7 +456,7 @@ impl<T> Link<T> {
 
     /// Whether a link that decides now takes a packet; if so, its times and fate.
     #[inline(always)]
-    fn accept(&mut self, now: Instant, meta: PacketMeta) -> Result<Fate, DropReason> {
+    fn accept(&mut self, now: Instant, meta: &PacketMeta) -> Result<Fate, DropReason> {
         if self.is_plain {
             return self.accept_plain(now, meta.size);
         }
@@ -483,7 +483,7 @@ impl<T> Link<T> {
 
     /// Whether the entrance takes a packet, and when its service starts.
     #[inline(always)]
-    fn admit(&mut self, now: Instant, meta: PacketMeta) -> Result<Instant, DropReason> {
+    fn admit(&mut self, now: Instant, meta: &PacketMeta) -> Result<Instant, DropReason> {
         let size = meta.size;
         self.start_services(now);
         self.pass_entrance(now, meta)?;
@@ -502,7 +502,7 @@ impl<T> Link<T> {
 
     /// The policer or the loss model in front of the queue, if there are any, may take a packet.
     #[inline(always)]
-    fn pass_entrance(&mut self, now: Instant, meta: PacketMeta) -> Result<(), DropReason> {
+    fn pass_entrance(&mut self, now: Instant, meta: &PacketMeta) -> Result<(), DropReason> {
         if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, meta.size)) {
             self.counters.policer_drops += 1;
             return Err(DropReason::Policer);
@@ -663,7 +663,7 @@ impl<T> Link<T> {
     #[inline(never)]
     fn send_deferred(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
         self.start_services(now);
-        if let Err(reason) = self.pass_entrance(now, meta) {
+        if let Err(reason) = self.pass_entrance(now, &meta) {
             return Err(Dropped(item, reason));
         }
         let start = self.service_start(now);
@@ -704,7 +704,7 @@ impl<T> Link<T> {
         self.report_dropped(start);
         if let Some(Queued { item, meta, arrived, marked }) = packet {
             self.counters.ecn_marks += u64::from(marked);
-            let mut fate = self.serve(arrived, start, meta);
+            let mut fate = self.serve(arrived, start, &meta);
             if !self.delay.reorders() {
                 // It comes out after its predecessors.
                 fate.arrival = self.latest_arrival;
@@ -792,7 +792,7 @@ impl<T> Link<T> {
         &mut self,
         offered: Instant,
         start: Instant,
-        PacketMeta { size, data, .. }: PacketMeta,
+        &PacketMeta { size, data, .. }: &PacketMeta,
     ) -> Fate {
         self.latest_wait = start.since(offered);
         // Behind an outage without end there is no service.

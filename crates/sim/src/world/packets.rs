@@ -196,9 +196,9 @@ impl Packets {
 
     /// What it brings with it, and what links need to know of it.
     #[inline]
-    pub(super) fn passing(&mut self, id: PacketId) -> (&mut Journey, PacketMeta) {
+    pub(super) fn passing(&mut self, id: PacketId) -> (&mut Journey, &PacketMeta) {
         let Header { journey, meta, .. } = &mut self.headers[id.0 as usize];
-        (journey, *meta)
+        (journey, meta)
     }
 
     /// What it brings with it.
