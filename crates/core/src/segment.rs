@@ -210,7 +210,7 @@ impl From<SackBlocks> for Vec<SackBlock> {
 
 /// The TCP options airtcp reads and writes. Others on live traffic stay in the original packet,
 /// which the driver forwards unchanged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Options {
     /// Maximum segment size (SYN only).
     pub mss: Option<u16>,
@@ -233,10 +233,28 @@ pub struct Options {
 /// The most bytes of options a TCP header can hold: its length is at most 60 bytes (RFC 9293 §3.1).
 pub const MAX_OPTIONS_LEN: usize = 40;
 
+impl Default for Options {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Options {
+    /// No options.
+    pub const NONE: Self = Self {
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+        timestamps: None,
+        sack: SackBlocks::new(),
+        cwnd: None,
+        accecn: None,
+    };
+
     /// Bytes these options take in the header, each group padded to four bytes as deployed stacks
     /// do (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block; cwnd 8; AccECN
     /// 4 to 12).
+    #[inline]
     pub fn encoded_len(&self) -> usize {
         let sack = self.sack.as_slice().len();
         usize::from(self.mss.is_some()) * 4

@@ -390,33 +390,28 @@ impl<T> Link<T> {
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
     #[inline]
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
+        self.pass(now, item, &meta, None).map(|_| ())
+    }
+
+    /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does
+    /// not keep it: it returns the arrival and counts the packet as having come out. A link that
+    /// does not [keep order](Link::keeps_order) keeps all packets, and needs no `until`.
+    #[inline(always)]
+    pub fn pass(
+        &mut self,
+        now: Instant,
+        item: T,
+        meta: &PacketMeta,
+        until: Option<Instant>,
+    ) -> Result<Option<Arrived>, Dropped<T>> {
         if self.deferred.is_some() {
-            return self.send_deferred(now, item, meta);
+            return self.send_deferred(now, item, *meta).map(|()| None);
         }
         let fate = match self.accept(now, meta) {
             Ok(fate) => fate,
             Err(reason) => return Err(Dropped(item, reason)),
         };
-        self.in_flight.push(Flight { fate, size: meta.size, item });
-        Ok(())
-    }
-
-    /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does
-    /// not keep it: it returns the arrival and counts the packet as having come out. Only for a
-    /// link that [keeps order](Link::keeps_order).
-    #[inline]
-    pub fn pass(
-        &mut self,
-        now: Instant,
-        item: T,
-        meta: PacketMeta,
-        until: Instant,
-    ) -> Result<Option<Arrived>, Dropped<T>> {
-        let fate = match self.accept(now, meta) {
-            Ok(fate) => fate,
-            Err(reason) => return Err(Dropped(item, reason)),
-        };
-        if fate.lost.is_none() && fate.arrival <= until {
+        if fate.lost.is_none() && until.is_some_and(|until| fate.arrival <= until) {
             self.counters.packets_sent += 1;
             self.counters.bytes_sent += meta.size;
             return Ok(Some(Arrived { at: fate.arrival, next_since: fate.next_since }));
@@ -461,7 +456,7 @@ impl<T> Link<T> {
 
     /// Whether a link that decides now takes a packet; if so, its times and fate.
     #[inline(always)]
-    fn accept(&mut self, now: Instant, meta: PacketMeta) -> Result<Fate, DropReason> {
+    fn accept(&mut self, now: Instant, meta: &PacketMeta) -> Result<Fate, DropReason> {
         if self.is_plain {
             return self.accept_plain(now, meta.size);
         }
@@ -472,7 +467,7 @@ impl<T> Link<T> {
     /// The same for a plain link, as most are, where only a full queue refuses packets.
     #[inline(always)]
     fn accept_plain(&mut self, now: Instant, size: Bytes) -> Result<Fate, DropReason> {
-        self.start_services(now);
+        self.start_foreseen(now);
         let start = self.free_at.max(now);
         if start > now {
             if !self.queue_admits(size, None) {
@@ -488,7 +483,7 @@ impl<T> Link<T> {
 
     /// Whether the entrance takes a packet, and when its service starts.
     #[inline(always)]
-    fn admit(&mut self, now: Instant, meta: PacketMeta) -> Result<Instant, DropReason> {
+    fn admit(&mut self, now: Instant, meta: &PacketMeta) -> Result<Instant, DropReason> {
         let size = meta.size;
         self.start_services(now);
         self.pass_entrance(now, meta)?;
@@ -507,7 +502,7 @@ impl<T> Link<T> {
 
     /// The policer or the loss model in front of the queue, if there are any, may take a packet.
     #[inline(always)]
-    fn pass_entrance(&mut self, now: Instant, meta: PacketMeta) -> Result<(), DropReason> {
+    fn pass_entrance(&mut self, now: Instant, meta: &PacketMeta) -> Result<(), DropReason> {
         if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, meta.size)) {
             self.counters.policer_drops += 1;
             return Err(DropReason::Policer);
@@ -571,7 +566,21 @@ impl<T> Link<T> {
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Output<T>> {
         self.start_services(now);
-        let (flight, passage) = self.in_flight.pop_due(now)?;
+        self.take_out(now)
+    }
+
+    /// Takes out, ahead of time, the next packet if it will arrive by `until`. Only for a link that
+    /// [keeps order](Link::keeps_order).
+    #[inline]
+    pub fn poll_ahead(&mut self, until: Instant) -> Option<(Instant, Output<T>)> {
+        let at = self.in_flight.next_arrival()?;
+        Some((at, self.take_out(until)?))
+    }
+
+    /// The next packet in flight that arrives by `until`.
+    #[inline]
+    fn take_out(&mut self, until: Instant) -> Option<Output<T>> {
+        let (flight, passage) = self.in_flight.pop_due(until)?;
         if flight.fate.lost == Some(DropReason::Queue) {
             return Some(Output::Drop(flight.item, DropReason::Queue));
         }
@@ -624,15 +633,18 @@ impl<T> Link<T> {
     /// Packets whose service has started by `now` leave the queue.
     #[inline]
     fn start_services(&mut self, now: Instant) {
-        while let Some(&Waiting { start, size }) = self.waiting.front() {
-            if start > now {
-                return;
-            }
-            self.waiting_bytes -= size;
-            self.waiting.pop_front();
-        }
+        self.start_foreseen(now);
         while let Some(start) = self.deferred_start(now) {
             self.serve_next(start);
+        }
+    }
+
+    /// The same in a link that decides packets when they arrive.
+    #[inline]
+    fn start_foreseen(&mut self, now: Instant) {
+        while let Some(&Waiting { size, .. }) = self.waiting.front().filter(|w| w.start <= now) {
+            self.waiting_bytes -= size;
+            self.waiting.pop_front();
         }
     }
 
@@ -651,7 +663,7 @@ impl<T> Link<T> {
     #[inline(never)]
     fn send_deferred(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
         self.start_services(now);
-        if let Err(reason) = self.pass_entrance(now, meta) {
+        if let Err(reason) = self.pass_entrance(now, &meta) {
             return Err(Dropped(item, reason));
         }
         let start = self.service_start(now);
@@ -692,7 +704,7 @@ impl<T> Link<T> {
         self.report_dropped(start);
         if let Some(Queued { item, meta, arrived, marked }) = packet {
             self.counters.ecn_marks += u64::from(marked);
-            let mut fate = self.serve(arrived, start, meta);
+            let mut fate = self.serve(arrived, start, &meta);
             if !self.delay.reorders() {
                 // It comes out after its predecessors.
                 fate.arrival = self.latest_arrival;
@@ -780,7 +792,7 @@ impl<T> Link<T> {
         &mut self,
         offered: Instant,
         start: Instant,
-        PacketMeta { size, data, .. }: PacketMeta,
+        &PacketMeta { size, data, .. }: &PacketMeta,
     ) -> Fate {
         self.latest_wait = start.since(offered);
         // Behind an outage without end there is no service.

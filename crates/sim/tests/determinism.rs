@@ -225,7 +225,11 @@ fn two_sides(bottleneck: u8, kinds: &[(u8, u8, u8)]) -> Scenario {
     for &(left, right, tcp) in kinds {
         let ends = [left, right].map(|kind| {
             let rate = DataRate::mbps(if kind & 1 == 0 { 8 } else { 100 });
-            (network.node(), common::wire(rate, ms(kind >> 1), 20))
+            let mut link = common::wire(rate, ms(kind >> 1 & 7), 20);
+            if kind & 16 > 0 {
+                link.loss = LossConfig::Bernoulli { p: 0.02 }.into();
+            }
+            (network.node(), link)
         });
         for ((node, link), router) in ends.iter().zip(routers) {
             network.connect(*node, router, link);
@@ -284,7 +288,7 @@ proptest! {
     #[test]
     fn hosts_ahead_of_the_world_give_the_same_results(
         bottleneck in 0..64u8,
-        kinds in proptest::collection::vec((0..16u8, 0..16u8, 0..32u8), 2..6),
+        kinds in proptest::collection::vec((0..32u8, 0..32u8, 0..32u8), 2..6),
         slices in slices(),
     ) {
         observed_or_not(&two_sides(bottleneck, &kinds), &slices)?;

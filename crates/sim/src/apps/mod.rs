@@ -55,11 +55,11 @@ impl BulkSource {
         if self.closed || !matches!(endpoint.state(), State::Established | State::CloseWait) {
             return;
         }
-        // With more than half a buffer unsent, a refill can wait; so it does not happen on every
-        // ACK.
+        // With more than a quarter of the buffer unsent, a refill can wait; so it does not happen on
+        // every ACK.
         let space = endpoint.send_space() as u64;
         let unsent = self.buffer.saturating_sub(space + u64::from(endpoint.flight()));
-        if unsent > self.buffer / 2 {
+        if unsent > self.buffer / 4 {
             return;
         }
         let offer = self.remaining.map_or(space, |remaining| remaining.min(space));

@@ -65,7 +65,7 @@ impl World {
     }
 
     /// Sends a packet by the static route to its destination.
-    #[inline]
+    #[inline(always)]
     fn send_on(
         &mut self,
         node: NodeId,
@@ -110,7 +110,7 @@ impl World {
 
     /// A packet has reached its socket.
     #[inline(never)]
-    fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
+    pub(super) fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
         if self.follows_waits && !socket.is_multiple_of(2) {
             let waited = self.packets.journey(packet).waited;
             self.flows[socket as usize / 2].waits.record(waited);
@@ -138,7 +138,7 @@ impl World {
     }
 
     /// A node sends a packet that no link brought to it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn originate(
         &mut self,
         node: NodeId,
@@ -157,7 +157,7 @@ impl World {
     }
 
     /// Hands a packet to an outgoing link of the node.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(
         &mut self,
         node: NodeId,
@@ -166,7 +166,8 @@ impl World {
         observers: &mut Observers<'_>,
     ) {
         if self.horizon > self.now {
-            return self.send_through(self.now, link, packet, false);
+            self.send_through(self.now, link, packet, false);
+            return;
         }
         let LinkState { link: out, to, .. } = &mut self.links[link as usize];
         match out.send(self.now, packet, self.packets.meta(packet)) {
@@ -183,7 +184,7 @@ impl World {
     }
 
     /// Hands a packet to a radio of the node, once the address of the neighbour is known.
-    #[inline]
+    #[inline(never)]
     pub(super) fn transmit(
         &mut self,
         node: NodeId,

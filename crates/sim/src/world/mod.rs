@@ -26,7 +26,7 @@ mod through;
 
 use crate::apps::App;
 use crate::apps::udp::UdpSource;
-use crate::engine::{ComponentId, Wakeups};
+use crate::engine::Wakeups;
 use crate::packet::Packet;
 use crate::trace::{AirFrame, Crossing, PacketTap};
 use airtcp_core::event::DropReason;
@@ -86,8 +86,8 @@ struct LinkState {
     to: NodeId,
     /// Whether it is one of those from which some other link gets all its packets.
     feeds: bool,
-    /// The component of the socket at its end, if that node is a host ([`through`]).
-    host: Option<ComponentId>,
+    /// The socket at its end, if that node is a host ([`through`]).
+    host: Option<u32>,
 }
 
 /// A wireless channel, and which nodes its stations are.
@@ -279,6 +279,7 @@ impl World {
                 self.components;
             let deadline = if component < channels {
                 self.wake_link(component, observers);
+                self.deliver_rest(component);
                 let link = &self.links[component as usize].link;
                 let known = link.next_since().map_or(now, |since| since.max(now));
                 self.wakeups.sleep_ahead(component, link.next_deadline(), known);
@@ -527,11 +528,20 @@ impl World {
         observers: &mut Observers<'_>,
         action: impl FnOnce(&mut Socket, &mut Packets, &mut Io<'_, Length>),
     ) {
-        let mut out = std::mem::take(&mut self.outbox);
         let socket = &mut self.sockets[index as usize];
         let events = observers.events(socket.source);
-        action(socket, &mut self.packets, &mut Io { out: &mut out, events });
-        let Socket { node, peer, .. } = *socket;
+        action(socket, &mut self.packets, &mut Io { out: &mut self.outbox, events });
+        if !self.outbox.is_empty() {
+            let Socket { node, peer, .. } = *socket;
+            self.send_outbox(node, peer, observers);
+        }
+    }
+
+    /// Sends what an endpoint on this node had to say to its peer.
+    #[inline(never)]
+    fn send_outbox(&mut self, node: NodeId, peer: NodeId, observers: &mut Observers<'_>) {
+        // What this causes may call another endpoint.
+        let mut out = std::mem::take(&mut self.outbox);
         for segment in &out {
             let packet = self.packets.insert_segment(peer, Journey::START, segment);
             self.originate(node, packet, observers);

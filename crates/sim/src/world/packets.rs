@@ -194,6 +194,13 @@ impl Packets {
         &mut self.headers[id.0 as usize].journey.ttl
     }
 
+    /// What it brings with it, and what links need to know of it.
+    #[inline]
+    pub(super) fn passing(&mut self, id: PacketId) -> (&mut Journey, &PacketMeta) {
+        let Header { journey, meta, .. } = &mut self.headers[id.0 as usize];
+        (journey, meta)
+    }
+
     /// What it brings with it.
     #[inline]
     pub(super) fn journey(&mut self, id: PacketId) -> &mut Journey {

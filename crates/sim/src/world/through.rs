@@ -25,11 +25,11 @@
 use super::junction::Junction;
 use super::signals::Listener;
 use super::{LinkState, World};
-use crate::engine::{ComponentId, Key};
+use crate::engine::Key;
+use crate::packet::Packet;
 use crate::world::Observers;
 use airtcp_core::{Instant, Source};
-use airtcp_net::{Arrived, Dropped};
-use airtcp_routing::NodeId;
+use airtcp_net::{Arrived, Dropped, Output};
 use airtcp_routing::router::PacketId;
 use std::cmp::Reverse;
 use std::iter::successors;
@@ -56,7 +56,7 @@ struct Feeders {
 /// What happens at a node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
-    socket: Option<ComponentId>,
+    socket: Option<u32>,
     /// The link by which packets come.
     link: Option<u32>,
     /// There are more sockets or links, or something else happens.
@@ -64,7 +64,7 @@ struct Host {
 }
 
 impl Host {
-    fn add_socket(&mut self, socket: ComponentId) {
+    fn add_socket(&mut self, socket: u32) {
         self.busy |= self.socket.replace(socket).is_some();
     }
 
@@ -150,8 +150,8 @@ impl World {
     /// order. Such a node can be ahead of the rest of the world.
     pub(super) fn find_hosts(&mut self) {
         let mut hosts = vec![Host::default(); self.nodes.len()];
-        for (component, socket) in (self.components.sockets..).zip(&self.sockets) {
-            hosts[socket.node.0 as usize].add_socket(component);
+        for (number, socket) in (0..).zip(&self.sockets) {
+            hosts[socket.node.0 as usize].add_socket(number);
         }
         for source in &self.udp {
             hosts[source.node.0 as usize].busy = true;
@@ -200,8 +200,9 @@ impl World {
             for (arrived, packet, next) in going.drain(..) {
                 self.events_processed += 1;
                 *self.packets.ttl(packet) -= 1;
-                if let Some(now) = self.enter(next, link, arrived, packet) {
-                    self.send_through(now, next, packet, false);
+                match self.entrances[next as usize] {
+                    Entrance::Junction(junction) => self.enter(junction, link, arrived, packet),
+                    _ => _ = self.send_through(arrived.at, next, packet, false),
                 }
             }
         }
@@ -209,88 +210,74 @@ impl World {
     }
 
     /// Offers a packet to a link at `now`, which may lie ahead, and to the links behind it as far
-    /// as the packet's arrival there is known. If `deliver`, hands it to a host ahead of time, too:
-    /// not for a packet that a socket is just sending. Only without observers.
+    /// as the packet's arrival there is known. If that is as far as a host and `to_host`, returns
+    /// the arrival and the host's socket: not for a packet that a socket is just sending. Only
+    /// without observers.
     pub(super) fn send_through(
         &mut self,
         mut now: Instant,
         mut link: u32,
         packet: PacketId,
-        deliver: bool,
-    ) {
-        let meta = self.packets.meta(packet);
+        to_host: bool,
+    ) -> Option<(Instant, u32)> {
         let destination = self.packets.destination(packet);
         loop {
             let LinkState { link: out, to, feeds, host, .. } = &mut self.links[link as usize];
-            let journey = self.packets.journey(packet);
-            let next = feeds.then(|| self.next_hops.link(*to, destination)).flatten();
-            let next = next.filter(|&next| is_fed(&self.entrances, next));
-            let offered = match next.filter(|_| journey.ttl > 1) {
-                None => match *host {
-                    // Nothing else may happen to the host before: no earlier packet arrives, and no
-                    // timer expires.
-                    Some(socket) if deliver && !out.is_busy() => {
-                        let quiet = self.wakeups.wake_up_of(socket).min(self.horizon);
-                        let until = Instant::from_nanos(quiet.as_nanos().saturating_sub(1));
-                        match out.pass(now, packet, meta, until) {
-                            Ok(Some(Arrived { at, .. })) => {
-                                journey.waited += out.latest_wait();
-                                return self.deliver_ahead(at, destination, packet);
-                            }
-                            offered => offered.map(|_| None),
-                        }
-                    }
-                    _ => out.send(now, packet, meta).map(|()| None),
-                },
-                Some(next) => {
-                    out.pass(now, packet, meta, self.horizon).map(|arrived| Some((arrived?, next)))
+            let (journey, meta) = self.packets.passing(packet);
+            let next = if *feeds { self.next_hops.link(*to, destination) } else { None };
+            let next = next.filter(|&next| is_fed(&self.entrances, next) && journey.ttl > 1);
+            let until = match *host {
+                _ if next.is_some() => Some(self.horizon),
+                // Otherwise an earlier packet arrives before.
+                Some(socket) if to_host && !out.is_busy() => {
+                    let timer = self.wakeups.wake_up_of(self.components.sockets + socket);
+                    Some(before(timer.min(self.horizon)))
                 }
+                _ => None,
             };
+            let passed = out.pass(now, packet, meta, until);
             // That of another packet, if this one was refused and goes no further.
             journey.waited += out.latest_wait();
-            match offered {
-                Ok(Some((arrived, next))) => {
-                    self.events_processed += 1;
-                    journey.ttl -= 1;
-                    let Some(arrival) = self.enter(next, link, arrived, packet) else { return };
-                    (now, link) = (arrival, next);
-                }
+            let arrived = match passed {
+                Ok(Some(arrived)) => arrived,
                 Ok(None) => {
                     let known = out.next_since().unwrap_or(now);
                     self.wakeups.arm_ahead(link, out.next_deadline(), known);
-                    return;
+                    return None;
                 }
                 Err(Dropped(packet, reason)) => {
-                    let source = Source::Link(link);
-                    return self.discard(packet, reason, source, &mut Observers::default());
+                    self.discard(packet, reason, Source::Link(link), &mut Observers::default());
+                    return None;
                 }
+            };
+            self.events_processed += 1;
+            let Some(next) = next else { return host.map(|socket| (arrived.at, socket)) };
+            journey.ttl -= 1;
+            if let Entrance::Junction(junction) = self.entrances[next as usize] {
+                self.enter(junction, link, arrived, packet);
+                return None;
             }
+            (now, link) = (arrived.at, next);
         }
     }
 
-    /// A packet comes ahead of time to a link that `feeder` feeds. Returns when to offer it; `None`
-    /// if it waits in a junction.
+    /// A packet that comes ahead of time from the link `feeder` waits in a junction.
     #[inline]
-    fn enter(
-        &mut self,
-        link: u32,
-        feeder: u32,
-        Arrived { at, next_since }: Arrived,
-        packet: PacketId,
-    ) -> Option<Instant> {
-        let Entrance::Junction(junction) = self.entrances[link as usize] else { return Some(at) };
-        let key = Key::new(at, next_since, feeder);
+    fn enter(&mut self, junction: u32, feeder: u32, arrived: Arrived, packet: PacketId) {
+        let key = Key::new(arrived.at, arrived.next_since, feeder);
         let latest = self.junctions[junction as usize].add(key, packet);
         self.wakeups.arm(self.components.junctions + junction, Some(latest));
-        None
     }
 
-    /// A packet arrives at its destination at `at`, which lies ahead.
+    /// A packet arrives at a host, which serves this socket, at `at`, which lies ahead.
     #[inline]
-    fn deliver_ahead(&mut self, at: Instant, destination: NodeId, packet: PacketId) {
-        self.events_processed += 1;
+    fn deliver_ahead(&mut self, at: Instant, socket: u32, packet: PacketId) {
         let now = std::mem::replace(&mut self.now, at);
-        self.deliver(destination, packet, &mut Observers::default());
+        let observers = &mut Observers::default();
+        match self.packets.packet(packet) {
+            Packet::Tcp(_) => self.receive(socket, packet, observers),
+            _ => self.deliver(self.sockets[socket as usize].node, packet, observers),
+        }
         self.now = now;
     }
 
@@ -299,10 +286,38 @@ impl World {
     pub(super) fn wake_junction(&mut self, junction: u32) -> Option<Instant> {
         let link = self.junctions[junction as usize].link;
         while let Some((at, packet)) = self.junctions[junction as usize].next(self.now) {
-            self.send_through(at, link, packet, true);
+            if let Some((at, socket)) = self.send_through(at, link, packet, true) {
+                self.deliver_ahead(at, socket, packet);
+            }
         }
         self.junctions[junction as usize].next_deadline()
     }
+
+    /// Something has come out of a link: if it leads to a host, what is still in it is delivered
+    /// ahead of time, as far as no timer expires before. So the packets that had to wait for a
+    /// timer, for the loss of another or for the end of [`World::run_until`] hold up no others.
+    #[inline]
+    pub(super) fn deliver_rest(&mut self, link: u32) {
+        let Some(socket) = self.links[link as usize].host else { return };
+        while self.now < self.horizon {
+            let timer = self.wakeups.wake_up_of(self.components.sockets + socket);
+            let until = before(timer.min(self.horizon));
+            let output = self.links[link as usize].link.poll_ahead(until);
+            let Some((at, output)) = output else { return };
+            self.events_processed += 1;
+            match output {
+                Output::Deliver(packet, _) => self.deliver_ahead(at, socket, packet),
+                Output::Drop(packet, reason) => {
+                    self.discard(packet, reason, Source::Link(link), &mut Observers::default());
+                }
+            }
+        }
+    }
+}
+
+/// The last instant before this one.
+fn before(at: Instant) -> Instant {
+    Instant::from_nanos(at.as_nanos().saturating_sub(1))
 }
 
 /// Whether packets come to a link, or radio link, ahead of time.

@@ -155,7 +155,7 @@ impl<P: Payload> Endpoint<P> {
             self.publish_rtt(now, sample, io);
         }
         let acked = ack.bytes_after(self.tx.una);
-        let heard = self.ack_event(now, acked, sample);
+        let mut heard = self.ack_event(now, acked, sample);
         let tx = &mut self.tx;
         tx.recovery.on_ack(&heard);
         tx.una = ack;
@@ -179,8 +179,8 @@ impl<P: Payload> Endpoint<P> {
                 // An accepted window probe is no sign of capacity: cwnd is frozen in persist.
                 Phase::Open if self.tx.persist.is_some() => {}
                 Phase::Open | Phase::Cwr => {
-                    let acked = self.newly_delivered(acked, duplicates);
-                    self.tx.recovery.grow(&Ack { acked, ..heard });
+                    heard.acked = self.newly_delivered(acked, duplicates);
+                    self.tx.recovery.grow(&heard);
                 }
                 Phase::Loss => self.on_new_ack_in_loss(&heard, io),
                 Phase::Recovery => keep_timer = self.on_new_ack_in_recovery(&heard, io),

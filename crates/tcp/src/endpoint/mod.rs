@@ -34,7 +34,9 @@ use crate::config::{AccEcnOptions, TcpConfig, window_bytes};
 use crate::rto::{Estimate, RttSamples};
 use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
-use airtcp_core::{Addr, Duration, Event, Events, Flags, Flow, Instant, Payload, Segment, SeqNum};
+use airtcp_core::{
+    Addr, Duration, Ecn, Event, Events, Flags, Flow, Instant, Options, Payload, Segment, SeqNum,
+};
 pub use limit::{Limit, Limits};
 use receive::{Receiver, Reply};
 use std::sync::Arc;
@@ -426,17 +428,21 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends a segment with the acknowledgement, window and options that every segment carries.
     fn send(&mut self, now: Instant, seq: SeqNum, flags: Flags, payload: P, io: &mut Io<'_, P>) {
-        // Written in its place: copying a segment costs more than all else here.
-        io.out.push(Segment::default());
-        let Some(segment) = io.out.last_mut() else { return };
+        let answers = self.state != State::SynSent;
         let len = payload.len() as u32;
-        segment.flow = self.flow;
-        segment.seq = seq;
-        segment.ack = (self.state != State::SynSent).then_some(self.rx.nxt);
-        segment.flags = flags;
-        segment.flags.set(Flags::ECE, self.rx.echoes_mark && self.state != State::SynSent);
-        segment.payload = payload;
-        segment.window = self.rx.window_field();
+        // Written in its place: copying a segment costs more than all else here.
+        io.out.push(Segment {
+            flow: self.flow,
+            seq,
+            ack: answers.then_some(self.rx.nxt),
+            window: self.rx.window_field(),
+            flags,
+            ecn: Ecn::NotEct,
+            options: Options::NONE,
+            payload,
+        });
+        let Some(segment) = io.out.last_mut() else { return };
+        segment.flags.set(Flags::ECE, answers && self.rx.echoes_mark);
         if self.timestamps {
             segment.options.timestamps = Some(self.stamp(now));
         }

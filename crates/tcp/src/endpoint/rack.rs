@@ -26,6 +26,15 @@ impl<P: Payload> Endpoint<P> {
         segment: &Segment<P>,
         io: &mut Io<'_, P>,
     ) {
+        if self.tells_rack_nothing(segment) {
+            let heard = self.ack_event(now, 0, None);
+            self.tx.recovery.on_ack(&heard);
+            if !self.tx.standby {
+                self.tx.rtx_deadline = None;
+            }
+            self.publish_window(now, io);
+            return;
+        }
         let Some(mut rack) = self.tx.rack.take() else { return };
         let tx = &self.tx;
         let phase = tx.recovery.phase();
@@ -79,6 +88,17 @@ impl<P: Payload> Endpoint<P> {
                 rack.give_up_f_rto_unless_sent(self.tx.max);
             }
         }
+    }
+
+    /// An ACK that reports neither segments nor marks, to an end that has sent no data. Nearly all
+    /// that come with data are such (Linux: `tcp_ack`, `no_queue`).
+    fn tells_rack_nothing(&self, segment: &Segment<P>) -> bool {
+        let echoes_mark = self.tx.ecn_ok && segment.flags.contains(Flags::ECE);
+        self.tx.una == self.tx.max
+            && self.stats.data_segments_sent == 0
+            && self.accecn.is_none()
+            && !echoes_mark
+            && segment.options.sack.is_empty()
     }
 
     /// With AccECN, notes the marks that the ACK reports.

@@ -424,7 +424,9 @@ impl<P: Payload> Endpoint<P> {
         if ack.after(self.tx.max) {
             return Reply::PureAck; // acknowledges what we never sent (RFC 9293 §3.10.7.4)
         }
-        self.hear_ecn(segment);
+        if self.accecn.is_some() {
+            self.hear_ecn(segment);
+        }
         // Only now is the segment the peer's: PAWS would drop all the rest after a forged one.
         if let Some(ts) = segment.options.timestamps.filter(|_| self.timestamps)
             && segment.seq.at_or_before(self.rx.last_ack_sent)
@@ -438,7 +440,7 @@ impl<P: Payload> Endpoint<P> {
         if self.state == State::Closed {
             return Reply::None;
         }
-        let marked = self.count_ecn(segment);
+        let marked = self.accecn.is_some() && self.count_ecn(segment);
         let reply = self.on_data(now, segment, io).max(self.answer_marks(marked, segment));
         self.transmit(now, io);
         reply

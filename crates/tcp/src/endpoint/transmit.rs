@@ -408,18 +408,21 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Sends everything that the windows and the pacing rate allow now.
+    #[inline]
     pub(super) fn transmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        self.send_what_may(now, io);
+        self.tx.pacing.stop();
+        // A pure receiver has nothing outstanding and nothing to send.
+        let idle = self.tx.una == self.tx.end() && self.tx.persist.is_none();
+        if idle && self.tx.limits.is_none() {
+            return;
+        }
+        if !idle && self.sends_data() && !self.tx.standby {
+            self.send_what_may(now, io);
+        }
         self.note_limit(now);
     }
 
     fn send_what_may(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        self.tx.pacing.stop();
-        // A pure receiver has nothing outstanding and nothing to send.
-        let idle = self.tx.una == self.tx.end() && self.tx.persist.is_none();
-        if idle || !self.sends_data() || self.tx.standby {
-            return;
-        }
         // A window too small to be used does not end it: a peer that repeats itself more often than
         // the interval would put the probe off for ever.
         if self.tx.persist.is_some() && self.tx.window_is_usable() {
