@@ -446,13 +446,6 @@ impl<M> Default for Acquaintance<M> {
     }
 }
 
-impl<M> Acquaintance<M> {
-    /// Of a connection that was reset.
-    pub fn over() -> Self {
-        Self { met: None, strangers: Strangers { end: End::Over, ..Strangers::default() } }
-    }
-}
-
 impl<M: AsRef<Windows>> Acquaintance<M> {
     /// The connection was reset, or both hosts have closed it.
     pub fn is_closed(&self) -> bool {
@@ -482,11 +475,17 @@ pub trait Acquainted<P: Payload>: FlowState {
     fn told(&self) -> Option<SeqNum> {
         None
     }
-    /// The mobile is away: that the fixed host has reset the connection it is to be told when it is
-    /// back and has what is held for it (see [`Acquaintance::is_reset`]).
+    /// A reset of the fixed host is to be kept from the mobile, which is away, until it is back and
+    /// has what is held for it (see [`Acquaintance::is_reset`]).
     fn defers_reset(&self) -> bool {
         false
     }
+}
+
+/// The connection was reset: nothing is known of it any more.
+pub(crate) fn end<P: Payload, C: Acquainted<P>>(connection: &mut C) {
+    *connection = C::default();
+    connection.acquaintance().strangers.end = End::Over;
 }
 
 /// Judges a segment. `None`: it does not count, or has ended the connection, or was the mobile's
@@ -520,8 +519,7 @@ pub fn hear<P: Payload, C: Acquainted<P>>(
                 return None;
             }
             Verdict::Reset => {
-                *connection = C::default();
-                *connection.acquaintance() = Acquaintance::over();
+                end(connection);
                 out.forward(from.opposite(), segment);
                 return None;
             }

@@ -29,7 +29,7 @@ use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
 use crate::per_connection::PerConnection;
 use crate::replay::Replay;
-use crate::store::{Kept, Store};
+use crate::store::{Kept, Store, end_if_reset};
 use airtcp_core::{
     Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps,
 };
@@ -193,12 +193,14 @@ impl<P: Payload> Connection<P> for State<P> {
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
         self.on_believed(now, from, segment, cx);
-        self.end_if_reset(cx);
+        let has_all = self.has_all();
+        end_if_reset(self, has_all, cx.out);
     }
 
     fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         self.on_signal(now, signal, cx);
-        self.end_if_reset(cx);
+        let has_all = self.has_all();
+        end_if_reset(self, has_all, cx.out);
     }
 
     fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
@@ -336,17 +338,6 @@ impl<P: Payload> State<P> {
                 cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             }
             (Phase::Reset, _) => {}
-        }
-    }
-
-    /// Tells the mobile that the fixed host has reset the connection, once it has what was held for
-    /// it. What the fixed host itself sent of that was lost on the way.
-    fn end_if_reset(&mut self, cx: &mut Cx<'_, P>) {
-        if let Some(store) =
-            self.known.met.as_ref().filter(|_| self.known.is_reset() && self.has_all())
-        {
-            cx.out.inject(Side::Mobile, store.ends.reset_mobile());
-            *self = Self { known: Acquaintance::over(), ..Self::default() };
         }
     }
 

@@ -1,7 +1,7 @@
 //! What mechanisms that send data again keep of a connection: copies of the data under way to the
 //! mobile, and both ends.
 
-use crate::belief::{Acquaintance, Believed, Met, Windows};
+use crate::belief::{Acquaintance, Acquainted, Believed, Met, Windows, end};
 use crate::cache::SegmentCache;
 use crate::ends::Ends;
 use crate::middlebox::{Actions, Side};
@@ -65,6 +65,23 @@ impl<P: Payload> Acquaintance<Store<P>> {
     /// Payload bytes held.
     pub fn held(&self) -> usize {
         self.met.as_ref().map_or(0, Store::held)
+    }
+}
+
+/// Ends a connection that the fixed host has reset, and tells the mobile, as soon as that has all
+/// that was held for it.
+pub(crate) fn end_if_reset<P: Payload, C: Acquainted<P, Met = Store<P>>>(
+    connection: &mut C,
+    has_all: bool,
+    out: &mut Actions<P>,
+) {
+    let known = connection.acquaintance();
+    if has_all
+        && known.is_reset()
+        && let Some(store) = &known.met
+    {
+        out.inject(Side::Mobile, store.ends.reset_mobile());
+        end(connection);
     }
 }
 
