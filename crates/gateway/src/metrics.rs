@@ -15,25 +15,25 @@ pub const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
 /// Before all names.
 const NAMESPACE: &str = "airtcp_gateway";
 
-/// One metric.
+/// A Prometheus metric.
 #[derive(Clone, Copy, Debug)]
 struct Metric {
     /// Its name after `airtcp_gateway_`.
     name: &'static str,
-    /// What it says.
+    /// Its help text.
     help: &'static str,
-    /// Where it comes from.
+    /// Origin of its samples.
     source: Source,
 }
 
-/// Where a metric comes from, which decides its labels.
+/// Origin of a metric, which decides its labels.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// Something of each group.
     Group(fn(&GroupStatus) -> u64),
-    /// What a mechanism counted under this name; groups with another mechanism are left out.
+    /// A mechanism's counter of this name; groups with another mechanism are left out.
     Mechanism(&'static str),
-    /// What the dispatcher and the queue counted under this name.
+    /// A counter of the dispatcher or the queue.
     Counter(&'static str),
     /// Something of the whole gateway.
     Gateway(fn(&Status) -> u64),
@@ -51,7 +51,7 @@ const fn metric(name: &'static str, source: Source, help: &'static str) -> Metri
     Metric { name, help, source }
 }
 
-/// All metrics.
+/// All metrics, in the order of their output.
 const METRICS: &[Metric] = {
     use Source::{Away, Counter, Gateway, Group, Mechanism, Seen, SeenOf, Signals};
     &[
@@ -451,7 +451,7 @@ impl Metric {
     }
 }
 
-/// What Prometheus scrapes. A metric without samples is left out.
+/// The exposition text that Prometheus scrapes. A metric without samples is left out.
 pub fn text(status: &Status) -> String {
     let registry = Registry::new();
     for metric in METRICS {
@@ -460,7 +460,7 @@ pub fn text(status: &Status) -> String {
     TextEncoder::new().encode_to_string(&registry.gather()).expect("integers and UTF-8")
 }
 
-/// docs/gateway-metrics.md.
+/// The text of `docs/gateway-metrics.md`.
 pub fn markdown() -> String {
     let mut out = "<!-- Generated: airtcp gateway metrics --markdown > docs/gateway-metrics.md -->\n\n\
          # Metrics of `airtcp gateway`\n\n\
@@ -617,7 +617,7 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
 
     #[test]
     fn promtool_finds_no_fault() {
-        /// Where `scripts/setup test` puts it.
+        /// The path at which `scripts/setup test` installs it.
         const TAKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/promtool");
         let start = |program| {
             Command::new(program)

@@ -24,9 +24,9 @@ pub struct Mobiles {
     known: BTreeMap<MobileId, Mobile>,
     /// A mobile that has not answered for this long is down.
     silence: Option<Duration>,
-    /// When to look at mobiles that an answer may be due from, one entry each.
+    /// Deadlines of mobiles that owe an answer, one entry each.
     deadlines: BTreeSet<(Instant, MobileId)>,
-    /// How often each source gave each signal.
+    /// Number of times each source gave each signal.
     signals: BTreeMap<(SignalSource, &'static str), u64>,
 }
 
@@ -42,13 +42,13 @@ struct Mobile {
     away: BTreeMap<SignalSource, Away>,
     /// It was heard after it was told to be down.
     is_heard: bool,
-    /// When it was sent data, if it was not heard since.
+    /// Time of the first data sent to it since it was last heard.
     owes_since: Option<Instant>,
     /// It has a deadline.
     is_watched: bool,
 }
 
-/// How far away. Ordered: the worst report counts.
+/// Severity of an absence. Ordered: the worst report counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Away {
     Fading,
@@ -82,8 +82,7 @@ impl Mobiles {
         self.take(signal)
     }
 
-    /// What a source reported counts no longer; returns what the mechanisms must be told of which
-    /// mobiles.
+    /// Drops the reports of a source; returns the signals that mechanisms must get because of that.
     pub fn withdraw(&mut self, source: SignalSource) -> Vec<(MobileId, LinkSignal)> {
         let of_source = self.known.iter().filter(|(_, known)| known.away.contains_key(&source));
         let mobiles: Vec<MobileId> = of_source.map(|(&mobile, _)| mobile).collect();
@@ -161,7 +160,7 @@ impl Mobiles {
         self.take(MobileSignal { mobile, signal: LinkSignal::Up, source: SignalSource::Silence })
     }
 
-    /// When to call [`Mobiles::silent`] next.
+    /// Time of the next call of [`Mobiles::silent`].
     pub fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(deadline, _)| deadline)
     }

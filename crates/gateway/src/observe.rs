@@ -21,7 +21,7 @@ use airtcp_wire::outline;
 /// Protocols that are counted apart: TCP, QUIC, others.
 pub const CLASSES: usize = 3;
 
-/// What was counted of a group's packets of one protocol.
+/// Counts of a group's packets of one protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Packets, as they are on the wire.
@@ -33,13 +33,13 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Both together.
+    /// Sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.with(other, u64::wrapping_add)
     }
 
-    /// What has come since.
+    /// Difference to an earlier count.
     #[must_use]
     pub fn minus(self, earlier: Self) -> Self {
         self.with(earlier, u64::wrapping_sub)
@@ -54,8 +54,7 @@ impl Traffic {
     }
 }
 
-/// What was counted of the packets of each group that can be counted, in the order of the
-/// configuration.
+/// The kernel's counts for each group that can be counted, in the order of the configuration.
 pub type Counted = [[Traffic; CLASSES]];
 
 /// The word in the place of a mechanism's, in status.
@@ -66,11 +65,11 @@ struct Observed {
     config: Group,
     place: Place,
     observer: Observer,
-    /// Where the link is.
+    /// The side of the link.
     to: Side,
-    /// What the kernel counted under the configurations before.
+    /// Counted by the kernel under earlier configurations.
     before: [Traffic; CLASSES],
-    /// What it had counted in this group's place when this configuration began.
+    /// Counted by the kernel in this place before this configuration began.
     offset: [Traffic; CLASSES],
 }
 
@@ -175,7 +174,7 @@ impl Observation {
         }
     }
 
-    /// When to call [`Observation::on_timer`] next.
+    /// Time of the next call of [`Observation::on_timer`].
     pub fn next_deadline(&self) -> Option<Instant> {
         self.groups.iter().filter_map(|group| group.observer.deadline()).min()
     }
@@ -222,7 +221,7 @@ impl Observation {
         Ok(())
     }
 
-    /// What was seen.
+    /// The state and the report of what was observed.
     pub fn status(&self, now: Instant, counted: &Counted) -> Status {
         let undecodable = ("packets_undecodable".to_owned(), self.packets_undecodable);
         let mut status = Status { counters: [undecodable].into(), ..self.mobiles.status() };

@@ -36,7 +36,7 @@ struct Refusal {
     /// These hosts were answered, or need no answer.
     told: [bool; 2],
     pause: Duration,
-    /// When to give up.
+    /// Time to give up.
     until: Instant,
 }
 
@@ -88,7 +88,7 @@ impl Refusals {
         Some((from, Segment { flow, seq, ack, flags: Flags::RST, ..Segment::default() }))
     }
 
-    /// What is due, as far as a turn goes: segments to send. Connections that are done with are
+    /// The segments that are due, as many as one turn allows. Connections that are done with are
     /// appended to `over`.
     pub fn on_timer(&mut self, now: Instant, over: &mut Vec<Flow>) -> Vec<Injection> {
         let mut out = Vec::new();
@@ -114,7 +114,7 @@ impl Refusals {
         out
     }
 
-    /// When to call [`Refusals::on_timer`] next.
+    /// Time of the next call of [`Refusals::on_timer`].
     pub fn next_deadline(&self) -> Option<Instant> {
         self.due.first().map(|&(due, _)| due)
     }

@@ -125,7 +125,7 @@ pub(super) static GATEWAY: Table = Table::new(
 const MECHANISMS: [Word; 5] =
     choose(MechanismConfig::WORDS, ["wake", "holdover", "m-tcp-plus", "m-tcp", "packet-control"]);
 
-/// What live traffic asks of mechanisms beyond what a simulation does.
+/// Settings of mechanisms that exist only on live traffic.
 const LIVE: &[Field] = &[
     field("mechanism", Kind::Choice(&MECHANISMS), Is("wake"), "What to do for them."),
     field(

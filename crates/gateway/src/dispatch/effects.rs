@@ -14,7 +14,7 @@ pub enum Effect {
     Inject {
         /// Out of this side.
         to: Side,
-        /// How it gets there.
+        /// Its way out of this host.
         way: Way,
         /// From the IP header on.
         packet: Vec<u8>,
@@ -22,16 +22,16 @@ pub enum Effect {
     /// Intercept the packets of a mobile of a group that is
     /// [`Queued::Watched`](crate::config::Queued::Watched) from now on, or no longer.
     Watch {
-        /// Which mobile.
+        /// The mobile.
         mobile: MobileId,
-        /// From now on.
+        /// Intercept from now on, or stop.
         watched: bool,
     },
     /// Copy all packets of a mobile from now on, also if it answers; or no longer.
     CopyAll {
-        /// Which mobile.
+        /// The mobile.
         mobile: MobileId,
-        /// From now on.
+        /// Copy all from now on, or stop.
         on: bool,
     },
 }

@@ -101,8 +101,9 @@ impl Dispatcher {
         self.pass(|c| &mut c.passed)
     }
 
-    /// How much room the path to a mobile has, by a router's message. RFC 5927 §4.1: the segment
-    /// that it quotes is in flight. Anybody can send such messages, but not see which are.
+    /// The room on the path to a mobile, from a router's message that can be trusted. RFC 5927
+    /// §4.1: the segment that it quotes is in flight. Anybody can send such messages, but not see
+    /// which are.
     fn believed_room(&self, message: &TooBig, intercepted: &Intercepted) -> Option<usize> {
         let (n, from) = self.concerns(&message.flow.reversed(), intercepted)?;
         let in_flight = self.groups[n].mechanism.in_flight(&message.flow);

@@ -10,8 +10,8 @@ use airtcp_edge::{InterfaceName, MobileId};
 use airtcp_record::Input;
 use std::collections::BTreeSet;
 
-/// How often to look whether a mobile that is back still needs its packets intercepted. Whatever a
-/// mechanism drops in the first round trips after an outage should be intercepted.
+/// Interval between checks whether a mobile that is back still needs its packets intercepted.
+/// Whatever a mechanism drops in the first round trips after an outage should be intercepted.
 pub(super) const SETTLING: Duration = Duration::from_secs(1);
 
 impl Dispatcher {
@@ -100,7 +100,7 @@ impl Dispatcher {
     }
 }
 
-/// What begins, or ends, to show all about a mobile to a mechanism that needs that in outages.
+/// The effect that starts, or ends, showing a mechanism everything about a mobile in an outage.
 fn watches(group: &ActiveGroup, mobile: MobileId, on: bool) -> Option<Effect> {
     if !group.config.has(mobile) {
         return None;

@@ -45,7 +45,7 @@ impl Dispatcher {
         }
     }
 
-    /// When to call [`Dispatcher::on_timer`] next.
+    /// Time of the next call of [`Dispatcher::on_timer`].
     pub fn next_deadline(&self) -> Option<Instant> {
         let mechanisms = self.groups.iter().filter_map(|group| group.mechanism.next_deadline());
         let others = [self.mobiles.next_deadline(), self.refusals.next_deadline(), self.unwatch];

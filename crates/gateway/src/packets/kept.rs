@@ -48,7 +48,7 @@ enum Content {
 }
 
 impl Kept {
-    /// What may be kept of a packet of this flow on its way.
+    /// A copy of a packet of this flow, without what need not be kept.
     ///
     /// # Errors
     /// It is no IP packet, or malformed.
@@ -113,7 +113,7 @@ impl Kept {
     }
 }
 
-/// What is sent of a kept packet.
+/// The packet that is sent from a copy.
 #[derive(Clone, Copy, Debug)]
 pub enum Sent<'a> {
     /// A TCP segment, to be cut to the receiver's MSS.
@@ -190,7 +190,7 @@ mod tests {
         Kept::new(FlowId { protocol, flow }, &intercepted).unwrap()
     }
 
-    /// What is sent of a packet of another protocol than TCP.
+    /// The packet to send, of a protocol other than TCP.
     fn bytes(kept: &Kept) -> Option<Vec<u8>> {
         let Sent::Packet(packet) = kept.sent() else { return None };
         checksummed(packet).ok()
