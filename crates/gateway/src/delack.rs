@@ -87,7 +87,7 @@ struct Connection {
     flight: u32,
     /// The peer has ended its data, or there is trouble.
     is_over: bool,
-    heard: Instant,
+    last_active: Instant,
 }
 
 /// Hops that a packet has travelled, from its remaining time to live; senders begin with 64, 128 or
@@ -110,7 +110,7 @@ impl Connection {
             probe: None,
             flight: 0,
             is_over: false,
-            heard: now,
+            last_active: now,
         }
     }
 
@@ -128,7 +128,7 @@ impl Connection {
 
     fn on_data(&mut self, now: Instant, data: &Data<'_>, decided: &mut Vec<Decided>) {
         let Data { arrived, segment, mss, hops } = *data;
-        self.heard = now;
+        self.last_active = now;
         let end = segment.seq + segment.payload.0 as u32;
         let order = self.order(segment.seq, end);
         if order == Order::OutOfOrder && self.high == self.next {
@@ -402,7 +402,7 @@ impl Holder {
     /// Connections that have been silent too long are forgotten; what waits of them leaves.
     fn forget(&mut self, now: Instant, decided: &mut Vec<Decided>) {
         while let Some((_, oldest)) = self.connections.front()
-            && now.since(oldest.heard) > IDLE
+            && now.since(oldest.last_active) > IDLE
         {
             if let Some((_, mut oldest)) = self.connections.pop_front() {
                 oldest.release(now, decided);

@@ -90,8 +90,8 @@ const METRICS: &[Metric] = {
             "Packets passed untouched because they are not TCP, are fragments or are malformed",
         ),
         metric(
-            "unconcerned_packets_total",
-            Counter("packets_unconcerned"),
+            "unmatched_packets_total",
+            Counter("packets_unmatched"),
             "Packets passed untouched because they belong to no group",
         ),
         metric(
@@ -131,13 +131,13 @@ const METRICS: &[Metric] = {
             "Connections of an earlier gateway that were reset because this one could not go on with them",
         ),
         metric(
-            "believed_too_big_messages_total",
-            Counter("too_big_believed"),
+            "too_big_messages_accepted_total",
+            Counter("too_big_accepted"),
             "Messages of routers (ICMP) that a segment in flight to a mobile was too big",
         ),
         metric(
-            "doubted_too_big_messages_total",
-            Counter("too_big_doubted"),
+            "too_big_messages_ignored_total",
+            Counter("too_big_ignored"),
             "Messages of routers (ICMP) that a packet was too big, but no segment in flight to a mobile",
         ),
         metric(

@@ -40,8 +40,8 @@ const MOST_OWING: usize = 1 << 17;
 struct Mobile {
     /// Sources that say it is away, each with its last report.
     away: BTreeMap<SignalSource, Away>,
-    /// It was heard after it was told to be down.
-    is_heard: bool,
+    /// A packet came from it after a signal that it is down.
+    is_seen: bool,
     /// Time of the first data sent to it since it was last heard.
     owes_since: Option<Instant>,
     /// It has a deadline.
@@ -76,7 +76,7 @@ impl Mobiles {
         self.silence = silence;
     }
 
-    /// Takes a source's report; returns what the mechanisms must be told, if anything.
+    /// Takes a source's report; returns the signal that mechanisms must get, if any.
     pub fn note(&mut self, signal: MobileSignal) -> Option<LinkSignal> {
         self.count(signal.source, signal.signal);
         self.take(signal)
@@ -125,7 +125,7 @@ impl Mobiles {
         let before = known.signal();
         change(&mut known.away);
         let after = known.signal();
-        known.is_heard &= after == before;
+        known.is_seen &= after == before;
         self.forget_if_idle(mobile);
         [before, after]
     }
@@ -134,7 +134,7 @@ impl Mobiles {
     /// answered: one that has not may not exist.
     pub fn sent(&mut self, now: Instant, mobile: MobileId, answers: impl FnOnce() -> bool) {
         let known = self.known.get(&mobile);
-        let counts = self.silence.is_some() || known.is_some_and(|known| known.is_heard);
+        let counts = self.silence.is_some() || known.is_some_and(|known| known.is_seen);
         let is_noted = known.is_some_and(|known| known.owes_since.is_some() && known.is_watched);
         if !counts || is_noted || self.deadlines.len() >= MOST_OWING || !answers() {
             return;
@@ -148,11 +148,11 @@ impl Mobiles {
         }
     }
 
-    /// A mobile was heard; returns what the mechanisms must be told first.
-    pub fn heard(&mut self, mobile: MobileId) -> Option<LinkSignal> {
+    /// A packet came from a mobile; returns the signal that mechanisms must get first.
+    pub fn seen(&mut self, mobile: MobileId) -> Option<LinkSignal> {
         let known = self.known.get_mut(&mobile)?;
         known.owes_since = None;
-        known.is_heard = known.signal() == LinkSignal::Down;
+        known.is_seen = known.signal() == LinkSignal::Down;
         if !known.away.contains_key(&SignalSource::Silence) {
             self.forget_if_idle(mobile);
             return None;
@@ -165,14 +165,14 @@ impl Mobiles {
         self.deadlines.first().map(|&(deadline, _)| deadline)
     }
 
-    /// A mobile that has not answered for too long at `now`, with what the mechanisms must be told;
+    /// A mobile that has not answered for too long at `now`, with the signal that mechanisms must get;
     /// `None`: there is no further one.
     pub fn silent(&mut self, now: Instant) -> Option<(MobileId, LinkSignal)> {
-        let told = self.next_silent(now);
-        if let Some((_, signal)) = told {
+        let change = self.next_silent(now);
+        if let Some((_, signal)) = change {
             self.count(SignalSource::Silence, signal);
         }
-        told
+        change
     }
 
     fn next_silent(&mut self, now: Instant) -> Option<(MobileId, LinkSignal)> {
@@ -185,7 +185,7 @@ impl Mobiles {
             let silence = self.silence.unwrap_or(SILENCE_WHEN_DOWN);
             let owing = known.owes_since.map(|since| since + silence);
             if let Some(due) = owing.filter(|&due| due > now) {
-                // It was heard, and another answer is due.
+                // It has answered since, and owes another answer.
                 known.is_watched = true;
                 self.deadlines.insert((due, mobile));
                 continue;
@@ -194,8 +194,8 @@ impl Mobiles {
                 self.forget_if_idle(mobile);
                 continue;
             }
-            if known.is_heard {
-                known.is_heard = false;
+            if known.is_seen {
+                known.is_seen = false;
                 return Some((mobile, LinkSignal::Down));
             }
             if self.silence.is_none() {
@@ -315,18 +315,18 @@ mod tests {
     }
 
     #[test]
-    fn a_mobile_that_owes_an_answer_for_too_long_is_down_until_it_is_heard() {
+    fn a_mobile_that_owes_an_answer_for_too_long_is_down_until_it_is_seen() {
         let mut mobiles = Mobiles::new(Some(Duration::from_millis(500)));
         mobiles.sent(ms(0), MOBILE, || true);
-        assert_eq!(mobiles.heard(MOBILE), None);
+        assert_eq!(mobiles.seen(MOBILE), None);
         mobiles.sent(ms(300), MOBILE, || true);
         mobiles.sent(ms(400), MOBILE, || true);
         assert_eq!(mobiles.silent(ms(700)), None, "it was heard after the first");
         assert_eq!(mobiles.next_deadline(), Some(ms(800)));
         assert_eq!(mobiles.silent(ms(800)), Some((MOBILE, Down)));
         assert_eq!(mobiles.silent(ms(800)), None);
-        assert_eq!(mobiles.heard(MOBILE), Some(Up));
-        assert_eq!(mobiles.heard(MOBILE), None);
+        assert_eq!(mobiles.seen(MOBILE), Some(Up));
+        assert_eq!(mobiles.seen(MOBILE), None);
     }
 
     #[test]
@@ -335,14 +335,14 @@ mod tests {
             let mut mobiles = Mobiles::new(silence);
             assert_eq!(says(&mut mobiles, Agent, Down), Some(Down));
             mobiles.sent(ms(100), MOBILE, || true);
-            assert_eq!(mobiles.heard(MOBILE), None, "an answer");
+            assert_eq!(mobiles.seen(MOBILE), None, "an answer");
             mobiles.sent(ms(500), MOBILE, || true);
             assert_eq!(mobiles.silent(ms(1400)), None);
             assert_eq!(mobiles.silent(ms(1500)), Some((MOBILE, Down)));
             mobiles.sent(ms(1600), MOBILE, || true);
             assert_eq!(mobiles.silent(ms(9000)), None, "told once");
             assert_eq!(says(&mut mobiles, Agent, Up), Some(Up));
-            mobiles.heard(MOBILE);
+            mobiles.seen(MOBILE);
             mobiles.sent(ms(9000), MOBILE, || true);
             let when_up = silence.map(|_| (MOBILE, Down));
             assert_eq!(mobiles.silent(ms(10_000)), when_up);
@@ -360,7 +360,7 @@ mod tests {
     fn who_owes_nothing_may_be_silent() {
         let mut mobiles = Mobiles::new(Some(Duration::from_millis(500)));
         mobiles.sent(ms(0), MOBILE, || true);
-        mobiles.heard(MOBILE);
+        mobiles.seen(MOBILE);
         assert_eq!(mobiles.silent(ms(10_000)), None);
         assert_eq!((mobiles.next_deadline(), mobiles.known.len()), (None, 0));
     }

@@ -6,7 +6,7 @@
 
 use crate::config::{FastPathMode, GatewayConfig, Group, Signals};
 use crate::dispatch::Effect;
-use crate::groups::{DispatchError, Place, concerns, of_group, table};
+use crate::groups::{DispatchError, Place, classify, of_group, table};
 use crate::mobiles::Mobiles;
 use crate::packets::{Intercepted, Kept};
 use crate::signals::{MobileSignal, SignalSource};
@@ -125,7 +125,7 @@ impl Observation {
             return;
         };
         let groups = || self.groups.iter().map(|group| (&group.config, &group.place));
-        let Some((n, from)) = concerns(groups, &flow, copy) else { return };
+        let Some((n, from)) = classify(groups, &flow, copy) else { return };
         let Ok(packet) = Kept::new(FlowId { protocol, flow }, copy) else {
             self.packets_undecodable += 1;
             return;
@@ -141,20 +141,20 @@ impl Observation {
 
     /// A source says something about a mobile.
     pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
-        if let Some(told) = self.mobiles.note(signal) {
-            self.tell(now, signal.mobile, told, effects);
+        if let Some(change) = self.mobiles.note(signal) {
+            self.notify(now, signal.mobile, change, effects);
         }
     }
 
     /// A source is not asked any more.
     pub fn on_withdrawn(&mut self, now: Instant, source: SignalSource, effects: &mut Vec<Effect>) {
         for (mobile, signal) in self.mobiles.withdraw(source) {
-            self.tell(now, mobile, signal, effects);
+            self.notify(now, mobile, signal, effects);
         }
     }
 
     /// Tells the observers of a mobile.
-    fn tell(
+    fn notify(
         &mut self,
         now: Instant,
         mobile: MobileId,

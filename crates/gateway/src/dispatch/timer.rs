@@ -16,7 +16,7 @@ impl Dispatcher {
         while effects.len() < TURN
             && let Some((mobile, signal)) = self.mobiles.silent(now)
         {
-            self.tell(now, mobile, signal, effects);
+            self.notify(now, mobile, signal, effects);
         }
         let deadlines = self.groups.iter().map(|group| group.mechanism.next_deadline()).zip(0..);
         let first = deadlines.filter_map(|(due, n)| Some((due?, n))).min();

@@ -67,7 +67,7 @@ impl Place {
 
 /// The group that a packet belongs to, and from which side it comes. Nobody on board sends what
 /// goes from one uplink to another.
-pub(crate) fn concerns<'a, G: Iterator<Item = (&'a Group, &'a Place)>>(
+pub(crate) fn classify<'a, G: Iterator<Item = (&'a Group, &'a Place)>>(
     groups: impl Fn() -> G,
     flow: &Flow,
     packet: &Intercepted,
