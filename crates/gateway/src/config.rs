@@ -170,7 +170,7 @@ settings! {
     #[table("nfqueue")]
     pub struct NfqueueConfig {
         /// Its number; no other program of this network namespace may use it. Most take 0.
-        #[kind = Kind::Integer { min: 0, max: 65_535 }]
+        #[kind = Kind::Integer { min: 0, max: 65_534 }]
         pub queue: u16 = 77,
         /// Packets that may wait; further ones pass untouched. A long queue delays traffic when the
         /// gateway falls behind.
@@ -178,6 +178,11 @@ settings! {
         #[source = "Linux, nfnetlink_queue"]
         pub length: u32 = 1024,
     }
+}
+
+impl NfqueueConfig {
+    /// The number that the gateway of a network namespace takes to be the only one.
+    pub const CLAIM: u16 = 65_535;
 }
 
 settings! {

@@ -92,7 +92,7 @@ control = "/run/a.sock"
 record = "/var/tmp/a.pcapng"
 mark = "0x10/240"
 mode = "observe"
-nfqueue = { queue = 65535, length = 200 }
+nfqueue = { queue = 65534, length = 200 }
 limits = { memory = "1 GiB", flows = 7, flows-per-mobile = 3, idle = "5 min" }
 metrics = { listen = "[::1]:9100" }
 mobile = [{ name = "m", addresses = ["10.0.0.1", "10.1.0.0/16"], interfaces = ["eth0", "br-lan.7"], mechanism = "holdover", copy = "when-fading" }]
@@ -120,7 +120,7 @@ lead = "0 s"
         metrics,
         record,
     } = parse(text).unwrap();
-    assert_eq!(nfqueue, NfqueueConfig { queue: 65_535, length: 200 });
+    assert_eq!(nfqueue, NfqueueConfig { queue: 65_534, length: 200 });
     assert_eq!(mode, Mode::Observe);
     assert_eq!(mark, Mark { value: 0x10, mask: 0xf0 });
     assert_eq!((state, control), ("/dev/shm/airtcp".into(), "/run/a.sock".into()));

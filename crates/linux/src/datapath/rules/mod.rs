@@ -19,17 +19,16 @@ mod nftables;
 mod watcher;
 
 use crate::datapath::copies::CopySwitch;
+use crate::datapath::nfqueue::{NfqueueError, Reserved};
 use crate::kernel::host;
 use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId};
-use airtcp_gateway::config::{GatewayConfig, Mark, Queued};
+use airtcp_gateway::config::{GatewayConfig, Mark, NfqueueConfig, Queued};
 use guard::Gaps;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::net::IpAddr;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::process::{Command, Stdio};
 pub use watcher::Watcher;
@@ -58,7 +57,7 @@ pub enum RulesError {
     Taken,
     /// This cannot be found out.
     #[error("cannot tell whether another gateway runs in this network namespace: {0}")]
-    Claim(#[from] io::Error),
+    Claim(#[from] NfqueueError),
 }
 
 /// What sets the rules. There are two because kernels have one, the other or both: some
@@ -338,16 +337,16 @@ fn is_interface(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_graphic() && !"/*+\"'\\".contains(c))
 }
 
-/// The right to set the gateway's rules in a network namespace, as abstract Unix sockets are its
-/// own. It ends with the process, whatever ends that.
+/// The right to set the gateway's rules in a network namespace: [`NfqueueConfig::CLAIM`], into which no
+/// rule leads. Only CAP_NET_ADMIN takes it, so nobody else can keep a gateway from starting. It ends with
+/// the process, whatever ends that.
 #[derive(Debug)]
-struct Claim(#[expect(dead_code, reason = "it is held, not used")] UnixDatagram);
+struct Claim(#[expect(dead_code, reason = "it is held, not used")] Reserved);
 
 impl Claim {
     fn take() -> Result<Self, RulesError> {
-        let name = SocketAddr::from_abstract_name("airtcp-gateway")?;
-        UnixDatagram::bind_addr(&name).map(Self).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => RulesError::Taken,
+        Reserved::take(NfqueueConfig::CLAIM).map(Self).map_err(|error| match error {
+            NfqueueError::InUse { .. } => RulesError::Taken,
             _ => RulesError::Claim(error),
         })
     }
