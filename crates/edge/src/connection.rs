@@ -4,8 +4,8 @@
 //! that a test can drive (and a model checker exhaust) alone.
 //! [`PerConnection`](crate::PerConnection) makes a [`Middlebox`](crate::Middlebox) of many.
 
-use crate::belief::Doubts;
-use crate::flow_table::FlowState;
+use crate::conntrack::flow_table::FlowState;
+use crate::conntrack::validate::InvalidPackets;
 use crate::middlebox::{Actions, Side};
 use airtcp_core::{Instant, LinkSignal, Payload, Segment, Timestamps};
 use std::fmt::Debug;
@@ -49,13 +49,13 @@ pub struct Context<'a, P: Payload, C: Connection<P>> {
     /// The mechanism's counters.
     pub counters: &'a mut C::Counters,
     /// Segments that did not count.
-    pub doubts: &'a mut Doubts,
+    pub invalid_packets: &'a mut InvalidPackets,
     /// What is to be done.
     pub out: &'a mut Actions<P>,
     /// Payload bytes that all connections together may still take up.
     pub room: u64,
     /// Connections that are not [`FlowPhase::Connected`](crate::FlowPhase::Connected): all of them
-    /// nudge their mobiles.
+    /// probe their mobiles.
     pub interrupted: u64,
     /// Those of them that belong to the same mobile, and hold something: all of these may send it
     /// copies.

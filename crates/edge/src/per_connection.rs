@@ -8,10 +8,10 @@
 //! between, the driver attends to packets. To a connection that is told of a signal in a later
 //! turn it is as if the signal had come that much later.
 
-use crate::belief::Doubts;
 use crate::connection::{Connection, Context};
-use crate::flow_table::{FlowReport, FlowTable, FlowTableConfig, Keyed, Tracked};
-use crate::journal::{Call, Input, Journal, Note, Snapshot};
+use crate::conntrack::flow_table::{FlowReport, FlowTable, FlowTableConfig, Keyed, Tracked};
+use crate::conntrack::validate::InvalidPackets;
+use crate::hold::journal::{Call, ConnectionSnapshot, Input, Journal, JournalNote};
 use crate::middlebox::{Action, Actions, Middlebox, MobileId, Side};
 use airtcp_core::{Addr, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use hashlink::LinkedHashMap;
@@ -92,7 +92,7 @@ impl PartialOrd for OfMobile {
 struct Shared<P: Payload, C: Connection<P>> {
     config: C::Config,
     counters: C::Counters,
-    doubts: Doubts,
+    invalid_packets: InvalidPackets,
     /// Payload bytes that all connections together may hold.
     memory: u64,
     /// When connections want to be woken; entries may be stale, and then wake nobody.
@@ -103,7 +103,7 @@ struct Shared<P: Payload, C: Connection<P>> {
 impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     /// Without connections. They will hold at most `memory` payload bytes in all.
     pub fn new(config: C::Config, table: FlowTableConfig, memory: u64) -> Self {
-        let (counters, doubts) = (C::Counters::default(), Doubts::default());
+        let (counters, invalid_packets) = (C::Counters::default(), InvalidPackets::default());
         let deadlines = BTreeSet::new();
         Self {
             connections: FlowTable::new(table),
@@ -111,7 +111,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
             looked_at: OfMobile(Flow::default()),
             telling: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
             left: (Instant::ZERO, TURN),
-            shared: Shared { config, counters, doubts, memory, deadlines, journal: None },
+            shared: Shared { config, counters, invalid_packets, memory, deadlines, journal: None },
             signals: BTreeMap::new(),
         }
     }
@@ -122,8 +122,8 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     }
 
     /// Segments that did not count since the start.
-    pub fn doubts(&self) -> Doubts {
-        self.shared.doubts
+    pub fn invalid_packets(&self) -> InvalidPackets {
+        self.shared.invalid_packets
     }
 
     /// Connections known.
@@ -192,7 +192,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         }
     }
 
-    /// Takes notes from now on: see [`journal`](crate::journal). Take them out after each call.
+    /// Takes notes from now on: see [`journal`](crate::hold::journal). Take them out after each call.
     pub fn keep_journal(&mut self) {
         let mut journal = Journal::default();
         for (&flow, connection) in self.connections.iter() {
@@ -202,7 +202,9 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     }
 
     /// Takes out the notes, first one first.
-    pub fn drain_journal(&mut self) -> impl Iterator<Item = Note<P, Snapshot<C, C::Config>>> + '_ {
+    pub fn drain_journal(
+        &mut self,
+    ) -> impl Iterator<Item = JournalNote<P, ConnectionSnapshot<C, C::Config>>> + '_ {
         self.shared.journal.iter_mut().flat_map(Journal::drain)
     }
 
@@ -286,7 +288,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
 }
 
 impl<P: Payload, C: Connection<P>> Shared<P, C> {
-    /// Calls into a connection as a part of a turn; what that cost, as [`TURN`] counts.
+    /// Retries into a connection as a part of a turn; what that cost, as [`TURN`] counts.
     fn call_in_turn(
         &mut self,
         now: Instant,
@@ -304,7 +306,7 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
         1 + out.as_slice()[before..].iter().map(packets).sum::<usize>()
     }
 
-    /// Calls into a connection, and takes note of a deadline that moved earlier. One that moved
+    /// Retries into a connection, and takes note of a deadline that moved earlier. One that moved
     /// later is found by the earlier entry, as in any lazy timer queue.
     fn call(
         &mut self,
@@ -317,12 +319,13 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
         let room = self.memory.saturating_sub(tracked.all_held());
         let (interrupted, waiting) = (tracked.all_interrupted(), tracked.waiting());
         let config = &self.config;
-        let (counters, doubts) = (&mut self.counters, &mut self.doubts);
+        let (counters, invalid_packets) = (&mut self.counters, &mut self.invalid_packets);
         let is_noted = self.journal.is_some() && tracked.state().is_interrupted();
         let input = is_noted.then(|| Input { now, room, interrupted, waiting, call: call.clone() });
         let earlier = tracked.with(now, |connection| {
             let before = connection.next_deadline();
-            let mut cx = Context { config, counters, doubts, out, room, interrupted, waiting };
+            let mut cx =
+                Context { config, counters, invalid_packets, out, room, interrupted, waiting };
             call.make(now, connection, &mut cx);
             connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
         });

@@ -301,13 +301,15 @@ fn limits() -> impl Strategy<Value = Limits> {
         ]
     };
     let max_down = proptest::option::weighted(0.15, millis(500..20_000));
-    let nudge = proptest::option::of(millis(100..2_000));
-    (size(), size(), max_down, nudge).prop_map(|(fifo, memory, max_down, nudge)| Limits {
-        fifo,
-        memory,
-        max_down,
-        nudge,
-    })
+    let probe_interval = proptest::option::of(millis(100..2_000));
+    (size(), size(), max_down, probe_interval).prop_map(
+        |(fifo, memory, max_down, probe_interval)| Limits {
+            fifo,
+            memory,
+            max_down,
+            probe_interval,
+        },
+    )
 }
 
 /// A download with every kind of trouble, and sometimes an upload on the same connection.

@@ -120,18 +120,18 @@ fn holdover_is_safe_over_a_slow_wireless_path() {
 }
 
 /// The interval has no influence: the clock stands still.
-const NUDGE: Option<Duration> = Some(Duration::from_millis(500));
+const PROBE_INTERVAL: Option<Duration> = Some(Duration::from_millis(500));
 
 #[test]
 fn m_tcp_plus_that_asks_is_safe() {
-    let config = MTcpPlusConfig { nudge: NUDGE, ..MTcpPlusConfig::default() };
+    let config = MTcpPlusConfig { probe_interval: PROBE_INTERVAL, ..MTcpPlusConfig::default() };
     assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRED));
     assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRELESS));
 }
 
 #[test]
 fn holdover_that_asks_is_safe() {
-    let config = HoldoverConfig { nudge: NUDGE, ..HoldoverConfig::default() };
+    let config = HoldoverConfig { probe_interval: PROBE_INTERVAL, ..HoldoverConfig::default() };
     assert_safe::<holdover::State<_>>(&config, WIRED);
     assert_safe::<holdover::State<_>>(&config, WIRELESS);
 }

@@ -23,7 +23,7 @@ use crate::observer::{Violation, ensure};
 use crate::subjects::Promise;
 use crate::world::flow;
 use airtcp_core::{Flags, Instant, LinkSignal, Segment, SeqNum};
-use airtcp_edge::{Action, Actions, Connection, Context, Doubts, Side};
+use airtcp_edge::{Action, Actions, Connection, Context, InvalidPackets, Side};
 use hashlink::DefaultHashBuilder;
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -289,12 +289,13 @@ where
         }
         let mut next = self.states[node as usize].clone();
         let mut out = Actions::new();
-        let (mut counters, mut doubts) = (C::Counters::default(), Doubts::default());
+        let (mut counters, mut invalid_packets) =
+            (C::Counters::default(), InvalidPackets::default());
         let room = self.setup.memory.saturating_sub(next.held() as u64);
         let mut cx = Context {
             config: self.config,
             counters: &mut counters,
-            doubts: &mut doubts,
+            invalid_packets: &mut invalid_packets,
             out: &mut out,
             room,
             interrupted: 1,

@@ -30,7 +30,7 @@ pub(crate) struct Limits {
     /// How long it may wait for a mobile.
     pub(crate) max_down: Option<Duration>,
     /// How often it asks for one that is down.
-    pub(crate) nudge: Option<Duration>,
+    pub(crate) probe_interval: Option<Duration>,
 }
 
 /// Forwards everything.
@@ -99,15 +99,18 @@ fn m_tcp_plus_that(limits: Limits, resume: Resume, acknowledge: Acknowledge) -> 
         fifo: Bytes(limits.fifo),
         resume,
         max_down: limits.max_down,
-        nudge: limits.nudge,
+        probe_interval: limits.probe_interval,
         acknowledge,
     };
     PerConnection::new(config, Default::default(), limits.memory)
 }
 
 pub(crate) fn holdover(limits: Limits) -> Holdover<Vec<u8>> {
-    let config =
-        HoldoverConfig { fifo: Bytes(limits.fifo), max_down: limits.max_down, nudge: limits.nudge };
+    let config = HoldoverConfig {
+        fifo: Bytes(limits.fifo),
+        max_down: limits.max_down,
+        probe_interval: limits.probe_interval,
+    };
     PerConnection::new(config, Default::default(), limits.memory)
 }
 

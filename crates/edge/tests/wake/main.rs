@@ -24,8 +24,8 @@ pub(crate) struct Named {
     silence: Option<Silence>,
     /// As large as packets of a bulk transfer.
     full: bool,
-    /// There are questions of its flow.
-    questions: bool,
+    /// There are keep_alives of its flow.
+    keep_alives: bool,
     name: String,
 }
 
@@ -39,7 +39,7 @@ impl Packet for Named {
     fn is_boundary(&self) -> bool {
         self.boundary
     }
-    fn asks(&self) -> bool {
+    fn elicits_reply(&self) -> bool {
         self.asks
     }
     fn silence(&self) -> Option<Silence> {
@@ -48,8 +48,8 @@ impl Packet for Named {
     fn is_full(&self) -> bool {
         self.full
     }
-    fn question(&self) -> Option<Self> {
-        self.questions.then(|| Self { name: format!("{}?", self.name), ..self.clone() })
+    fn keep_alive(&self) -> Option<Self> {
+        self.keep_alives.then(|| Self { name: format!("{}?", self.name), ..self.clone() })
     }
 }
 
@@ -70,8 +70,8 @@ fn id(protocol: u8, port: u16, mobile: u8) -> FlowId {
 pub(crate) fn udp(port: u16, name: impl Into<String>) -> Named {
     let name = name.into();
     let id = id(UDP, port, MOBILE);
-    let (boundary, asks, full, questions) = (false, true, true, true);
-    Named { id, end: None, boundary, asks, silence: None, full, questions, name }
+    let (boundary, asks, full, keep_alives) = (false, true, true, true);
+    Named { id, end: None, boundary, asks, silence: None, full, keep_alives, name }
 }
 
 pub(crate) fn small_udp(port: u16, name: impl Into<String>) -> Named {

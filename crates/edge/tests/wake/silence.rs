@@ -5,7 +5,7 @@ use airtcp_core::{Flags, Length, LinkSignal, Options, Segment, SeqNum, Timestamp
 use airtcp_edge::{MobileId, Packet};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Calls of the flow with this name, up to `at` milliseconds.
+/// Retries of the flow with this name, up to `at` milliseconds.
 fn calls(node: &mut Node, name: &str, at: u64) -> Vec<u64> {
     let parse = |line: String| {
         let (ms, what) = line.split_once(' ').unwrap();
@@ -108,22 +108,22 @@ fn between_calls_that_are_far_apart_a_tcp_flow_asks_every_100_ms() {
     assert!(calls(&mut node, "500?", 5_000).is_empty(), "it calls as often");
     node.until(20_000);
     let told = node.until(21_000);
-    let (questions, calls): (Vec<_>, Vec<_>) =
+    let (keep_alives, calls): (Vec<_>, Vec<_>) =
         told.iter().partition(|line| line.ends_with(" 500?"));
-    assert_eq!(questions.len() + calls.len(), told.len(), "by the newest packet: {told:?}");
-    assert!((7..=9).contains(&questions.len()), "{told:?}");
+    assert_eq!(keep_alives.len() + calls.len(), told.len(), "by the newest packet: {told:?}");
+    assert!((7..=9).contains(&keep_alives.len()), "{told:?}");
     node.hear();
     assert_eq!(node.sends(), ["500", "1000", "QUIC"]);
     assert!(node.until(30_000).is_empty());
-    assert!(node.wake.counters().questions > 100);
+    assert!(node.wake.counters().keep_alives > 100);
 }
 
 #[test]
 fn what_has_no_questions_only_calls() {
     let mut node = Node::known();
-    node.send(Named { questions: false, ..udp(443, "QUIC") });
+    node.send(Named { keep_alives: false, ..udp(443, "QUIC") });
     assert!(node.until(100_000).iter().all(|line| line.ends_with(" QUIC")));
-    assert_eq!(node.wake.counters().questions, 0);
+    assert_eq!(node.wake.counters().keep_alives, 0);
 }
 
 #[test]
@@ -170,11 +170,11 @@ fn a_question_lies_before_what_the_other_side_expects_and_is_empty() {
     let flags = Flags::FIN;
     let ack = Some(SeqNum(5));
     let segment = Segment { payload: Length(100), ack, flags, options, ..Segment::default() };
-    let question = segment.question().unwrap();
+    let question = segment.keep_alive().unwrap();
     assert_eq!((question.seq, question.seq_len()), (SeqNum(u32::MAX), 0));
     assert_eq!((question.ack, question.options.timestamps), (ack, Some(stamps)));
-    assert_eq!(Segment { flags: Flags::SYN, ..segment.clone() }.question(), None);
-    assert_eq!(Segment { ack: None, ..segment }.question(), None);
+    assert_eq!(Segment { flags: Flags::SYN, ..segment.clone() }.keep_alive(), None);
+    assert_eq!(Segment { ack: None, ..segment }.keep_alive(), None);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn calls_are_counted_and_silence_once() {
     node.hear();
     node.sends();
     let counters = node.wake.counters();
-    assert_eq!((counters.silences, counters.packets_called), (1, 4));
+    assert_eq!((counters.silences, counters.packets_retried), (1, 4));
     assert_eq!((counters.releases, counters.packets_released), (1, 1));
 }
 

@@ -140,7 +140,7 @@ const LIVE: &[Field] = &[
     )
     .source("M-TCP+ §3; RFC 7323 §2"),
     field(
-        "nudge",
+        "probe-interval",
         Kind::WordOr("never", &at_least(Duration::from_millis(100))),
         Is("100 ms"),
         "How often a mobile whose link has been down for half a second is asked, by a keep-alive of 40 to 72 \

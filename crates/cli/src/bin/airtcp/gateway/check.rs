@@ -157,8 +157,11 @@ fn describe_group(out: &mut String, group: &Group) {
         (false, Queued::Always) => writeln!(out, "  all packets wait for the gateway"),
         (false, Queued::Watched | Queued::Never) => Ok(()),
     };
-    if let Some(nudge) = mechanism.nudge() {
-        let _ = writeln!(out, "  a mobile that is down is asked every {nudge} whether it is back");
+    if let Some(probe_interval) = mechanism.probe_interval() {
+        let _ = writeln!(
+            out,
+            "  a mobile that is down is asked every {probe_interval} whether it is back"
+        );
     }
     if let Some(max_down) = mechanism.max_down() {
         let _ =

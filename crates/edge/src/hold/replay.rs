@@ -35,9 +35,9 @@
 //! none. Beyond the window the queue may drop it, and a fixed host that is recovering from a time-out
 //! may notice that by its next time-out only (Linux).
 
+use crate::conntrack::mobile_peer::MobilePeer;
+use crate::hold::store::Store;
 use crate::middlebox::Actions;
-use crate::mobile_end::MobileEnd;
-use crate::store::Store;
 use airtcp_core::{Duration, Instant, Payload, SackBlock, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -248,12 +248,12 @@ impl Replay {
         &mut self,
         now: Instant,
         replays: u32,
-        before: &MobileEnd,
+        before: &MobilePeer,
         segment: &Segment<P>,
         store: &mut Store<P>,
         out: &mut Actions<P>,
     ) -> u64 {
-        let mobile = *store.ends.mobile();
+        let mobile = *store.peers.mobile();
         let has_opened = before.window == 0 && mobile.window > 0;
         let Some(flight) = self.flight.as_mut().filter(|_| !has_opened) else {
             // It had no room for what was sent, or a process took over.
@@ -462,7 +462,7 @@ impl Arrived<'_> {
 
 impl Flight {
     fn new<P: Payload>(replays: u32, store: &Store<P>) -> Self {
-        let (segment, ack) = (store.segment(), store.ends.mobile_ack());
+        let (segment, ack) = (store.segment(), store.peers.mobile_ack());
         let until = store.end().unwrap_or(ack);
         let window = (until.bytes_after(ack) / 2).min(LARGEST_INITIAL_WINDOW);
         let window = window.max(INITIAL_WINDOW * segment) / replays.max(1);
@@ -554,7 +554,7 @@ impl Flight {
 
     /// The mobile has what was held when the replay began.
     fn is_over<P: Payload>(&self, store: &Store<P>) -> bool {
-        store.ends.mobile_ack().at_or_after(self.until)
+        store.peers.mobile_ack().at_or_after(self.until)
     }
 
     /// Sends what is lost, then what waits: as the window and its pace allow, but so many bytes at

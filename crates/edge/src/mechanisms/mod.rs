@@ -1,18 +1,28 @@
 //! All mechanisms behind one type, for drivers that run the one that a configuration names.
 
-use crate::belief::{Acquainted, Doubts};
-use crate::flow_table::{FlowReport, FlowTableConfig};
-use crate::holdover::{self, Holdover, HoldoverConfig, HoldoverCounters};
-use crate::journal::{self, Input};
-use crate::m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters};
-use crate::m_tcp_plus::{self, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
-use crate::middlebox::{Actions, Middlebox, MobileId, Side};
-use crate::packet_control::{
+pub mod ack_timing;
+pub mod away;
+pub mod holdover;
+pub mod m_tcp;
+pub mod m_tcp_plus;
+pub mod observe;
+pub mod packet_control;
+pub mod snoop;
+pub mod wake;
+
+use crate::conntrack::flow_table::{FlowReport, FlowTableConfig};
+use crate::conntrack::validate::{Conntracked, InvalidPackets};
+use crate::hold::journal::{self, Input};
+use crate::hold::store::Store;
+use crate::mechanisms::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
+use crate::mechanisms::m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters};
+use crate::mechanisms::m_tcp_plus::{MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
+use crate::mechanisms::packet_control::{
     PacketControl, PacketControlCounters, SENDER_THRESHOLD, ThresholdTooSmall,
 };
-use crate::snoop::{Snoop, SnoopConfig, SnoopCounters};
-use crate::store::Store;
-use crate::wake::{Wake, WakeConfig, WakeCounters};
+use crate::mechanisms::snoop::{Snoop, SnoopConfig, SnoopCounters};
+use crate::mechanisms::wake::{Wake, WakeConfig, WakeCounters};
+use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use airtcp_core::documented::Documented;
 use airtcp_core::{Bytes, Duration, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::alternatives;
@@ -135,7 +145,7 @@ impl MechanismConfig {
     ];
 
     /// The counters that all have but wake, which judges no segment.
-    pub const DOUBTS: &'static [Documented] = Doubts::FIELDS;
+    pub const INVALID_PACKETS: &'static [Documented] = InvalidPackets::FIELDS;
 
     /// Wake's settings, if it is wake.
     pub const fn wake(&self) -> Option<WakeConfig> {
@@ -156,17 +166,17 @@ impl MechanismConfig {
     }
 
     /// How often a mobile that is down is asked whether it is back; `None`: never.
-    pub const fn nudge(&self) -> Option<Duration> {
+    pub const fn probe_interval(&self) -> Option<Duration> {
         match self {
-            Self::MTcpPlus(config) => config.nudge,
-            Self::Holdover(config) => config.nudge,
+            Self::MTcpPlus(config) => config.probe_interval,
+            Self::Holdover(config) => config.probe_interval,
             Self::PacketControl { .. } | Self::MTcp(_) | Self::Snoop(_) | Self::Wake(_) => None,
         }
     }
 }
 
 /// What the driver writes down about a connection of any mechanism.
-pub type Note<P> = journal::Note<P, Snapshot<P>>;
+pub type MechanismNote<P> = journal::JournalNote<P, MechanismSnapshot<P>>;
 
 /// A connection of any mechanism that keeps a journal, as it is written down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,14 +184,14 @@ pub type Note<P> = journal::Note<P, Snapshot<P>>;
     serialize = "P: Payload + Serialize",
     deserialize = "P: Payload + Deserialize<'de>"
 ))]
-pub enum Snapshot<P> {
+pub enum MechanismSnapshot<P> {
     /// Of M-TCP+.
-    MTcpPlus(m_tcp_plus::Snapshot<P>),
+    MTcpPlus(m_tcp_plus::MTcpPlusSnapshot<P>),
     /// Of holdover.
-    Holdover(holdover::Snapshot<P>),
+    Holdover(holdover::HoldoverSnapshot<P>),
 }
 
-impl<P: Payload> Snapshot<P> {
+impl<P: Payload> MechanismSnapshot<P> {
     /// Moves on by one input, as the connection itself did.
     pub fn apply(&mut self, input: Input<P>) {
         match self {
@@ -207,13 +217,13 @@ impl<P: Payload> Snapshot<P> {
     }
 }
 
-fn resets<P: Payload, C: Acquainted<P, Met = Store<P>>>(
+fn resets<P: Payload, C: Conntracked<P, Established = Store<P>>>(
     connection: &mut C,
 ) -> Option<[Segment<P>; 2]> {
-    let told = connection.told();
-    let ends = connection.acquaintance().met.as_ref()?.ends;
-    let told = told.unwrap_or(ends.mobile_ack());
-    Some([ends.reset_fixed(told), ends.reset_mobile()])
+    let ack_sent = connection.last_ack_sent();
+    let peers = connection.conntrack().established.as_ref()?.peers;
+    let ack_sent = ack_sent.unwrap_or(peers.mobile_ack());
+    Some([peers.reset_fixed(ack_sent), peers.reset_mobile()])
 }
 
 /// A mechanism could not go on with other settings; it goes on with those it has.
@@ -390,13 +400,13 @@ impl<P: Payload> Mechanism<P> {
     }
 
     /// As [`PerConnection::drain_journal`](crate::PerConnection::drain_journal).
-    pub fn drain_journal(&mut self) -> Box<dyn Iterator<Item = Note<P>> + '_> {
+    pub fn drain_journal(&mut self) -> Box<dyn Iterator<Item = MechanismNote<P>> + '_> {
         match self {
             Self::MTcpPlus(machine) => {
-                Box::new(machine.drain_journal().map(|note| note.map(Snapshot::MTcpPlus)))
+                Box::new(machine.drain_journal().map(|note| note.map(MechanismSnapshot::MTcpPlus)))
             }
             Self::Holdover(machine) => {
-                Box::new(machine.drain_journal().map(|note| note.map(Snapshot::Holdover)))
+                Box::new(machine.drain_journal().map(|note| note.map(MechanismSnapshot::Holdover)))
             }
             _ => Box::new(std::iter::empty()),
         }
@@ -422,12 +432,12 @@ impl<P: Payload> Mechanism<P> {
 
     /// As [`PerConnection::restore`](crate::PerConnection::restore); false when this mechanism is
     /// another.
-    pub fn restore(&mut self, now: Instant, flow: Flow, snapshot: Snapshot<P>) -> bool {
+    pub fn restore(&mut self, now: Instant, flow: Flow, snapshot: MechanismSnapshot<P>) -> bool {
         match (self, snapshot) {
-            (Self::MTcpPlus(machine), Snapshot::MTcpPlus(known)) => {
+            (Self::MTcpPlus(machine), MechanismSnapshot::MTcpPlus(known)) => {
                 machine.restore(now, flow, known.connection);
             }
-            (Self::Holdover(machine), Snapshot::Holdover(known)) => {
+            (Self::Holdover(machine), MechanismSnapshot::Holdover(known)) => {
                 machine.restore(now, flow, known.connection);
             }
             _ => return false,
@@ -440,19 +450,19 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.segments_refused())
     }
 
-    /// What was done since the start, by the names of the counters, [`Doubts`] among them.
+    /// What was done since the start, by the names of the counters, [`InvalidPackets`] among them.
     pub fn counters(&self) -> BTreeMap<&'static str, u64> {
         let mut counters = each!(self, machine => machine.counters().by_name());
-        let doubts = match self {
-            Self::PacketControl(machine) => machine.doubts(),
-            Self::MTcp(machine) => machine.doubts(),
-            Self::MTcpPlus(machine) => machine.doubts(),
-            Self::Holdover(machine) => machine.doubts(),
-            Self::Snoop(machine) => machine.doubts(),
+        let invalid_packets = match self {
+            Self::PacketControl(machine) => machine.invalid_packets(),
+            Self::MTcp(machine) => machine.invalid_packets(),
+            Self::MTcpPlus(machine) => machine.invalid_packets(),
+            Self::Holdover(machine) => machine.invalid_packets(),
+            Self::Snoop(machine) => machine.invalid_packets(),
             // It copies packets and judges none.
             Self::Wake(_) => return counters,
         };
-        counters.extend(doubts.by_name());
+        counters.extend(invalid_packets.by_name());
         counters
     }
 }

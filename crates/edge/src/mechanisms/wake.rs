@@ -38,8 +38,8 @@
 //! The path is back when the link is [`Up`](LinkSignal::Up). Signals get lost, and many links send
 //! none, so silence counts too: when nothing has come back for [`WakeConfig::silence`], or one and
 //! a half times what answers took lately if that is longer, the node *calls*: it sends the pair of
-//! one flow, of the next one at the next call, until something comes back. Calls are
-//! [`WakeConfig::call`] apart at first, later a fiftieth of the silence, for a link that holds
+//! one flow, of the next one at the next call, until something comes back. Retries are
+//! [`WakeConfig::retry_interval`] apart at first, later a fiftieth of the silence, for a link that holds
 //! packets instead of dropping them delivers them all in the end. Between such calls it *asks*: it
 //! sends what costs little and what the mobile answers, an empty segment of a TCP flow (a
 //! keep-alive, RFC 9293 §3.8.4) or, without one, an echo request. All this stops after five
@@ -54,11 +54,11 @@
 //! §3.10.7.4) and QUIC ignores it (RFC 9000 §12.3). Other protocols must bear it, as any network
 //! may duplicate packets.
 
+use crate::conntrack::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
+use crate::conntrack::unreplied::Unreplied;
 use crate::counters::counters;
-use crate::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::per_connection::TURN;
-use crate::unanswered::Unanswered;
 use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::{choice, settings};
@@ -68,25 +68,25 @@ use std::collections::{BTreeSet, VecDeque};
 /// A shorter silence, or calls closer together, would take all of the node's time.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// Calls come at least this part of the silence apart: they cost a path that holds packets little,
+/// Retries come at least this part of the silence apart: they cost a path that holds packets little,
 /// and a flow that waits a fiftieth of what it has waited.
-const CALLS_APART: u64 = 50;
+const RETRY_BACKOFF: u64 = 50;
 
 /// Of many silent mobiles each is asked less often: at intervals of at least this times their
-/// number. So a node asks 10,000 questions a second at most.
-const QUESTION_PACE: Duration = Duration::from_micros(100);
+/// number. So a node asks 10,000 keep_alives a second at most.
+const KEEP_ALIVE_SPACING: Duration = Duration::from_micros(100);
 
 /// Silence after which calls stop.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PROBING_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The same for a mobile that was never heard: it may not exist, or only listen.
-const PATIENCE_WITH_STRANGERS: Duration = Duration::from_secs(10);
+const UNREPLIED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A flow that sent nothing for so long before the silence waits for nothing.
 const IDLE_BEFORE: Duration = Duration::from_secs(5);
 
 /// How many flows take turns to call, and which may ask: the latest to send.
-const CALLERS: usize = 16;
+const RETRY_FLOWS: usize = 16;
 
 /// Flows released at once, and each [`RELEASE_INTERVAL`] later: some 40 Mbit/s of full packets.
 const RELEASED_AT_ONCE: usize = 16;
@@ -121,7 +121,7 @@ settings! {
         pub silence: Duration = Duration::from_millis(300),
         /// From one call to the next, at first.
         #[kind = at_least(SHORTEST)]
-        pub call: Duration = Duration::from_millis(100),
+        pub retry_interval: Duration = Duration::from_millis(100),
         /// Packets kept of a tunnel, from before the silence and since: its packets belong to many
         /// flows (WireGuard, IPsec, VXLAN, Geneve, GRE, IP in IP).
         #[kind = Kind::Integer { min: 1, max: 64 }]
@@ -162,9 +162,9 @@ counters! {
         /// Packets sent when a link was back.
         pub packets_released: u64,
         /// Packets sent to find out whether a mobile is there.
-        pub packets_called: u64,
+        pub packets_retried: u64,
         /// Keep-alives and echo requests sent between those calls.
-        pub questions: u64,
+        pub keep_alives: u64,
     }
 }
 
@@ -210,7 +210,7 @@ pub struct Silence {
     /// How long its answers took; the longest of late.
     pub response: Duration,
     /// The longest that one took, up to a second. About a round trip over the link; other answers
-    /// take less, because questions overlap.
+    /// take less, because keep_alives overlap.
     pub round_trip: Duration,
     /// The packet's flow sent nothing while the mobile answered.
     pub is_flow_new: bool,
@@ -226,14 +226,14 @@ pub trait Packet: Clone {
     /// is not kept itself, for a copy that comes late would open or abort the next.
     fn is_boundary(&self) -> bool;
     /// The other side answers it, if it gets it.
-    fn asks(&self) -> bool;
+    fn elicits_reply(&self) -> bool;
     /// What the data path knew of the mobile. `None`: nothing, as it shows all packets.
     fn silence(&self) -> Option<Silence> {
         None
     }
     /// A small packet that the other side answers, and that changes nothing there: of TCP a
     /// keep-alive of its flow (RFC 9293 §3.8.4), else an echo request. `None`: there is none.
-    fn question(&self) -> Option<Self> {
+    fn keep_alive(&self) -> Option<Self> {
         None
     }
     /// As large as the packets of a sender that has much to send. Not asked of TCP.
@@ -264,11 +264,11 @@ impl<P: Payload> Packet for Segment<P> {
         self.flags.intersects(Flags::SYN | Flags::RST)
     }
 
-    fn asks(&self) -> bool {
+    fn elicits_reply(&self) -> bool {
         self.seq_len() > 0
     }
 
-    fn question(&self) -> Option<Self> {
+    fn keep_alive(&self) -> Option<Self> {
         // A segment without the ACK flag is not answered, and whoever has not answered a SYN may
         // not know the flow.
         if self.ack.is_none() || self.flags.intersects(Flags::SYN | Flags::RST) {
@@ -358,10 +358,10 @@ impl<Q: Packet> Kept<Q> {
         (before.chain(&self.newest).chain(after), tail_waits)
     }
 
-    /// See [`Packet::question`]: of the newest packet, which is the first that is missing once the
+    /// See [`Packet::keep_alive`]: of the newest packet, which is the first that is missing once the
     /// sender has timed out.
-    fn question(&self) -> Option<Q> {
-        self.newest.back().or(self.tail.back())?.question()
+    fn keep_alive(&self) -> Option<Q> {
+        self.newest.back().or(self.tail.back())?.keep_alive()
     }
 
     /// Whether its sender may wait for an answer since then.
@@ -385,7 +385,7 @@ struct Peer<Q> {
     round_trip: Duration,
     /// When its link was reported down.
     down: Option<Instant>,
-    calls: Option<Calls>,
+    retries: Option<Retries>,
     /// Flows still to be released.
     release: VecDeque<FlowId>,
     next_release: Option<Instant>,
@@ -399,25 +399,25 @@ struct Peer<Q> {
 
 /// The peer is called until it answers.
 #[derive(Clone, Copy, Debug)]
-struct Calls {
+struct Retries {
     since: Instant,
     /// `None`: nobody calls any more.
     next: Option<Instant>,
     /// When to ask, if that is before the next call.
-    question: Option<Instant>,
+    keep_alive: Option<Instant>,
     turn: usize,
     /// Everything was sent at this instant. If the peer answers soon, that was it.
     released: Option<Instant>,
 }
 
-impl Calls {
+impl Retries {
     fn new(since: Instant) -> Self {
-        Self { since, next: None, question: None, turn: 0, released: None }
+        Self { since, next: None, keep_alive: None, turn: 0, released: None }
     }
 
     /// The next question is due `at`, if that is before the next call.
-    fn asking(self, at: Instant) -> Self {
-        Self { question: self.next.filter(|&call| at < call).map(|_| at), ..self }
+    fn with_keep_alive(self, at: Instant) -> Self {
+        Self { keep_alive: self.next.filter(|&retry| at < retry).map(|_| at), ..self }
     }
 }
 
@@ -430,7 +430,7 @@ impl<Q: Packet> Peer<Q> {
             response: Duration::ZERO,
             round_trip: Duration::ZERO,
             down,
-            calls: None,
+            retries: None,
             release: VecDeque::new(),
             next_release: None,
             tails: VecDeque::new(),
@@ -441,14 +441,14 @@ impl<Q: Packet> Peer<Q> {
 
     /// What is sent to it now may be lost.
     fn is_silent(&self) -> bool {
-        self.down.is_some() || self.calls.is_some()
+        self.down.is_some() || self.retries.is_some()
     }
 
     /// What is sent to it now left its sender when nothing came back any more. Just after a link
     /// went down a sender still fills its window, and its last segment is the tail.
     fn is_long_silent(&self, now: Instant, config: &WakeConfig) -> bool {
-        let told = |told| now.since(told) > self.threshold(config);
-        self.calls.is_some() || self.down.is_some_and(told)
+        let down_since = |down_since| now.since(down_since) > self.threshold(config);
+        self.retries.is_some() || self.down.is_some_and(down_since)
     }
 
     /// Silence that means something.
@@ -457,12 +457,12 @@ impl<Q: Packet> Peer<Q> {
     }
 
     fn next_deadline(&self, config: &WakeConfig) -> Option<Instant> {
-        let call = match (self.calls, self.waits_since) {
-            (Some(calls), _) => calls.question.or(calls.next),
+        let retry = match (self.retries, self.waits_since) {
+            (Some(retries), _) => retries.keep_alive.or(retries.next),
             (None, Some(since)) => Some(since + self.threshold(config)),
             (None, None) => None,
         };
-        [call, self.next_release, self.next_tail()].into_iter().flatten().min()
+        [retry, self.next_release, self.next_tail()].into_iter().flatten().min()
     }
 
     /// An answer once took too long for TCP's tails to be sent at once.
@@ -481,16 +481,16 @@ impl<Q: Packet> Peer<Q> {
         let (waited, threshold) = (self.waits_since.take(), self.threshold(config));
         let answer = waited.map(|since| now.since(since)).filter(|&took| took <= LONGEST_ANSWER);
         self.round_trip = self.round_trip.max(answer.unwrap_or_default());
-        if let Some(calls) = self.calls.take() {
+        if let Some(retries) = self.retries.take() {
             self.down = None;
-            if calls.released.is_none_or(|at| now.since(at) > threshold) {
-                self.release_all(now, calls.since);
+            if retries.released.is_none_or(|at| now.since(at) > threshold) {
+                self.release_all(now, retries.since);
             }
-        } else if let Some(told) = self.down {
+        } else if let Some(down_since) = self.down {
             // Sooner, it may have been on the way when the link went down.
-            if now.since(told) > threshold {
+            if now.since(down_since) > threshold {
                 self.down = None;
-                self.release_all(now, told);
+                self.release_all(now, down_since);
             }
         } else if let Some(since) = waited {
             self.response = now.since(since).max(self.response * 7 / 8);
@@ -502,12 +502,12 @@ impl<Q: Packet> Peer<Q> {
 
     /// The link is back, as a signal says.
     fn on_up(&mut self, now: Instant, config: &WakeConfig) {
-        let since = [self.down.take(), self.calls.map(|calls| calls.since), self.waits_since];
+        let since = [self.down.take(), self.retries.map(|retries| retries.since), self.waits_since];
         let Some(since) = since.into_iter().flatten().min() else { return };
         self.release_all(now, since);
         if !self.release.is_empty() {
-            let next = Some(now + config.call);
-            self.calls = Some(Calls { next, released: Some(now), ..Calls::new(now) });
+            let next = Some(now + config.retry_interval);
+            self.retries = Some(Retries { next, released: Some(now), ..Retries::new(now) });
         }
     }
 
@@ -564,46 +564,48 @@ impl<Q: Packet> Peer<Q> {
         sent as u64
     }
 
-    /// Calls, and asks at `question` if that is before the next call; how many packets.
-    fn call(
+    /// Retries, and asks at `question` if that is before the next call; how many packets.
+    fn retry(
         &mut self,
         now: Instant,
-        question: Instant,
+        keep_alive: Instant,
         config: &WakeConfig,
         send: &mut impl FnMut(&Q),
     ) -> u64 {
-        let Some(calls) = self.calls else { return 0 };
-        let Calls { since, turn, .. } = calls;
+        let Some(retries) = self.retries else { return 0 };
+        let Retries { since, turn, .. } = retries;
         // Flows that began in the silence call only if there are no others.
         let are_new = self.waiting(since).next().is_some_and(|(_, kept)| kept.is_new);
-        let latest = self.waiting(since).take(CALLERS);
-        let callers = latest.filter(|(_, kept)| kept.is_new == are_new).count().max(1);
-        let caller = self.waiting(since).nth(turn % callers);
+        let latest = self.waiting(since).take(RETRY_FLOWS);
+        let flows = latest.filter(|(_, kept)| kept.is_new == are_new).count().max(1);
+        let flow = self.waiting(since).nth(turn % flows);
         let is_far = self.is_far();
-        let sent = caller.map_or(0, |(_, kept)| kept.first(is_far).0.map(send).count());
+        let sent = flow.map_or(0, |(_, kept)| kept.first(is_far).0.map(send).count());
         let silence = now.since(since);
-        let patience = if self.is_known { PATIENCE } else { PATIENCE_WITH_STRANGERS };
-        let next = (silence < patience).then(|| now + config.call.max(silence / CALLS_APART));
-        self.calls = Some(Calls { next, turn: turn + 1, ..calls }.asking(question));
+        let patience = if self.is_known { PROBING_TIMEOUT } else { UNREPLIED_TIMEOUT };
+        let next =
+            (silence < patience).then(|| now + config.retry_interval.max(silence / RETRY_BACKOFF));
+        self.retries =
+            Some(Retries { next, turn: turn + 1, ..retries }.with_keep_alive(keep_alive));
         sent as u64
     }
 
     /// Asks, and again at `next` if that is before the next call; how many packets. The flow is one
     /// of the latest to send, of TCP if there is one: not all mobiles answer echo requests. Without
     /// a question there is only the call.
-    fn ask(&mut self, next: Instant, send: &mut impl FnMut(&Q)) -> u64 {
-        let Some(calls) = self.calls else { return 0 };
+    fn send_keep_alive(&mut self, next: Instant, send: &mut impl FnMut(&Q)) -> u64 {
+        let Some(retries) = self.retries else { return 0 };
         let by = |is_tcp| {
-            let latest = self.waiting(calls.since).take(CALLERS);
+            let latest = self.waiting(retries.since).take(RETRY_FLOWS);
             let mut of_kind = latest.filter(|(id, _)| (id.protocol == FlowId::TCP) == is_tcp);
-            of_kind.find_map(|(_, kept)| kept.question())
+            of_kind.find_map(|(_, kept)| kept.keep_alive())
         };
-        let question = by(true).or_else(|| by(false));
-        self.calls = Some(match &question {
-            Some(_) => calls.asking(next),
-            None => Calls { question: None, ..calls },
+        let keep_alive = by(true).or_else(|| by(false));
+        self.retries = Some(match &keep_alive {
+            Some(_) => retries.with_keep_alive(next),
+            None => Retries { keep_alive: None, ..retries },
         });
-        question.iter().map(send).count() as u64
+        keep_alive.iter().map(send).count() as u64
     }
 }
 
@@ -622,7 +624,7 @@ pub struct Wake<Q> {
     /// Mobiles with flows; the longest idle one is at the front.
     peers: Peers<Q>,
     /// Those that were never heard.
-    unanswered: Unanswered<MobileId>,
+    unreplied: Unreplied<MobileId>,
     /// Mobiles without, since when their links are down; the last to be told is at the back.
     away: LinkedHashMap<MobileId, Instant, Keyed>,
     flows: usize,
@@ -639,7 +641,7 @@ impl<Q: Packet> Wake<Q> {
             config,
             table,
             peers: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
-            unanswered: Unanswered::default(),
+            unreplied: Unreplied::default(),
             away: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
             flows: 0,
             refused: 0,
@@ -682,7 +684,7 @@ impl<Q: Packet> Wake<Q> {
         if packet.is_boundary() {
             return self.on_boundary(now, mobile, &id);
         }
-        if !packet.asks() {
+        if !packet.elicits_reply() {
             return;
         }
         if self.is_refused(now, mobile, packet) {
@@ -695,17 +697,17 @@ impl<Q: Packet> Wake<Q> {
         let is_new = silence.map_or(silent, |silence| silence.is_flow_new);
         if !self.peers.contains_key(&mobile) {
             let is_unheard = |mobile: &MobileId| is_unheard(&self.peers, mobile);
-            self.unanswered.push(mobile, self.table.limit, is_unheard);
+            self.unreplied.push(mobile, self.table.limit, is_unheard);
         }
         let (key, away) = (Keyed(self.table.hash_key), &mut self.away);
         let peer = self.peers.entry(mobile).or_insert_with(|| Peer::new(key, away.remove(&mobile)));
-        if let (Some(silence), None) = (silence, peer.calls) {
+        if let (Some(silence), None) = (silence, peer.retries) {
             (peer.is_known, peer.waits_since) = (true, Some(silence.since));
             (peer.response, peer.round_trip) = (silence.response, silence.round_trip);
         }
-        if let Some(calls) = peer.calls.as_mut().filter(|calls| calls.next.is_none()) {
+        if let Some(retries) = peer.retries.as_mut().filter(|retries| retries.next.is_none()) {
             // It has been silent for long, but the sender still tries.
-            (calls.since, calls.next) = (now, Some(now + self.config.call));
+            (retries.since, retries.next) = (now, Some(now + self.config.retry_interval));
         }
         let since = *peer.waits_since.get_or_insert(now);
         let kept = peer.flows.entry(id).or_insert_with(|| {
@@ -777,22 +779,23 @@ impl<Q: Packet> Wake<Q> {
             let sent = peer.release(now, &mut send);
             self.counters.packets_released += sent;
             done += sent;
-            if peer.calls.is_none()
+            if peer.retries.is_none()
                 && let Some(since) = peer.waits_since
                 && since + peer.threshold(&self.config) <= now
             {
                 self.counters.silences += u64::from(peer.down.is_none());
-                peer.calls = Some(Calls { next: Some(now), ..Calls::new(since) });
+                peer.retries = Some(Retries { next: Some(now), ..Retries::new(since) });
             }
             let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
-            let question = now + self.config.call.max(QUESTION_PACE * self.deadlines.len() as u64);
-            if peer.calls.is_some_and(|calls| is_due(calls.next)) {
-                let sent = peer.call(now, question, &self.config, &mut send);
-                self.counters.packets_called += sent;
+            let keep_alive = now
+                + self.config.retry_interval.max(KEEP_ALIVE_SPACING * self.deadlines.len() as u64);
+            if peer.retries.is_some_and(|retries| is_due(retries.next)) {
+                let sent = peer.retry(now, keep_alive, &self.config, &mut send);
+                self.counters.packets_retried += sent;
                 done += sent;
-            } else if peer.calls.is_some_and(|calls| is_due(calls.question)) {
-                let sent = peer.ask(question, &mut send);
-                self.counters.questions += sent;
+            } else if peer.retries.is_some_and(|retries| is_due(retries.keep_alive)) {
+                let sent = peer.send_keep_alive(keep_alive, &mut send);
+                self.counters.keep_alives += sent;
                 done += sent;
             }
             self.arm(mobile);
@@ -807,9 +810,9 @@ impl<Q: Packet> Wake<Q> {
     /// What there is to say about each flow.
     pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
         self.peers.values().flat_map(|peer| {
-            let (phase, since) = match (peer.down, peer.calls) {
-                (Some(told), _) => (FlowPhase::Frozen, Some(told)),
-                (None, Some(calls)) => (FlowPhase::Frozen, Some(calls.since)),
+            let (phase, since) = match (peer.down, peer.retries) {
+                (Some(down_since), _) => (FlowPhase::Frozen, Some(down_since)),
+                (None, Some(retries)) => (FlowPhase::Frozen, Some(retries.since)),
                 (None, None) => (FlowPhase::Connected, None),
             };
             let report = move |id: &FlowId| FlowReport {
@@ -856,7 +859,7 @@ impl<Q: Packet> Wake<Q> {
         {
             return;
         }
-        let unheard = self.unanswered.pop(|mobile| is_unheard(&self.peers, mobile));
+        let unheard = self.unreplied.pop(|mobile| is_unheard(&self.peers, mobile));
         let Some(mobile) = unheard else { return };
         let Some(peer) = self.peers.remove(&mobile) else { return };
         self.flows -= peer.flows.len();
@@ -897,8 +900,8 @@ impl<Q: Packet> Wake<Q> {
         match self.peers.get(&mobile) {
             Some(peer) => peer.is_long_silent(now, &self.config),
             None => {
-                let told = |&told| now.since(told) > self.config.silence;
-                self.away.get(&mobile).is_some_and(told)
+                let down_since = |&down_since| now.since(down_since) > self.config.silence;
+                self.away.get(&mobile).is_some_and(down_since)
             }
         }
     }

@@ -18,9 +18,9 @@
 //! - Hash order has no effect: entries form a list in the order of use. The hash is keyed
 //!   (SipHash-1-3), so that nobody can choose colliding ports while the key is secret.
 
+use crate::conntrack::unreplied::Unreplied;
 use crate::interface::InterfaceName;
 use crate::middlebox::{MobileId, Side};
-use crate::unanswered::Unanswered;
 use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use hashlink::LinkedHashMap;
 use hashlink::linked_hash_map::Entry as MapEntry;
@@ -144,7 +144,7 @@ pub struct FlowReport {
 /// A connection in the table.
 #[derive(Debug)]
 pub struct Tracked<'a, S> {
-    entry: &'a mut Entry<S>,
+    entry: &'a mut FlowEntry<S>,
     totals: &'a mut Totals,
     mobile: MobileId,
     /// [`FlowTable::track`] was given its first segment (or the first after it was forgotten).
@@ -272,7 +272,7 @@ pub struct FlowTable<S> {
     /// idle one.
     flows: Flows<S>,
     /// Connections of which only one host was heard.
-    unanswered: Unanswered<Flow>,
+    unreplied: Unreplied<Flow>,
     refused: u64,
     evicted: u64,
     totals: Totals,
@@ -280,10 +280,10 @@ pub struct FlowTable<S> {
     forgotten: Vec<Flow>,
 }
 
-type Flows<S> = LinkedHashMap<Flow, Entry<S>, Keyed>;
+type Flows<S> = LinkedHashMap<Flow, FlowEntry<S>, Keyed>;
 
 #[derive(Clone, Debug)]
-struct Entry<S> {
+struct FlowEntry<S> {
     last_segment: Instant,
     /// When the state's phase began.
     since: Instant,
@@ -311,7 +311,7 @@ impl<S: FlowState> FlowTable<S> {
         Self {
             config,
             flows,
-            unanswered: Unanswered::default(),
+            unreplied: Unreplied::default(),
             refused: 0,
             evicted: 0,
             totals: Totals::default(),
@@ -344,14 +344,14 @@ impl<S: FlowState> FlowTable<S> {
                 self.refused += 1;
                 return None;
             }
-            let is_unanswered = |key: &Flow| is_unanswered(&self.flows, key);
-            self.unanswered.push(key, self.config.limit, is_unanswered);
+            let is_unreplied = |key: &Flow| is_unreplied(&self.flows, key);
+            self.unreplied.push(key, self.config.limit, is_unreplied);
         }
         let mobile = self.config.mobile_of(&key);
         let mut entry = match self.flows.entry(key) {
             MapEntry::Occupied(entry) => entry,
             MapEntry::Vacant(vacant) => {
-                let entry = vacant.insert(Entry::new(now, Some(from), S::default()));
+                let entry = vacant.insert(FlowEntry::new(now, Some(from), S::default()));
                 let totals = &mut self.totals;
                 totals.enter(mobile, &entry.state);
                 return Some(Tracked { entry, totals, mobile, is_new: true });
@@ -365,7 +365,7 @@ impl<S: FlowState> FlowTable<S> {
             self.forgotten.extend(known.state.is_interrupted().then_some(key));
             // Whoever completes a handshake has heard the other host.
             let only = is_idle.then_some(from);
-            *known = Entry::new(now, only, S::default());
+            *known = FlowEntry::new(now, only, S::default());
             self.totals.enter(mobile, &known.state);
         }
         known.last_segment = now;
@@ -419,7 +419,7 @@ impl<S: FlowState> FlowTable<S> {
 
     /// This connection is known and [committed](FlowState::is_committed).
     pub fn is_committed(&self, key: &Flow) -> bool {
-        self.flows.get(key).is_some_and(Entry::is_committed)
+        self.flows.get(key).is_some_and(FlowEntry::is_committed)
     }
 
     /// See [`FlowState::in_flight`].
@@ -432,7 +432,7 @@ impl<S: FlowState> FlowTable<S> {
     pub fn insert(&mut self, now: Instant, key: Flow, state: S) {
         let mobile = self.config.mobile_of(&key);
         self.totals.enter(mobile, &state);
-        if let Some(known) = self.flows.insert(key, Entry::new(now, None, state)) {
+        if let Some(known) = self.flows.insert(key, FlowEntry::new(now, None, state)) {
             self.totals.leave(mobile, &known.state);
         }
     }
@@ -486,7 +486,7 @@ impl<S: FlowState> FlowTable<S> {
             }
         }
         if self.flows.len() >= self.config.limit
-            && let Some(key) = self.unanswered.pop(|key| is_unanswered(&self.flows, key))
+            && let Some(key) = self.unreplied.pop(|key| is_unreplied(&self.flows, key))
         {
             self.evict(&key);
         }
@@ -546,7 +546,7 @@ impl<S> FlowTable<S> {
     }
 }
 
-impl<S: FlowState> Entry<S> {
+impl<S: FlowState> FlowEntry<S> {
     fn new(now: Instant, only: Option<Side>, state: S) -> Self {
         Self { last_segment: now, since: now, only, opening: None, state }
     }
@@ -566,7 +566,7 @@ impl<S: FlowState> Entry<S> {
 }
 
 /// Only one host of this connection was heard, so that it may make room.
-fn is_unanswered<S: FlowState>(flows: &Flows<S>, key: &Flow) -> bool {
+fn is_unreplied<S: FlowState>(flows: &Flows<S>, key: &Flow) -> bool {
     flows.get(key).is_some_and(|entry| entry.only.is_some() && !entry.is_committed())
 }
 

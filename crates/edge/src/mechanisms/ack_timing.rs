@@ -21,7 +21,7 @@ const MOST_MARKS: usize = 64;
 /// The round trip to the mobile, and when the data under way came. Without data under way it holds
 /// no memory of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct AckClock {
+pub struct AckTiming {
     /// The shortest time from a segment to its acknowledgement.
     least: Option<Duration>,
     /// Where a segment ends whose acknowledgement gives the next such time, and when it came.
@@ -38,7 +38,7 @@ struct Mark {
     at: Instant,
 }
 
-impl AckClock {
+impl AckTiming {
     /// New data went on to the mobile, which is in reach, up to `end`.
     pub fn note_passed(&mut self, now: Instant, end: SeqNum) {
         self.timed.get_or_insert((end, now));
@@ -55,7 +55,7 @@ impl AckClock {
 
     /// The next acknowledgement tells no round trip: the mobile is away, or data came again (Karn's
     /// algorithm, RFC 6298 §3).
-    pub fn note_doubt(&mut self) {
+    pub fn cancel_sample(&mut self) {
         self.timed = None;
     }
 
@@ -108,21 +108,21 @@ mod tests {
     }
 
     /// Data went on to the mobile that are acknowledged later.
-    fn pass(clock: &mut AckClock, from: u64, to: u64, end: u32) {
+    fn pass(clock: &mut AckTiming, from: u64, to: u64, end: u32) {
         clock.note_passed(ms(from), SeqNum(end));
         clock.note_ack(ms(to), SeqNum(end), true);
     }
 
     /// Of a mobile 80 ms away.
-    fn clock() -> AckClock {
-        let mut clock = AckClock::default();
+    fn clock() -> AckTiming {
+        let mut clock = AckTiming::default();
         pass(&mut clock, 0, 80, 9);
         clock
     }
 
     #[test]
     fn without_a_round_trip_nothing_is_too_early() {
-        let mut clock = AckClock::default();
+        let mut clock = AckTiming::default();
         clock.note_data(ms(5), SeqNum(0));
         assert_eq!((clock.early(ms(5)), clock.due(SeqNum(0))), (None, None));
     }
@@ -145,7 +145,7 @@ mod tests {
         let mut clock = clock();
         pass(&mut clock, 100, 300, 19);
         clock.note_passed(ms(400), SeqNum(29));
-        clock.note_doubt();
+        clock.cancel_sample();
         clock.note_ack(ms(401), SeqNum(29), true);
         clock.note_data(ms(500), SeqNum(29));
         assert_eq!(clock.due(SeqNum(30)), Some(ms(590)));
