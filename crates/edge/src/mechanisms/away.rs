@@ -38,13 +38,13 @@ pub(crate) const MAX_DOWN: Field = field(
     "max-down",
     Kind::WordOr("never", &POSITIVE_TIME),
     Fallback::Required,
-    "A connection whose mobile has been away for this long is reset, at both peers.",
+    "A connection whose mobile has been away for this long is reset, at both ends.",
 );
 
 /// `probe-interval`, for mechanisms that ask a mobile whether it is back; an interval that does not keep the
 /// air busy.
 pub(crate) const PROBE_INTERVAL: Field = field(
-    "probe",
+    "probe-interval",
     Kind::WordOr("never", &at_least(Duration::from_millis(100))),
     Fallback::Required,
     "How often a mobile whose link is down is asked, by a keep-alive for each connection, whether it is back.",

@@ -68,12 +68,12 @@ use std::collections::{BTreeSet, VecDeque};
 /// A shorter silence, or calls closer together, would take all of the node's time.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// Retries come at least this part of the silence apart: they cost a path that holds packets little,
+/// Retries are at least this part of the silence apart: they cost a path that holds packets little,
 /// and a flow that waits a fiftieth of what it has waited.
 const RETRY_BACKOFF: u64 = 50;
 
 /// Of many silent mobiles each is asked less often: at intervals of at least this times their
-/// number. So a node asks 10,000 keep_alives a second at most.
+/// number. So a node asks 10,000 keep-alives a second at most.
 const KEEP_ALIVE_SPACING: Duration = Duration::from_micros(100);
 
 /// Silence after which calls stop.
@@ -210,7 +210,7 @@ pub struct Silence {
     /// How long its answers took; the longest of late.
     pub response: Duration,
     /// The longest that one took, up to a second. About a round trip over the link; other answers
-    /// take less, because keep_alives overlap.
+    /// take less, because questions overlap.
     pub round_trip: Duration,
     /// The packet's flow sent nothing while the mobile answered.
     pub is_flow_new: bool,
@@ -447,8 +447,8 @@ impl<Q: Packet> Peer<Q> {
     /// What is sent to it now left its sender when nothing came back any more. Just after a link
     /// went down a sender still fills its window, and its last segment is the tail.
     fn is_long_silent(&self, now: Instant, config: &WakeConfig) -> bool {
-        let down_since = |down_since| now.since(down_since) > self.threshold(config);
-        self.retries.is_some() || self.down.is_some_and(down_since)
+        let is_long = |since| now.since(since) > self.threshold(config);
+        self.retries.is_some() || self.down.is_some_and(is_long)
     }
 
     /// Silence that means something.
@@ -900,8 +900,8 @@ impl<Q: Packet> Wake<Q> {
         match self.peers.get(&mobile) {
             Some(peer) => peer.is_long_silent(now, &self.config),
             None => {
-                let down_since = |&down_since| now.since(down_since) > self.config.silence;
-                self.away.get(&mobile).is_some_and(down_since)
+                let is_long = |&since| now.since(since) > self.config.silence;
+                self.away.get(&mobile).is_some_and(is_long)
             }
         }
     }

@@ -343,7 +343,7 @@ fn the_mobile_echoes_no_retransmission_of_the_outage() {
     let retransmission = with_timestamps(s.fixed(0, 1000), 3100, 900);
     let injected = s.injected(Side::Fixed, retransmission);
     let values: Vec<u32> = injected.iter().map(|i| i.options.timestamps.unwrap().value).collect();
-    assert_eq!(values, [900, 100], "the answer, and the probe_interval with the original's");
+    assert_eq!(values, [900, 100], "the answer, and the probe with the original's");
     let copy = &s.injected_by(LinkSignal::Up)[0];
     assert_eq!(copy.options.timestamps, Some(Timestamps { value: 100, echo: 900 }));
 }

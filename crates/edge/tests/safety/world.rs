@@ -145,7 +145,7 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
     ) -> T {
         let mut out = Vec::new();
         let mut io = Io { out: &mut out, events: Events::none() };
-        let result = act(&mut self.peers[i], self.now, &mut io);
+        let result = act(&mut self.ends[i], self.now, &mut io);
         for segment in out {
             self.trace.push(format!("{} {} {segment}", self.now, ["F->", "M->"][i]));
             let side = SIDES[i];
@@ -230,8 +230,8 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
     }
 
     fn schedule_read(&mut self, i: usize, every: Duration) {
-        let eof = self.peers[i].is_eof() && !self.progress[i].closed && !self.is_over();
-        let waiting = self.peers[i].readable() > 0 || eof;
+        let eof = self.ends[i].is_eof() && !self.progress[i].closed && !self.is_over();
+        let waiting = self.ends[i].readable() > 0 || eof;
         if waiting && !self.progress[i].reading {
             self.progress[i].reading = true;
             self.schedule(self.now + every, Arrival::Read(i));
@@ -259,8 +259,8 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
         let App { bytes, closes_first, .. } = self.case.apps[i];
         let Progress { written, closed, .. } = self.progress[i];
         // Closing before the handshake would delete the connection (RFC 9293 §3.10.4).
-        let opening = matches!(self.peers[i].state(), State::Listen | State::SynSent);
-        if written == bytes && !opening && !closed && (closes_first || self.peers[i].is_eof()) {
+        let opening = matches!(self.ends[i].state(), State::Listen | State::SynSent);
+        if written == bytes && !opening && !closed && (closes_first || self.ends[i].is_eof()) {
             self.progress[i].closed = true;
             self.call(i, |end, now, io| end.close(now, io));
         }
@@ -269,12 +269,12 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
     fn write(&mut self, i: usize) {
         let App { bytes, piece, write_every, .. } = self.case.apps[i];
         let from = self.progress[i].written;
-        let len = piece.min(bytes - from).min(self.peers[i].send_space() as u32);
+        let len = piece.min(bytes - from).min(self.ends[i].send_space() as u32);
         let data: Vec<u8> = (from..from + len).map(|n| pattern(i, n)).collect();
         self.progress[i].written += len;
         self.call(i, |end, now, io| end.write(now, &data, io));
         self.close_if_done(i);
-        let opening = matches!(self.peers[i].state(), State::Listen | State::SynSent);
+        let opening = matches!(self.ends[i].state(), State::Listen | State::SynSent);
         if (self.progress[i].written < bytes || opening) && !self.is_over() {
             let pause = if len == 0 { write_every.max(RETRY_WRITE) } else { write_every };
             self.schedule(self.now + pause, Arrival::Write(i));
@@ -282,11 +282,11 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
     }
 
     fn is_over(&self) -> bool {
-        self.peers.iter().any(|end| end.aborted().is_some())
+        self.ends.iter().any(|end| end.aborted().is_some())
     }
 
     fn run(&mut self) -> Result<(), Violation> {
-        self.peers[1].listen();
+        self.ends[1].listen();
         self.call(0, |end, now, io| end.connect(now, io));
         self.schedule(Instant::from_millis(1), Arrival::Write(0));
         self.schedule(Instant::from_millis(300), Arrival::Write(1));
@@ -304,8 +304,8 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
         }
         for _ in 0..MOST_EVENTS {
             let timers = [
-                self.peers[0].next_deadline(),
-                self.peers[1].next_deadline(),
+                self.ends[0].next_deadline(),
+                self.ends[1].next_deadline(),
                 self.node.next_deadline(),
             ];
             let next = timers.into_iter().zip(0..).filter_map(|(d, i)| Some((d?, i))).min();
@@ -332,7 +332,7 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
                 }
             }
         }
-        Err(format!("livelock: {:?}", self.peers.each_ref().map(Endpoint::state)))
+        Err(format!("livelock: {:?}", self.ends.each_ref().map(Endpoint::state)))
     }
 
     fn arrive(&mut self, arrival: Arrival) -> Result<(), Violation> {
@@ -376,7 +376,7 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
     /// A forged segment reaches the node, once both hosts defend themselves against such (RFC
     /// 5961).
     fn forge(&mut self, forgery: Forgery) -> Result<(), Violation> {
-        if self.peers.iter().any(|end| end.state() != State::Established) {
+        if self.ends.iter().any(|end| end.state() != State::Established) {
             return Ok(());
         }
         let (side, segment) = (SIDES[forgery.from], self.forged(forgery));
@@ -418,14 +418,14 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
 
     /// Of a run in which nothing is left to happen.
     fn judge(&self) -> Result<(), Violation> {
-        let aborted = self.peers.each_ref().map(Endpoint::aborted);
-        let states = self.peers.each_ref().map(Endpoint::state);
+        let aborted = self.ends.each_ref().map(Endpoint::aborted);
+        let states = self.ends.each_ref().map(Endpoint::state);
         let read = self.progress.map(|p| p.read);
         for i in 0..2 {
             // Its FIN was acknowledged: whatever else happened, its data must be there.
             if self.progress[i].closed && states[i] == State::Closed && aborted[i].is_none() {
                 let whole = read[1 - i] == self.case.apps[i].bytes;
-                let reader_gave_up = aborted[1 - i].is_some() && self.peers[1 - i].readable() > 0;
+                let reader_gave_up = aborted[1 - i].is_some() && self.ends[1 - i].readable() > 0;
                 ensure!(whole || reader_gave_up, "host {i} closed in order, and {read:?} arrived");
             }
         }

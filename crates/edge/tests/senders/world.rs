@@ -78,24 +78,24 @@ pub(crate) fn transfer<M: Middlebox<Length>>(
     world.schedule(OUTAGE - warning, Arrival::Signal(first));
     world.schedule(OUTAGE, Arrival::Signal(LinkSignal::Down));
     world.schedule(up, Arrival::Signal(LinkSignal::Up));
-    world.peers[1].listen();
+    world.ends[1].listen();
     world.call(0, |end, now, io| end.connect(now, io));
     world.run(OUTAGE - warning, |_| false);
-    let before = *world.peers[0].stats();
-    let cwnd = world.peers[0].cwnd();
+    let before = *world.ends[0].stats();
+    let cwnd = world.ends[0].cwnd();
     let sent = before.data_bytes_sent;
     world.run(up, |_| false);
-    let delivered = world.peers[1].stats().bytes_delivered;
-    world.run(up + REST, |world| world.peers[1].stats().bytes_delivered > delivered);
-    let arrived = world.peers[1].stats().bytes_delivered > delivered;
+    let delivered = world.ends[1].stats().bytes_delivered;
+    world.run(up + REST, |world| world.ends[1].stats().bytes_delivered > delivered);
+    let arrived = world.ends[1].stats().bytes_delivered > delivered;
     let dead_time = arrived.then(|| world.now.since(up));
     // Past all that was under way and what the fixed host may send at once.
-    world.run(up + REST, |world| world.peers[0].stats().bytes_acked > sent + 4 * 8760);
-    let stats = *world.peers[0].stats();
+    world.run(up + REST, |world| world.ends[0].stats().bytes_acked > sent + 4 * 8760);
+    let stats = *world.ends[0].stats();
     Outcome {
         dead_time,
-        is_aborted: world.peers[0].aborted().is_some(),
-        cwnd: (cwnd, world.peers[0].cwnd()),
+        is_aborted: world.ends[0].aborted().is_some(),
+        cwnd: (cwnd, world.ends[0].cwnd()),
         timeouts: stats.timeouts - before.timeouts,
         reductions: stats.cwnd_reductions - before.cwnd_reductions,
         retransmitted: stats.segments_retransmitted - before.segments_retransmitted,
@@ -115,7 +115,7 @@ impl<M: Middlebox<Length>> World<M> {
         act: impl FnOnce(&mut Endpoint<Length>, Instant, &mut Io<'_, Length>),
     ) {
         let mut out = Vec::new();
-        act(&mut self.peers[i], self.now, &mut Io { out: &mut out, events: Events::none() });
+        act(&mut self.ends[i], self.now, &mut Io { out: &mut out, events: Events::none() });
         for segment in out {
             match i {
                 0 => self.schedule(self.now + WIRED, Arrival::Node(Side::Fixed, segment)),
@@ -163,8 +163,8 @@ impl<M: Middlebox<Length>> World<M> {
         while !done(self) {
             let queued = self.queue.first_key_value().map(|(&(at, _), _)| at);
             let timers = [
-                self.peers[0].next_deadline(),
-                self.peers[1].next_deadline(),
+                self.ends[0].next_deadline(),
+                self.ends[1].next_deadline(),
                 self.node.next_deadline(),
             ];
             let Some(at) = timers.into_iter().chain([queued]).flatten().min() else { return };
@@ -192,7 +192,7 @@ impl<M: Middlebox<Length>> World<M> {
         match arrival {
             Arrival::Node(side, segment) => self.node.on_segment(now, side, segment, &mut out),
             Arrival::Signal(signal) => {
-                let mobile = MobileId::Host(self.peers[1].flow().src.ip);
+                let mobile = MobileId::Host(self.ends[1].flow().src.ip);
                 self.node.on_link(now, mobile, signal, &mut out);
             }
             Arrival::End(i, segment) => {
@@ -201,7 +201,7 @@ impl<M: Middlebox<Length>> World<M> {
                     end.read(now, usize::MAX, io);
                     end.reply(now, io);
                 });
-                let space = self.peers[0].send_space() as u64;
+                let space = self.ends[0].send_space() as u64;
                 self.call(0, |end, now, io| {
                     end.write(now, &Length(space), io);
                 });

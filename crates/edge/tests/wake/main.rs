@@ -20,11 +20,11 @@ pub(crate) struct Named {
     id: FlowId,
     end: Option<SeqNum>,
     boundary: bool,
-    asks: bool,
+    elicits_reply: bool,
     silence: Option<Silence>,
     /// As large as packets of a bulk transfer.
     full: bool,
-    /// There are keep_alives of its flow.
+    /// A keep-alive of its flow exists.
     keep_alives: bool,
     name: String,
 }
@@ -40,7 +40,7 @@ impl Packet for Named {
         self.boundary
     }
     fn elicits_reply(&self) -> bool {
-        self.asks
+        self.elicits_reply
     }
     fn silence(&self) -> Option<Silence> {
         self.silence
@@ -70,8 +70,8 @@ fn id(protocol: u8, port: u16, mobile: u8) -> FlowId {
 pub(crate) fn udp(port: u16, name: impl Into<String>) -> Named {
     let name = name.into();
     let id = id(UDP, port, MOBILE);
-    let (boundary, asks, full, keep_alives) = (false, true, true, true);
-    Named { id, end: None, boundary, asks, silence: None, full, keep_alives, name }
+    let (boundary, elicits_reply, full, keep_alives) = (false, true, true, true);
+    Named { id, end: None, boundary, elicits_reply, silence: None, full, keep_alives, name }
 }
 
 pub(crate) fn small_udp(port: u16, name: impl Into<String>) -> Named {
