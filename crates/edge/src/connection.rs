@@ -10,11 +10,11 @@ use crate::middlebox::{Actions, Side};
 use airtcp_core::{Instant, LinkSignal, Payload, Segment, Timestamps};
 use std::fmt::Debug;
 
-/// What a mechanism does for one connection.
+/// A mechanism's state machine for one connection.
 pub trait Connection<P: Payload>: FlowState + Clone {
     /// Settings, the same for all connections.
     type Config: Clone + Debug;
-    /// What was done, summed over all connections.
+    /// Counters, summed over all connections.
     type Counters: Copy + Default + Debug;
     /// As [`Middlebox::on_segment`](crate::Middlebox::on_segment).
     fn on_segment(
@@ -42,15 +42,15 @@ pub trait Connection<P: Payload>: FlowState + Clone {
     }
 }
 
-/// What a [`Connection`] works with.
+/// Everything that a [`Connection`] may use during a call.
 pub struct Context<'a, P: Payload, C: Connection<P>> {
     /// The mechanism's settings.
     pub config: &'a C::Config,
     /// The mechanism's counters.
     pub counters: &'a mut C::Counters,
-    /// Segments that did not count.
+    /// Counters of invalid packets.
     pub invalid_packets: &'a mut InvalidPackets,
-    /// What is to be done.
+    /// The actions for the driver, in order.
     pub out: &'a mut Actions<P>,
     /// Payload bytes that all connections together may still take up.
     pub room: u64,

@@ -114,7 +114,7 @@ impl Node {
         self
     }
 
-    /// What was seen by then.
+    /// Outages and stalls observed by then.
     fn seen(&mut self, at: u64) -> Observed {
         self.at(at);
         self.attention.extend(self.observer.drain_attention().map(|(_, on)| on));
@@ -153,7 +153,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// What `stalls` has: stalled, resumed, saved at least and at most.
+/// Contents of `stalls`: stalled, resumed, saved at least and at most.
 macro_rules! stalls {
     ($stalls:expr) => {
         ($stalls.stalled, $stalls.resumed, $stalls.saved_least, $stalls.saved_most)

@@ -280,32 +280,32 @@ const METRICS: &[Metric] = {
         metric(
             "invalid_sequence_total",
             Mechanism("invalid_sequence"),
-            "Segments that did not count: their sequence number was outside of the window",
+            "Invalid segments: their sequence number was outside of the window",
         ),
         metric(
             "invalid_acknowledgement_total",
             Mechanism("invalid_acknowledgement"),
-            "Segments that did not count: they acknowledged what was not sent or long acknowledged",
+            "Invalid segments: they acknowledged data that was not sent, or acknowledged long before",
         ),
         metric(
             "invalid_reset_total",
             Mechanism("invalid_reset"),
-            "Resets that did not count: their number was in the window, but not the next one",
+            "Invalid resets: their number was in the window, but not the expected one",
         ),
         metric(
             "invalid_syn_total",
             Mechanism("invalid_syn"),
-            "SYNs that did not count: the connection is at work",
+            "Invalid SYNs: the connection is established",
         ),
         metric(
             "challenge_acks_total",
             Mechanism("challenge_acks"),
-            "Segments that did not count, answered with an acknowledgement on the mobile's behalf",
+            "Challenge ACKs sent to fixed hosts on the mobile's behalf, in answer to invalid segments",
         ),
         metric(
             "resyncs_total",
             Mechanism("resyncs"),
-            "Times that both hosts of a connection had gone on without the gateway, which then began afresh",
+            "Connections picked up anew because both hosts had gone on without the gateway",
         ),
         metric(
             "observed_away_mobiles",
@@ -315,7 +315,7 @@ const METRICS: &[Metric] = {
         metric(
             "observed_signalled_outages_total",
             Seen(|group| group.outages_signalled as f64),
-            "Outages that a signal told of",
+            "Outages that began with a signal",
         ),
         metric(
             "observed_silent_outages_total",

@@ -74,7 +74,7 @@ pub struct GroupReport {
     pub name: String,
     /// Mobiles that are away now.
     pub away: u64,
-    /// Outages that a signal told of.
+    /// Outages that began with a signal.
     pub outages_signalled: u64,
     /// Outages that were noticed because a mobile did not answer.
     pub outages_silent: u64,

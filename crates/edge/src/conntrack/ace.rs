@@ -22,7 +22,7 @@ impl Ace {
         }
     }
 
-    /// Whether `flags` show the same count, where there is one.
+    /// True if `flags` show the same count, or none is known.
     pub fn is_shown_by(self, flags: Flags) -> bool {
         !self.is_known() || self.field() == flags & FIELD
     }

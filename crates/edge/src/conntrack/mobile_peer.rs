@@ -13,7 +13,7 @@ pub struct MobilePeer {
     pub window: u16,
     /// ECN echo that came with it.
     pub ece: bool,
-    /// What it counts with AccECN.
+    /// The mobile's ACE counter (AccECN).
     #[serde(skip)]
     pub ace: Ace,
     /// The mobile's next sequence number: what the fixed host expects.
@@ -60,8 +60,8 @@ impl MobilePeer {
         }
     }
 
-    /// Whether a segment of the mobile only repeats its last ACK: a duplicate (RFC 5681 §2), if
-    /// data is outstanding. One with a closed window is the answer to a probe.
+    /// True if a segment of the mobile repeats its last ACK: a duplicate (RFC 5681 §2), if data is
+    /// outstanding. One with a closed window is the answer to a probe.
     pub fn is_repeated_by<P: Payload>(&self, segment: &Segment<P>) -> bool {
         segment.is_pure_ack()
             && segment.ack == Some(self.ack)
@@ -70,7 +70,7 @@ impl MobilePeer {
             && self.echoes_as(segment.flags)
     }
 
-    /// Whether `flags` echo marks as the last ACK did.
+    /// True if `flags` echo the same congestion marks as the last ACK.
     pub fn echoes_as(&self, flags: Flags) -> bool {
         flags.contains(Flags::ECE) == self.ece && self.ace.is_shown_by(flags)
     }

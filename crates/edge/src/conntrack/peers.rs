@@ -1,5 +1,5 @@
-//! Both ends of a connection, as a node between them saw them: what a mechanism needs to send
-//! segments on the behalf of either.
+//! Both peers of a connection, as a node between them saw them: all that a mechanism needs to send
+//! segments on behalf of either.
 
 use crate::conntrack::mobile_peer::MobilePeer;
 use crate::conntrack::validate::{ValidPacket, Windows, latest_ack};
@@ -9,7 +9,7 @@ use airtcp_core::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What was seen of a connection since both hosts were met.
+/// Both peers of an established connection, as their segments showed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Peers {
     /// From the fixed to the mobile host.
@@ -17,7 +17,7 @@ pub struct Peers {
     windows: Windows,
     /// The newest timestamps that the mobile may have seen.
     passed: Option<Timestamps>,
-    /// When the fixed host was challenged last.
+    /// Time of the last challenge ACK to the fixed host.
     challenged: Option<Instant>,
 }
 
@@ -27,7 +27,7 @@ impl Peers {
         Self { flow, windows, passed: None, challenged: None }
     }
 
-    /// Where both directions are.
+    /// Sequence numbers, acknowledgements and windows of both directions.
     pub fn windows(&self) -> &Windows {
         &self.windows
     }
@@ -80,8 +80,8 @@ impl Peers {
         renewed
     }
 
-    /// The newest timestamps of the fixed host that the mobile may have seen: passed here, or told
-    /// by what the mobile echoes, if they went another way or before this node started.
+    /// The newest timestamps of the fixed host that the mobile may have seen: passed here, or shown
+    /// by the mobile's echoes, if they went another way or before this node started.
     fn newest_seen(&self) -> Option<Timestamps> {
         let reversed = |Timestamps { value, echo }| Timestamps { value: echo, echo: value };
         newer(self.passed, self.mobile().timestamps.map(reversed))
@@ -108,7 +108,7 @@ impl Peers {
     }
 
     /// Asks the fixed host, on the mobile's behalf, what it meant (RFC 5961 §3.2, §4.2): the ACK of
-    /// `told` with a closed window, unless one was sent less than `apart` ago.
+    /// `ack_sent` with a closed window, unless one was sent less than `interval` ago.
     pub(crate) fn challenge<P: Payload>(
         &mut self,
         now: Instant,

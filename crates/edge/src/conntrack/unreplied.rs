@@ -1,10 +1,10 @@
-//! Who may not exist: whatever entered a table with its first packet and was not answered yet. A
-//! scan, or a forger, makes many of them, so they make room for others, the oldest first.
+//! Entries of a table without a reply (`UNREPLIED` in nf_conntrack). A scan, or a forger, makes many
+//! of them, so they make room for others, the oldest first (as by `early_drop`).
 
 use std::collections::VecDeque;
 
 /// Keys of a table's entries, in the order in which they entered. Some may have been answered, or
-/// have left, since: each call is told which still count.
+/// have left, since: each call takes a predicate for those that still count.
 #[derive(Clone, Debug)]
 pub(crate) struct Unreplied<K>(VecDeque<K>);
 

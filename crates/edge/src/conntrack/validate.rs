@@ -1,36 +1,35 @@
-//! Which segments count: RFC 5961, for a node between the hosts.
+//! Validation of packets: RFC 5961, for a node between the hosts.
 //!
 //! Read first: RFC 5961 §3.2 (resets), §4.2 (SYNs), §5.2 (data and acknowledgements).
 //!
 //! Whoever knows the addresses and ports of a connection can send segments in the name of either
 //! host, but must guess the numbers. So a segment changes what the node knows, holds or does only
-//! if it is [`ValidPacket`]: its sequence number *and* its acknowledgement number fit what both hosts
-//! have shown. All others pass as they came: the hosts judge them themselves. They are counted by
-//! the reason ([`InvalidPacket`]).
+//! if it is a [`ValidPacket`]: its sequence number *and* its acknowledgement number lie within the
+//! windows of both hosts. Invalid packets are forwarded unchanged, and counted by the reason
+//! ([`InvalidPacket`]): their receivers check them themselves.
 //!
-//! The node does not know the window scales, because it may meet a connection at any time. A window
+//! The node does not know the window scales, because it may pick up a connection in midstream. A window
 //! field times 2^14 would bound nothing, so what was under way bounds the numbers: a segment may
 //! lie as far from what was seen as the most bytes that were ever seen under way in that direction,
-//! and 64 KiB at least ([`MIN_WINDOW`]). A guess is then right once in 2^30 at the least reach.
+//! and 64 KiB at least ([`MIN_WINDOW`]). A guess is then right once in 2^30 at the smallest window.
 //!
 //! - *Resets* need exactly the number that comes next: after what was acknowledged, by the receiver
 //!   or on its behalf, or after all that was sent. Any other in the window may be forged, and
 //!   changes nothing.
-//! - *SYNs* never count by themselves (see [`flow_table`](crate::conntrack::flow_table)). A new connection of
+//! - *SYNs* are never valid by themselves (see [`flow_table`](crate::conntrack::flow_table)). A new connection of
 //!   the same ports also shows by its numbers.
-//! - *Challenge*: where the node answers for a mobile that is away, it answers what it does not
-//!   believe as the mobile would: with an acknowledgement, at most one in [`CHALLENGE_ACK_INTERVAL`]. A
-//!   fixed host without the connection replies with a reset of the right number.
-//! - *Meeting*: at first nothing is known, and later the hosts may have gone on without the node (a
-//!   restart, copies missed). Two segments, one of each host, that agree with each other tell where
-//!   the connection is ([`Pickup`]): neither acknowledges what the other has not sent. While
-//!   genuine segments of one host are believed, forged ones of the other find none to agree with.
-//!   Whoever knows a number of one host and forges segments of both, while the other is silent, can
-//!   show a connection that is not there: the hosts ignore what the node then says of it, and their
-//!   own next segments are met again.
-//! - *A promise* outlives such a meeting. A connection with acknowledged bytes that exist only here
-//!   is met again only if the mobile acknowledges more than was ever seen, and nothing at all has
-//!   changed in the other direction.
+//! - *Challenge ACKs*: where the node answers for a mobile that is away, it answers invalid packets
+//!   as the mobile would, with at most one challenge ACK in [`CHALLENGE_ACK_INTERVAL`]. A fixed host without the connection replies with a reset of the right number.
+//! - *Pickup*: at first nothing is known, and later the hosts may have gone on without the node (a
+//!   restart, copies missed). Two segments, one of each host, establish the connection ([`Pickup`])
+//!   if they agree: neither acknowledges data that the other has not sent. While genuine segments of
+//!   one host are valid, forged ones of the other find none to agree with. An attacker who knows a
+//!   number of one host and forges segments of both, while the other is silent, can establish a
+//!   connection that does not exist: the hosts ignore the node's segments for it, and their own next
+//!   segments are picked up again.
+//! - *Early acknowledgements* outlive a pickup. A connection with acknowledged bytes held only here
+//!   is picked up again only if the mobile acknowledges more than was ever seen, and nothing at all
+//!   has changed in the other direction.
 
 use crate::conntrack::ace::Ace;
 use crate::conntrack::flow_table::FlowState;
@@ -47,7 +46,7 @@ const MIN_WINDOW: u32 = 64 << 10;
 /// The largest window there is (RFC 7323 §2.3).
 const MAX_WINDOW: u32 = 1 << 30;
 
-/// Bytes that may be under way in one direction when a connection is met: 1 Gbit/s over half a
+/// Bytes that may be under way in one direction when a connection is picked up: 1 Gbit/s over half a
 /// second.
 const PICKUP_WINDOW: u32 = 64 << 20;
 
@@ -55,7 +54,7 @@ const PICKUP_WINDOW: u32 = 64 << 20;
 /// good as idle, 2 MiB in each. Two guesses are then right once in 2^17.
 const PICKUP_PRODUCT: u64 = PICKUP_WINDOW as u64 * MIN_WINDOW as u64;
 
-/// From one challenge to the next on a connection: as Linux limits its own
+/// Interval of challenge ACKs on a connection, as Linux limits its own
 /// (`tcp_invalid_ratelimit`; RFC 5961 §7).
 const CHALLENGE_ACK_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -85,7 +84,7 @@ impl<P> Deref for ValidPacket<P> {
     }
 }
 
-/// Why a segment does not count.
+/// The reason for which a packet is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidPacket {
     /// Its sequence number is outside of the receiver's window.
@@ -99,20 +98,20 @@ pub enum InvalidPacket {
 }
 
 counters! {
-    /// Segments that did not count, by reason, and what followed.
+    /// Invalid packets by reason, and their consequences.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct InvalidPackets {
-        /// Segments not believed: their sequence number was outside of the window.
+        /// Invalid segments: their sequence number was outside of the window.
         pub invalid_sequence: u64,
-        /// Segments not believed: they acknowledged what was not sent or long acknowledged.
+        /// Invalid segments: they acknowledged data that was not sent, or acknowledged long before.
         pub invalid_acknowledgement: u64,
-        /// Resets not believed: their number was in the window, but not the next one.
+        /// Invalid resets: their number was in the window, but not the expected one.
         pub invalid_reset: u64,
-        /// SYNs not believed: the connection is at work.
+        /// Invalid SYNs: the connection is established.
         pub invalid_syn: u64,
-        /// Segments not believed that were answered with an acknowledgement on the mobile's behalf.
+        /// Challenge ACKs sent to fixed hosts on the mobile's behalf, in answer to invalid segments.
         pub challenge_acks: u64,
-        /// Times that both hosts had gone on without the node, which then began afresh.
+        /// Connections picked up anew because both hosts had gone on without the node.
         pub resyncs: u64,
     }
 }
@@ -128,18 +127,18 @@ impl InvalidPackets {
     }
 }
 
-/// What a segment is to a connection.
+/// Result of [`Windows::check`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It counts.
+    /// The segment lies within the windows of both hosts.
     Valid,
-    /// It ends the connection.
+    /// A reset with the expected number: it ends the connection.
     Reset,
-    /// It does not count.
+    /// The segment changes nothing.
     Invalid(InvalidPacket),
 }
 
-/// Where both directions of a connection are.
+/// Sequence numbers, acknowledgements and windows of both directions of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Windows {
     mobile: MobilePeer,
@@ -148,10 +147,11 @@ pub struct Windows {
     /// The fixed host's highest acknowledgement number, and the window field that came with it
     /// last.
     fixed_ack: (SeqNum, u16),
-    /// What the fixed host counts with AccECN.
+    /// The fixed host's ACE counter (AccECN).
     #[serde(skip)]
     fixed_ace: Ace,
-    /// How far from what was seen a number may lie: of the fixed host's bytes, of the mobile's.
+    /// Assumed windows of both directions: the most bytes seen under way, of the fixed host's data
+    /// and of the mobile's.
     max_window: [u32; 2],
     /// The fixed host, the mobile has sent its FIN.
     finished: [bool; 2],
@@ -189,12 +189,12 @@ impl Windows {
         self.fixed_ack
     }
 
-    /// What the fixed host counts with AccECN.
+    /// The fixed host's ACE counter (AccECN).
     pub fn fixed_ace(&self) -> Ace {
         self.fixed_ace
     }
 
-    /// What the fixed host has sent and the mobile has not acknowledged.
+    /// Sequence numbers that the fixed host has sent and the mobile has not acknowledged.
     pub fn in_flight(&self) -> Range<SeqNum> {
         self.mobile.ack..self.sent_end
     }
@@ -204,8 +204,8 @@ impl Windows {
         self.finished == [true; 2]
     }
 
-    /// What a segment is worth; `told`: the acknowledgement that the fixed host was given instead
-    /// of the mobile's own, if it was.
+    /// Checks a segment against both windows; `ack_sent` is the acknowledgement last sent to the
+    /// fixed host on the mobile's behalf, if any.
     fn check<P: Payload>(
         &self,
         from: Side,
@@ -330,7 +330,8 @@ pub(crate) fn latest_ack(old: (SeqNum, u16), new: (SeqNum, u16)) -> (SeqNum, u16
     if new.0.before(old.0) { old } else { new }
 }
 
-/// What segments showed that fit nothing known, of each host; two that agree make a connection.
+/// The latest segments of each host that fit no known connection; two that agree establish one, as
+/// conntrack's midstream pickup does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pickup {
     fixed: Option<FixedPeer>,
@@ -338,12 +339,13 @@ pub struct Pickup {
     reset: ResetState,
 }
 
-/// Whether a connection was reset.
+/// State of a reset by either host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum ResetState {
     #[default]
     None,
-    /// By the fixed host, and the mobile, which is away, is to be told later.
+    /// The fixed host has reset the connection, and the mobile, which is away, has not been reset
+    /// yet.
     Deferred,
     Done,
 }
@@ -417,12 +419,12 @@ fn distance(a: SeqNum, b: SeqNum) -> u32 {
     a.offset_from(b).unsigned_abs()
 }
 
-/// What a node remembers of a connection whose hosts it has met.
+/// State of an established connection.
 pub trait Established<P: Payload>: AsRef<Windows> {
-    /// Of the connection with this flow from the fixed to the mobile host, which is here.
+    /// A new state for the connection with this flow from the fixed to the mobile host.
     fn new(flow: Flow, windows: Windows) -> Self;
-    /// Asks the fixed host, on the mobile's behalf, what it meant: an ACK of `told` with a closed
-    /// window, unless one was sent less than `apart` ago.
+    /// A challenge ACK to the fixed host on the mobile's behalf: it acknowledges `ack_sent` with a
+    /// closed window. `None` within `interval` of the last one.
     fn challenge(
         &mut self,
         now: Instant,
@@ -448,10 +450,10 @@ impl<P: Payload> Established<P> for Windows {
     }
 }
 
-/// What is known of a connection: nothing but strangers until both hosts have been met.
+/// A connection as tracked so far: only a [`Pickup`] until both hosts have been seen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Conntrack<M> {
-    /// Once both hosts have been met.
+    /// Present once segments of both hosts have agreed.
     pub established: Option<M>,
     pickup: Pickup,
 }
@@ -469,22 +471,22 @@ impl<M: AsRef<Windows>> Conntrack<M> {
         self.established.as_ref().map_or(is_over, |established| established.as_ref().is_finished())
     }
 
-    /// The fixed host has reset the connection, and the mobile is still to be told.
+    /// The fixed host has reset the connection, and the mobile has not been reset yet.
     pub fn is_reset(&self) -> bool {
         self.pickup.reset == ResetState::Deferred
     }
 
-    /// See [`Windows::in_flight`].
+    /// Bytes in flight: see [`Windows::in_flight`].
     pub fn in_flight(&self) -> Option<Range<SeqNum>> {
         self.established.as_ref().map(|established| established.as_ref().in_flight())
     }
 }
 
-/// A connection's state that is built on an [`Conntrack`].
+/// A connection's state that is built on a [`Conntrack`].
 pub trait Conntracked<P: Payload>: FlowState {
-    /// What is remembered.
+    /// State of an established connection.
     type Established: Established<P>;
-    /// What is known of the connection.
+    /// The tracking state of the connection.
     fn conntrack(&mut self) -> &mut Conntrack<Self::Established>;
     /// While the node answers the fixed host on the mobile's behalf: the acknowledgement number
     /// that it gave last. Never, for a mechanism that does not.
@@ -504,9 +506,9 @@ pub(crate) fn close<P: Payload, C: Conntracked<P>>(connection: &mut C) {
     connection.conntrack().pickup.reset = ResetState::Done;
 }
 
-/// Judges a segment. `None`: it does not count, or has ended the connection, or was the mobile's
+/// Validates a segment. `None`: it is invalid, or has ended the connection, or was the mobile's
 /// first; it has been sent on as it came, unless it is a reset that is
-/// [deferred](Conntracked::defers_reset). A connection that is met again has a new state.
+/// [deferred](Conntracked::defers_reset). A connection that is picked up again has a new state.
 pub fn validate<P: Payload, C: Conntracked<P>>(
     connection: &mut C,
     now: Instant,
@@ -562,7 +564,7 @@ pub fn validate<P: Payload, C: Conntracked<P>>(
         *connection = C::default();
         let flow = from.to_mobile(segment.flow);
         connection.conntrack().established = Some(C::Established::new(flow, windows));
-        // As much in doubt as any later one: what is kept of it may be sent again, with another
+        // Checked like any later one: a copy of it may be sent again, with another
         // acknowledgement.
         if from == Side::Fixed
             && let Some(ack) = segment.ack

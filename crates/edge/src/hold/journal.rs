@@ -1,5 +1,5 @@
-//! What the driver of a mechanism writes down, so that neither a promise nor a frozen connection
-//! dies with its process.
+//! The journal that a mechanism's driver writes, so that neither early acknowledgements nor frozen
+//! connections die with its process.
 //!
 //! A connection is a deterministic state machine. So one that [is
 //! interrupted](FlowState::is_interrupted) survives as a [`ConnectionSnapshot`] and the [`Input`]s since:
@@ -12,7 +12,7 @@
 //! 3. carries out the actions,
 //! 4. forgets what it wrote about those that were released, once their actions are carried out.
 //!
-//! A process that dies in between has promised the fixed host nothing that is not written down. Its
+//! A process that dies in between has acknowledged nothing that is not written down. Its
 //! successor may find an input whose actions were never carried out: to the hosts, segments were
 //! lost on the way.
 
@@ -24,23 +24,23 @@ use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment, Timestamps};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was noted is replaced by a snapshot when it takes up three times what the connection holds,
-/// and this many bytes more.
+/// A snapshot replaces the notes when they take up three times what the connection holds, and this
+/// many bytes more.
 const SLACK: u64 = 4 * 1024;
 
-/// What an input takes up, besides its payload: an estimate.
+/// Bytes that an input takes up besides its payload: an estimate.
 const INPUT_SIZE: u64 = 128;
 
 /// A call into a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Call<P> {
-    /// [`Connection::on_segment`].
+    /// A call of [`Connection::on_segment`].
     Segment(Side, Segment<P>),
-    /// [`Connection::on_link`].
+    /// A call of [`Connection::on_link`].
     Link(LinkSignal),
     /// [`Connection::on_timer`], if the deadline has passed.
     Timer,
-    /// [`Connection::on_passed`].
+    /// A call of [`Connection::on_passed`].
     Passed(Timestamps),
 }
 
@@ -68,16 +68,16 @@ impl<P: Payload> Call<P> {
 /// All that a connection's next state depends on, besides the state and the settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input<P> {
-    /// When.
+    /// Time of the call.
     pub now: Instant,
-    /// As [`Context::room`].
+    /// Memory left for all connections: see [`Context::room`].
     pub room: u64,
-    /// As [`Context::interrupted`].
+    /// Interrupted connections: see [`Context::interrupted`].
     pub interrupted: u64,
     /// As [`Context::waiting`]. Not written down, as the pace of a replay is not.
     #[serde(skip)]
     pub waiting: u32,
-    /// What happened.
+    /// The call itself.
     pub call: Call<P>,
 }
 
@@ -96,7 +96,7 @@ impl<P: Payload> Input<P> {
 pub struct ConnectionSnapshot<C, Config> {
     /// Settings of the mechanism.
     pub config: Config,
-    /// The connection.
+    /// State of the connection.
     pub connection: C,
 }
 

@@ -16,8 +16,8 @@ use std::ops::Range;
 /// Ethernet's).
 const LONGEST_SEGMENT: u32 = 1460;
 
-/// How much data of a copy fits into one segment. Options take room in each (RFC 6691 §2), but what
-/// came in one segment goes out in one.
+/// Bytes of a copy's data that fit into one segment. Options take room in each (RFC 6691 §2), but
+/// what came in one segment goes out in one.
 fn room<P: Payload>(copy: &Segment<P>) -> u32 {
     let is_one = copy.payload.len() <= LONGEST_SEGMENT as usize;
     let options = if is_one { 0 } else { copy.options.encoded_len() as u32 };
@@ -31,12 +31,12 @@ fn room<P: Payload>(copy: &Segment<P>) -> u32 {
     deserialize = "P: Payload + Deserialize<'de>"
 ))]
 pub struct Store<P> {
-    /// Both ends.
+    /// Both peers of the connection.
     pub peers: Peers,
     copies: SegmentCache<P>,
 }
 
-/// What became of a segment that was to be copied.
+/// Outcome of [`Store::keep`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// It was copied.
@@ -137,7 +137,7 @@ impl<P: Payload> Store<P> {
         self.copies.data_end(self.peers.mobile_ack())
     }
 
-    /// What the mobile waits for is held.
+    /// True if the next byte that the mobile expects is held.
     pub fn holds_next(&self) -> bool {
         self.copies.first().is_some_and(|first| first.seq.at_or_before(self.peers.mobile_ack()))
     }
@@ -191,7 +191,7 @@ impl<P: Payload> Store<P> {
         Some(sent)
     }
 
-    /// How much data a segment has: as much as the longest copy, or as fits into one.
+    /// Payload bytes of a segment: as many as the longest copy has, or as fit into one.
     pub fn segment(&self) -> u32 {
         let longest =
             self.copies.iter().map(|copy| room(copy).min(copy.payload.len() as u32)).max();
@@ -203,7 +203,7 @@ impl<P: Payload> Store<P> {
         self.copies.is_empty()
     }
 
-    /// Copies held.
+    /// Number of copies held.
     pub fn len(&self) -> usize {
         self.copies.len()
     }

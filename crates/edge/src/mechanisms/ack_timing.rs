@@ -24,7 +24,7 @@ const MOST_MARKS: usize = 64;
 pub struct AckTiming {
     /// The shortest time from a segment to its acknowledgement.
     least: Option<Duration>,
-    /// Where a segment ends whose acknowledgement gives the next such time, and when it came.
+    /// End of the segment whose acknowledgement gives the next sample, and its time of arrival.
     timed: Option<(SeqNum, Instant)>,
     /// In the order of the stream.
     marks: VecDeque<Mark>,
@@ -34,7 +34,7 @@ pub struct AckTiming {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Mark {
     start: SeqNum,
-    /// When the first of it came.
+    /// Arrival of the first of it.
     at: Instant,
 }
 
@@ -53,7 +53,7 @@ impl AckTiming {
         }
     }
 
-    /// The next acknowledgement tells no round trip: the mobile is away, or data came again (Karn's
+    /// Cancels the round-trip sample: the mobile is away, or data was retransmitted (Karn's
     /// algorithm, RFC 6298 §3).
     pub fn cancel_sample(&mut self) {
         self.timed = None;
@@ -77,13 +77,13 @@ impl AckTiming {
         }
     }
 
-    /// Where the data begin that it is too early to acknowledge; `None`: there are none.
+    /// Start of the data that it is too early to acknowledge; `None`: there are none.
     pub fn early(&self, now: Instant) -> Option<SeqNum> {
         let round_trip = self.round_trip()?;
         self.marks.iter().find(|mark| mark.at + round_trip > now).map(|mark| mark.start)
     }
 
-    /// When to acknowledge the byte at `seq`; `None`: at once.
+    /// Time at which to acknowledge the byte at `seq`; `None`: at once.
     pub fn due(&self, seq: SeqNum) -> Option<Instant> {
         let mark = self.marks.iter().rev().find(|mark| mark.start.at_or_before(seq))?;
         Some(mark.at + self.round_trip()?)

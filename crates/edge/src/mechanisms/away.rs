@@ -4,13 +4,13 @@
 //! when it answers a *probe*: something sent to it since the last signal that it must answer. Much
 //! of what passes, or is sent again, is one. Where there is none, the node makes its own: while the
 //! link is said to be down it sends a keep-alive at an interval
-//! ([`Ends::keep_alive`](crate::conntrack::peers::Ends::keep_alive)), as long as either host is heard from time
-//! to time. Many connections share a maximum rate, and so ask less often.
+//! ([`Peers::keep_alive`](crate::conntrack::peers::Peers::keep_alive)), as long as either host sends
+//! segments from time to time. Many connections share a maximum rate, and so probe less often.
 //!
 //! A link that is only fading, or was said to be down too early, may still work: the mobile would
 //! answer, and the fixed host would be released just before the outage. So the first keep-alive
 //! comes half a second after [`Down`](airtcp_core::LinkSignal::Down) or later, and up to an
-//! interval after that: connections that went down together never ask at the same instant.
+//! interval after that: connections that went down together never probe at the same instant.
 
 use airtcp_core::{Duration, Flow, Instant};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, at_least, field};
@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 /// shorter retransmission time-out.
 const WIRE_DELAY: Duration = Duration::from_secs(1);
 
-/// A fixed host with data to send is heard more often than this: Linux lets two minutes pass
-/// between its window probes.
+/// Hosts with data to send are silent for less than this: Linux lets two minutes pass between its
+/// window probes.
 const PROBING_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// From [`Down`](airtcp_core::LinkSignal::Down) to the first question, at least.
+/// Least time from [`Down`](airtcp_core::LinkSignal::Down) to the first probe.
 const FIRST_PROBE_DELAY: Duration = Duration::from_millis(500);
 
 /// From one probe to the next, of all connections: at most 10,000 a second.
@@ -41,22 +41,22 @@ pub(crate) const MAX_DOWN: Field = field(
     "A connection whose mobile has been away for this long is reset, at both ends.",
 );
 
-/// `probe-interval`, for mechanisms that ask a mobile whether it is back; an interval that does not keep the
-/// air busy.
+/// `probe-interval`, for mechanisms that probe a mobile whose link is down. The lower bound keeps
+/// the air free.
 pub(crate) const PROBE_INTERVAL: Field = field(
     "probe-interval",
     Kind::WordOr("never", &at_least(Duration::from_millis(100))),
     Fallback::Required,
-    "How often a mobile whose link is down is asked, by a keep-alive for each connection, whether it is back.",
+    "Interval of keep-alive probes to a mobile whose link is down, on each of its connections.",
 )
 .source("RFC 9293 §3.8.4");
 
-/// How often one of this many connections asks.
+/// Probe interval of one connection; longer where many connections share the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval(Option<Duration>);
 
 impl Interval {
-    /// `interval` is the configured interval (`None`: never); `interrupted` connections ask.
+    /// From the configured interval (`None`: never) and the number of connections that send probes.
     pub fn new(interval: Option<Duration>, connections: u64) -> Self {
         Self(
             interval
@@ -65,12 +65,12 @@ impl Interval {
     }
 }
 
-/// What is known of a mobile since the signal that it is out of reach.
+/// A mobile's state since the signal that it is out of reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Away {
     down: bool,
     probed: bool,
-    /// When the last signal came.
+    /// Time of the last signal.
     last_signal: Instant,
     probing: Option<Probing>,
 }
@@ -78,7 +78,7 @@ pub struct Away {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Probing {
     next: Instant,
-    /// When to stop, if neither host is heard before.
+    /// End of the probing, unless either host sends a segment before.
     until: Instant,
 }
 
@@ -88,7 +88,7 @@ impl Away {
         Self { down, probed: false, last_signal: now, probing: None }
     }
 
-    /// Another signal of that kind: what is heard of the mobile from now on may be older.
+    /// Another signal of that kind: segments that arrive from the mobile may have left before it.
     pub fn on_signal(&mut self, now: Instant, down: bool) {
         self.down |= down;
         self.probed = false;
@@ -112,18 +112,18 @@ impl Away {
         self.probed = true;
     }
 
-    /// If the mobile is heard now, it is back.
+    /// True if a segment of the mobile would now prove that it is back.
     pub fn is_probed(&self) -> bool {
         self.probed
     }
 
-    /// What comes from the fixed host now left it after the last signal.
+    /// True if segments that arrive from the fixed host now left it after the last signal.
     pub fn is_sent_since_signal(&self, now: Instant) -> bool {
         now.since(self.last_signal) >= WIRE_DELAY
     }
 
-    /// A host was heard, or a signal came: goes on asking, or begins to. `flow`: the connection's,
-    /// which spreads the instants.
+    /// Starts or continues probing, after a segment of either host or a signal. `flow`: the
+    /// connection's, which spreads the instants.
     pub fn start_probing(&mut self, now: Instant, interval: Interval, flow: &Flow) {
         self.probing = interval.0.filter(|_| self.down).map(|interval| {
             let share = u64::from((flow.src.port ^ flow.dst.port) % 256);
@@ -141,12 +141,12 @@ impl Away {
         self.probing.is_some()
     }
 
-    /// When [`on_timer`](Self::on_timer) is due.
+    /// Time of the next [`on_timer`](Self::on_timer).
     pub fn deadline(&self) -> Option<Instant> {
         self.probing.map(|probing| probing.next)
     }
 
-    /// Whether to send the mobile a keep-alive now; then it is probed.
+    /// True if a keep-alive is to be sent to the mobile now, which then counts as probed.
     pub fn on_timer(&mut self, now: Instant, interval: Interval) -> bool {
         let Some(Probing { next, until }) = self.probing.filter(|probing| probing.next <= now)
         else {
@@ -176,7 +176,7 @@ mod tests {
         flow
     }
 
-    /// When keep-alives are sent up to `end`.
+    /// Times of the keep-alives up to `end`, in milliseconds.
     fn asked(away: &mut Away, end: Instant) -> Vec<u64> {
         let mut all = Vec::new();
         while let Some(due) = away.deadline().filter(|&due| due <= end) {

@@ -51,20 +51,20 @@ settings! {
         /// in plain TCP.
         #[like(FIFO)]
         pub fifo: Bytes = DEFAULT_FIFO,
-        /// How long the mobile may be silent; `None`: for ever.
+        /// The longest silence of a mobile before its connections are reset; `None`: for ever.
         #[like(MAX_DOWN)]
         pub max_down: Option<Duration> = None,
-        /// How often the mobile is asked whether it is back; `None`: never.
+        /// Interval of keep-alive probes while the link is down; `None`: no probes.
         #[like(PROBE_INTERVAL)]
         pub probe_interval: Option<Duration> = None,
     }
 }
 
 counters! {
-    /// What holdover did, over all connections.
+    /// Counters of holdover, over all connections.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct HoldoverCounters {
-        /// Segments copied.
+        /// Data segments of which a copy was kept.
         pub segments_copied: u64,
         /// Segments not copied for want of room in the FIFO or in the node's memory.
         pub overflows: u64,
@@ -91,8 +91,8 @@ counters! {
     }
 }
 
-/// What holdover knows of one connection. Forgetting it loses nothing: see
-/// [`FlowState::is_committed`].
+/// State of one connection under holdover. Forgetting it loses nothing: see
+/// [`FlowState::is_committed`]. Forgetting it loses nothing: see [`FlowState::is_committed`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound(
     serialize = "P: Payload + Serialize",
@@ -103,7 +103,7 @@ pub struct HoldoverState<P> {
     phase: HoldoverPhase,
     /// The mobile is back, and has not acknowledged everything that was replayed.
     replay: Option<Replay>,
-    /// What was replayed last and the fixed host may send once more, in order.
+    /// Data replayed last, which the fixed host may still retransmit, in order.
     replayed: Option<Range<SeqNum>>,
 }
 
@@ -126,7 +126,7 @@ struct Frozen {
     away: Away,
     /// The fixed host was shown window 0 last.
     is_closed: bool,
-    /// When to reset the connection.
+    /// Time at which the connection is reset.
     give_up: Option<Instant>,
 }
 

@@ -87,7 +87,7 @@ settings! {
     /// Settings of M-TCP.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MTcpConfig {
-        /// What tells that the mobile is gone.
+        /// Evidence by which the mobile is taken for gone.
         #[keys_of(Detect)]
         pub detect: Detect = Detect::Timer,
         /// Silence of the mobile after which it is taken for disconnected, and the interval of
@@ -96,8 +96,8 @@ settings! {
         #[source = "M-TCP §2.2, §3.4.3"]
         #[only("detect" in Detect::BY_TIMER)]
         pub timer: Duration = Duration::from_millis(400),
-        /// What the timer sends again to a disconnected mobile, after the whole queue the first
-        /// time.
+        /// Copies that the timer sends again to a disconnected mobile, after the whole queue the
+        /// first time.
         #[only("detect" in Detect::BY_TIMER)]
         pub retransmit: Retransmit = Retransmit::Head,
         /// The withheld byte is acknowledged when nothing was outstanding for so long (event E).
@@ -107,16 +107,16 @@ settings! {
         #[like(FIFO)]
         #[only("detect" in Detect::BY_TIMER)]
         pub fifo: Bytes = DEFAULT_FIFO,
-        /// How long a mobile in SHRINK may be silent; `None`: for ever.
+        /// The longest silence of a mobile in SHRINK; `None`: for ever.
         #[like(MAX_DOWN)]
         pub max_down: Option<Duration> = None,
     }
 }
 
 alternatives! {
-    /// What tells that the mobile is gone.
+    /// Evidence by which the mobile is taken for gone.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[choice("detect", "What tells that the mobile is gone.")]
+    #[choice("detect", "Evidence by which the mobile is taken for gone.")]
     #[absent(Detect::Timer)]
     #[source = "M-TCP §3.4.3; M-TCP+ §2.5"]
     pub enum Detect {
@@ -135,7 +135,7 @@ impl Detect {
 }
 
 choice! {
-    /// Which copies a further expiry of the timer sends.
+    /// Copies that a further expiry of the timer sends.
     pub enum Retransmit {
         /// the first copy: enough to make the mobile answer, and it does not flood the wireless
         /// queue
@@ -146,7 +146,7 @@ choice! {
 }
 
 counters! {
-    /// What M-TCP did since the start.
+    /// Counters of M-TCP since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct MTcpCounters {
         /// Data segments queued.
@@ -496,8 +496,8 @@ impl<P: Payload> MTcpState<P> {
     }
 }
 
-/// Whether a segment asks if the window, closed at `edge`, is open: one byte (RFC 9293 §3.8.6.1), a
-/// FIN alone, or nothing just before the window (Linux).
+/// True if a segment probes the window closed at `edge`: one byte (RFC 9293 §3.8.6.1), a FIN alone,
+/// or nothing just before the window (Linux).
 fn is_probe<P: Payload>(segment: &Segment<P>, edge: SeqNum) -> bool {
     match segment.seq_len() {
         0 => segment.seq + 1 == edge,

@@ -47,7 +47,8 @@
 //!   data goes on with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
 //! - A reset of the fixed host would be lost on the dead link. While it is frozen, its reset waits
 //!   until the mobile has what is held, and is withdrawn if the fixed host sends anything else.
-//! - A connection is merely forwarded until both hosts were met (see [`validate`](crate::conntrack::validate)). So
+//! - A connection is merely forwarded until it is established (see
+//!   [`validate`](crate::conntrack::validate)). So
 //!   is one that begins while the mobile is away, until the next signal: the mobile has just been
 //!   heard.
 
@@ -80,7 +81,7 @@ const LONGEST_ACK_PACING: Duration = Duration::from_secs(10);
 /// M-TCP+ for all connections of an intermediate host.
 pub type MTcpPlus<P> = PerConnection<P, MTcpPlusState<P>>;
 
-/// What the driver writes down about a connection.
+/// A journal note on a connection, for the driver to write down.
 pub type MTcpPlusNote<P> = journal::JournalNote<P, MTcpPlusSnapshot<P>>;
 
 /// A connection at one moment, as it is written down.
@@ -94,16 +95,17 @@ settings! {
         /// fixed host's charge.
         #[like(FIFO)]
         pub fifo: Bytes = DEFAULT_FIFO,
-        /// How the sender learns that the mobile is back. The paper does not say.
+        /// Event that opens the sender's window again. The paper does not say. The paper does not
+        /// say.
         #[source = "M-TCP+ §3"]
         pub resume: Resume = Resume::Flush,
-        /// How long the mobile may be silent; `None`: for ever.
+        /// The longest silence of a mobile before its connections are reset; `None`: for ever.
         #[like(MAX_DOWN)]
         pub max_down: Option<Duration> = None,
-        /// How often the mobile is asked whether it is back; `None`: never.
+        /// Interval of keep-alive probes while the link is down; `None`: no probes.
         #[like(PROBE_INTERVAL)]
         pub probe_interval: Option<Duration> = None,
-        /// When what is held is acknowledged on the mobile's behalf.
+        /// Timing of the acknowledgements on the mobile's behalf.
         #[source = "M-TCP+ §3"]
         pub acknowledge: Acknowledge = Acknowledge::AtOnce,
     }
@@ -116,7 +118,7 @@ impl MTcpPlusConfig {
 }
 
 choice! {
-    /// When what is held is acknowledged on the mobile's behalf.
+    /// Timing of the acknowledgements on the mobile's behalf.
     #[derive(Hash)]
     #[default(AtOnce)]
     pub enum Acknowledge {
@@ -144,7 +146,7 @@ impl<'de> Deserialize<'de> for Acknowledge {
 }
 
 choice! {
-    /// How the fixed host learns that the mobile is back.
+    /// Event that opens the fixed host's window again.
     #[derive(Hash, Serialize, Deserialize)]
     #[default(Flush)]
     pub enum Resume {
@@ -156,10 +158,10 @@ choice! {
 }
 
 counters! {
-    /// What M-TCP+ did, over all connections.
+    /// Counters of M-TCP+, over all connections.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct MTcpPlusCounters {
-        /// Segments copied.
+        /// Data segments of which a copy was kept.
         pub segments_copied: u64,
         /// Segments not copied for want of room in the FIFO or in the node's memory.
         pub overflows: u64,
@@ -186,7 +188,7 @@ counters! {
     }
 }
 
-/// What M-TCP+ knows of one connection.
+/// State of one connection under M-TCP+.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound(
     serialize = "P: Payload + Serialize",
@@ -207,7 +209,8 @@ enum MTcpPlusPhase {
         /// acknowledged anything new nor been sent everything: something is lost, or the mobile is
         /// away.
         sent_again: bool,
-        /// How far beyond its acknowledgement the mobile's latest segment reported data, in bytes.
+        /// Distance of the data that the mobile's latest segment reported by SACK beyond its
+        /// acknowledgement, in bytes.
         #[serde(skip)]
         reported: Option<NonZeroU32>,
         /// Of a mobile that is back without having been reported away.
@@ -234,7 +237,7 @@ struct Frozen {
     paced_acks: Option<PacedAcks>,
     /// While there are copies.
     replay: Option<Replay>,
-    /// When to reset the connection.
+    /// Time at which the connection is reset.
     give_up: Option<Instant>,
 }
 
@@ -243,7 +246,7 @@ struct Frozen {
 struct PacedAcks {
     since: Instant,
     round_trip: Duration,
-    /// What is before this may have been sent again, so that no time is taken of it (Karn's
+    /// Data before this may have been retransmitted, so that it gives no round-trip sample (Karn's
     /// algorithm, RFC 6298 §3): it is acknowledged as soon as it is due.
     from: SeqNum,
     /// Nothing more is acknowledged before.
@@ -510,7 +513,7 @@ impl<P: Payload> MTcpPlusState<P> {
 }
 
 impl Frozen {
-    /// Algorithm 2.
+    /// Freezes the fixed host (Algorithm 2).
     fn new<P: Payload>(
         now: Instant,
         down: bool,
@@ -533,7 +536,7 @@ impl Frozen {
     }
 
     /// Acknowledges on the mobile's behalf what is held and due: from here on the node is
-    /// responsible for it. True: the fixed host is to be told.
+    /// responsible for it. True: the fixed host is to get an ACK.
     fn ack_early<P: Payload>(
         &mut self,
         now: Instant,
@@ -547,7 +550,7 @@ impl Frozen {
         self.note_ack_sent(now, ack_sent)
     }
 
-    /// The fixed host is told that everything before `acked_fh` arrived. True: that is more than
+    /// Notes that the fixed host gets an ACK of everything before `acked_fh`. True: that is more than
     /// before.
     fn note_ack_sent(&mut self, now: Instant, acked_fh: SeqNum) -> bool {
         let is_more = acked_fh != self.acked_fh;
@@ -568,7 +571,7 @@ impl Frozen {
         limit.map_or(due, |limit| due.earlier(limit))
     }
 
-    /// What the fixed host is told.
+    /// The ACK that the fixed host gets, with its window closed.
     fn answer<P: Payload>(&self, store: &Store<P>) -> Segment<P> {
         store.peers.acknowledge(self.acked_fh, 0, self.echo)
     }
@@ -578,7 +581,7 @@ impl Frozen {
         store.data_end().after(self.acked_fh.later(store.peers.mobile_ack()))
     }
 
-    /// When to acknowledge more.
+    /// Time at which to acknowledge more; `None`: nothing waits.
     fn early_ack_due<P: Payload>(&self, store: &Store<P>, clock: &AckTiming) -> Option<Instant> {
         match self.link {
             Link::Away(_) | Link::Resuming if self.is_early(store) => {
@@ -590,7 +593,7 @@ impl Frozen {
         }
     }
 
-    /// The fixed host is on its own again. What it was not promised is still replayed.
+    /// The fixed host is on its own again. Data that was not acknowledged early is still replayed.
     fn release<P: Payload>(
         &mut self,
         now: Instant,
@@ -605,8 +608,7 @@ impl Frozen {
         MTcpPlusPhase::connected(replay)
     }
 
-    /// Another signal that the mobile is out of reach: what is heard of it from now on may be
-    /// older.
+    /// Another signal that the mobile is out of reach: segments that arrive from it may be older.
     fn disconnect<P: Payload>(
         &mut self,
         now: Instant,
@@ -847,8 +849,8 @@ impl PacedAcks {
         Some(Self { since, round_trip, from, next: since })
     }
 
-    /// How far to acknowledge now if everything before `told` is acknowledged; `None`: as far as is
-    /// due.
+    /// Highest number to acknowledge now if everything before `ack_sent` is acknowledged; `None`:
+    /// as far as is due.
     fn limit<P: Payload>(
         &self,
         now: Instant,
@@ -874,7 +876,7 @@ impl PacedAcks {
     }
 }
 
-/// The mobile is heard: whether it is back. If the node sends no probes_sent, it is enough that the
+/// The mobile is heard: whether it is back. If the node sends no probes, it is enough that the
 /// mobile lacks data: a replay to an absent mobile does no harm.
 fn is_back(away: &Away, lacks: bool) -> bool {
     away.is_probed() || away.is_down() && lacks && !away.is_probing()

@@ -33,7 +33,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 alternatives! {
-    /// Which mechanism, with its settings.
+    /// A mechanism with its settings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[choice("mechanism", "Which mechanism.")]
     pub enum MechanismConfig {
@@ -63,12 +63,12 @@ alternatives! {
 const MECHANISM: &str = "mechanism";
 const M_TCP: Only = Only { choice: MECHANISM, words: &["m-tcp"] };
 
-/// What a driver must know of a mechanism with its settings.
+/// Capabilities of a mechanism with its settings, for drivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Payload bytes that one connection may hold; `None`: it holds no copies.
     pub fifo: Option<Bytes>,
-    /// What it makes of signals about a link.
+    /// Its use of link signals.
     pub signals: SignalUse,
     /// It keeps a [journal]: what it holds must survive the driver.
     pub journal: bool,
@@ -79,10 +79,10 @@ pub struct Capabilities {
     pub all_protocols: Option<Side>,
 }
 
-/// What a mechanism makes of signals about a link.
+/// A mechanism's use of link signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalUse {
-    /// Nothing.
+    /// Signals have no effect.
     Ignored,
     /// It acts on them, and notices silence by itself.
     Heeded,
@@ -91,7 +91,7 @@ pub enum SignalUse {
 }
 
 impl MechanismConfig {
-    /// What this one can do.
+    /// Capabilities with these settings.
     pub const fn capabilities(&self) -> Capabilities {
         let (signals, journal, passive) = (SignalUse::Ignored, false, false);
         let none = Capabilities { fifo: None, signals, journal, passive, all_protocols: None };
@@ -119,19 +119,19 @@ impl MechanismConfig {
         }
     }
 
-    /// When a key about copies has an effect: [`Capabilities::fifo`]. Declare it once for each.
+    /// Conditions for keys about copies: [`Capabilities::fifo`]. Declare the key once for each.
     pub const WITH_COPIES: [Conditions; 2] = [
         Conditions::one(MECHANISM, &["m-tcp-plus", "holdover", "snoop"]),
         Conditions::two(M_TCP, Only { choice: "detect", words: Detect::BY_TIMER }),
     ];
 
-    /// When a key about signals has an effect: [`Capabilities::signals`]. Declare it once for each.
+    /// Conditions for keys about signals: [`Capabilities::signals`]. Declare the key once for each.
     pub const WITH_SIGNALS: [Conditions; 2] = [
         Conditions::one(MECHANISM, &["m-tcp-plus", "holdover", "wake"]),
         Conditions::two(M_TCP, Only { choice: "detect", words: Detect::BY_SIGNAL }),
     ];
 
-    /// When a key has an effect about how a mechanism for TCP watches: [`Capabilities::passive`].
+    /// Condition for keys about how a mechanism for TCP watches: [`Capabilities::passive`].
     pub const WATCHING: Conditions = Conditions::one(MECHANISM, &["m-tcp-plus", "holdover"]);
 
     /// The counters of each mechanism, by its word.
@@ -144,7 +144,7 @@ impl MechanismConfig {
         ("wake", WakeCounters::FIELDS),
     ];
 
-    /// The counters that all have but wake, which judges no segment.
+    /// The counters that all have but wake, which validates no segment.
     pub const INVALID_PACKETS: &'static [Documented] = InvalidPackets::FIELDS;
 
     /// Wake's settings, if it is wake.
@@ -155,7 +155,7 @@ impl MechanismConfig {
         }
     }
 
-    /// How long a mobile may be away before its connections are reset; `None`: for ever.
+    /// The longest absence of a mobile before its connections are reset; `None`: for ever.
     pub const fn max_down(&self) -> Option<Duration> {
         match self {
             Self::MTcp(config) => config.max_down,
@@ -165,7 +165,7 @@ impl MechanismConfig {
         }
     }
 
-    /// How often a mobile that is down is asked whether it is back; `None`: never.
+    /// Interval of keep-alive probes to a mobile whose link is down; `None`: no probes.
     pub const fn probe_interval(&self) -> Option<Duration> {
         match self {
             Self::MTcpPlus(config) => config.probe_interval,
@@ -175,7 +175,7 @@ impl MechanismConfig {
     }
 }
 
-/// What the driver writes down about a connection of any mechanism.
+/// A journal note on a connection of any mechanism, for the driver to write down.
 pub type MechanismNote<P> = journal::JournalNote<P, MechanismSnapshot<P>>;
 
 /// A connection of any mechanism that keeps a journal, as it is written down.
@@ -185,9 +185,9 @@ pub type MechanismNote<P> = journal::JournalNote<P, MechanismSnapshot<P>>;
     deserialize = "P: Payload + Deserialize<'de>"
 ))]
 pub enum MechanismSnapshot<P> {
-    /// Of M-TCP+.
+    /// A connection under M-TCP+, with its settings.
     MTcpPlus(m_tcp_plus::MTcpPlusSnapshot<P>),
-    /// Of holdover.
+    /// A connection under holdover, with its settings.
     Holdover(holdover::HoldoverSnapshot<P>),
 }
 
@@ -208,7 +208,7 @@ impl<P: Payload> MechanismSnapshot<P> {
         }
     }
 
-    /// Resets that both hosts accept, if they were met: the fixed one's comes first.
+    /// Resets that both hosts accept, if the connection is established: the fixed one's comes first.
     pub fn resets(mut self) -> Option<[Segment<P>; 2]> {
         match &mut self {
             Self::MTcpPlus(known) => resets(&mut known.connection),
@@ -232,7 +232,7 @@ pub enum ReconfigureError {
     /// They are of another mechanism, which knows nothing of the flows at work.
     #[error("a mechanism cannot become another while it has flows")]
     OtherMechanism,
-    /// See [`ThresholdTooSmall`].
+    /// Packet Control's threshold is below the sender's: see [`ThresholdTooSmall`].
     #[error(transparent)]
     ThresholdTooSmall(#[from] ThresholdTooSmall),
 }
@@ -246,11 +246,11 @@ pub enum Mechanism<P: Payload> {
     MTcp(MTcp<P>),
     /// M-TCP+'s intelligent host.
     MTcpPlus(MTcpPlus<P>),
-    /// airtcp's own.
+    /// airtcp's own holdover.
     Holdover(Holdover<P>),
-    /// Snoop.
+    /// Snoop's base station.
     Snoop(Snoop<P>),
-    /// Wake.
+    /// Wake, on TCP segments.
     Wake(Wake<Segment<P>>),
 }
 
@@ -330,7 +330,7 @@ impl<P: Payload> Mechanism<P> {
         Ok(())
     }
 
-    /// Connections known.
+    /// Number of connections known.
     pub fn flows(&self) -> usize {
         each!(self, machine => machine.flows())
     }
@@ -340,7 +340,7 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.held())
     }
 
-    /// What there is to say about each connection.
+    /// Reports on all connections.
     pub fn reports(&self) -> Box<dyn Iterator<Item = FlowReport> + '_> {
         each!(self, machine => Box::new(machine.reports()))
     }
@@ -351,7 +351,7 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.is_interrupted(mobile))
     }
 
-    /// The mobile host of this connection was heard. Wake knows no connections.
+    /// The mobile host of this connection has sent a segment. Wake knows no connections.
     pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
         match self {
             Self::PacketControl(machine) => machine.is_mobile_heard(flow),
@@ -450,7 +450,7 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.segments_refused())
     }
 
-    /// What was done since the start, by the names of the counters, [`InvalidPackets`] among them.
+    /// Counters since the start by name, those of [`InvalidPackets`] among them.
     pub fn counters(&self) -> BTreeMap<&'static str, u64> {
         let mut counters = each!(self, machine => machine.counters().by_name());
         let invalid_packets = match self {
@@ -459,7 +459,7 @@ impl<P: Payload> Mechanism<P> {
             Self::MTcpPlus(machine) => machine.invalid_packets(),
             Self::Holdover(machine) => machine.invalid_packets(),
             Self::Snoop(machine) => machine.invalid_packets(),
-            // It copies packets and judges none.
+            // It copies packets and validates none.
             Self::Wake(_) => return counters,
         };
         counters.extend(invalid_packets.by_name());

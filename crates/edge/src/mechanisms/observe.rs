@@ -1,4 +1,4 @@
-//! An observer: what [`wake`](crate::mechanisms::wake) or M-TCP+ would have saved, told by one that does
+//! An observer: what [`wake`](crate::mechanisms::wake) or M-TCP+ would have saved, measured by one that does
 //! nothing.
 //!
 //! It is shown what wake is shown, and returns no actions: there is nothing it could send. Of each
@@ -45,14 +45,14 @@ pub struct ObserveConfig {
     pub silence: Duration,
 }
 
-/// Protocols that are told apart.
+/// Classes of protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// TCP.
     Tcp,
     /// UDP port 443, at either end.
     Quic,
-    /// Anything else.
+    /// Any other protocol: not observed.
     Other,
 }
 
@@ -70,23 +70,24 @@ impl FlowId {
     }
 }
 
-/// What was seen of the flows of one protocol.
+/// Stalls of one protocol's flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stalls {
     /// Flows that were sent something while their mobile was away, each once an outage.
     pub stalled: u64,
     /// Of these, flows that were sent something again when it was back.
     pub resumed: u64,
-    /// What they waited from the mobile's return on, less a round trip; all together, at least.
+    /// Time that a mechanism would have saved them at least: their waits after the mobile's return
+    /// less a round trip, summed.
     pub saved_least: Duration,
     /// The same, at most.
     pub saved_most: Duration,
 }
 
-/// What was seen.
+/// Outages and stalls observed since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// Outages that a signal told of.
+    /// Outages that began with a signal.
     pub outages_signalled: u64,
     /// Outages that were noticed because a mobile did not answer.
     pub outages_silent: u64,
@@ -114,7 +115,7 @@ impl Observed {
 /// A flow to a mobile that does not answer, or did not.
 #[derive(Clone, Copy, Debug)]
 struct Stalled {
-    /// When its last packet went to the mobile.
+    /// Time of its last packet to the mobile.
     last: Instant,
     /// It has resumed since the mobile is back.
     resumed: Option<Resumed>,
@@ -124,7 +125,7 @@ struct Stalled {
 struct Resumed {
     /// With the packet of this instant.
     at: Instant,
-    /// When the mobile answered it.
+    /// Time of the mobile's answer.
     answered: Option<Instant>,
 }
 
@@ -132,7 +133,7 @@ struct Resumed {
 enum OutagePhase {
     /// An answer is due.
     Waiting,
-    /// Since then.
+    /// The mobile has been away since this time.
     Away { since: Instant, is_signalled: bool },
     /// It is back since some moment between these. Flows that have not resumed at the last one have
     /// ended.
@@ -144,20 +145,20 @@ enum OutagePhase {
 struct Peer {
     phase: OutagePhase,
     flows: LinkedHashMap<FlowId, Stalled, Keyed>,
-    /// When the first packet went to it since it was heard last.
+    /// Time of the first packet to it since its last one.
     waits_since: Option<Instant>,
     attempts: Attempts,
     /// The longest that one of its answers took. Those of late may be shorter, as keep_alives
     /// overlap.
     response: Duration,
-    /// When a flow that resumed is watched no longer.
+    /// End of watching a flow that has resumed.
     settle: Option<Instant>,
     touched: Instant,
     /// The earliest entry among the deadlines.
     armed: Option<Instant>,
 }
 
-/// When senders tried, by groups of attempts that one answer may be for.
+/// Times of senders' attempts, by groups of attempts that one answer may be for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Attempts {
     /// The last one before `first`.
@@ -231,7 +232,7 @@ pub struct Observer {
     peers: LinkedHashMap<MobileId, Peer, Keyed>,
     flows: usize,
     observed: Observed,
-    /// When peers are to be looked at; entries may be stale.
+    /// Deadlines of peers; entries may be stale.
     deadlines: BTreeSet<(Instant, MobileId)>,
     attention: Vec<(MobileId, bool)>,
 }
@@ -256,7 +257,7 @@ impl Observer {
         self.table = self.table.with_limits(table);
     }
 
-    /// What was seen since the start.
+    /// Outages and stalls observed since the start.
     pub fn observed(&self) -> Observed {
         self.observed
     }
@@ -292,7 +293,7 @@ impl Observer {
         }
         let silence = packet.silence();
         let is_known = self.peers.get(&mobile).is_some_and(|peer| peer.flows.contains_key(&id));
-        // Whoever was never heard may not exist.
+        // A mobile that has never sent anything may not exist.
         if !self.peers.contains_key(&mobile) && silence.is_none() {
             return;
         }
@@ -425,7 +426,7 @@ impl Observer {
         }
     }
 
-    /// When [`on_deadline`](Self::on_deadline) is due; `None` while nothing waits.
+    /// Time of the next [`on_deadline`](Self::on_deadline); `None` while nothing waits.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(due, _)| due)
     }
@@ -572,7 +573,7 @@ impl Observer {
         }
     }
 
-    /// Whether there is room for another flow of this mobile, once what is idle has left.
+    /// True if there is room for another flow of this mobile, once what is idle has left.
     fn has_room(&mut self, now: Instant, mobile: MobileId) -> bool {
         let is_full = |observer: &Self| {
             let peers = observer.peers.len();

@@ -51,7 +51,7 @@ pub(crate) const SENDER_THRESHOLD: u64 = 3;
 pub struct ThresholdTooSmall(pub u32);
 
 counters! {
-    /// What Packet Control did since the start.
+    /// Counters of Packet Control since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct PacketControlCounters {
         /// Pure ACKs below the highest one, dropped.
@@ -89,17 +89,17 @@ impl PacketControl {
         })
     }
 
-    /// What was done since the start.
+    /// Counters since the start.
     pub fn counters(&self) -> PacketControlCounters {
         self.counters
     }
 
-    /// Segments that did not count since the start.
+    /// Counters of invalid packets since the start.
     pub fn invalid_packets(&self) -> InvalidPackets {
         self.invalid_packets
     }
 
-    /// Connections known.
+    /// Number of connections known.
     pub fn flows(&self) -> usize {
         self.flows.len()
     }
@@ -120,7 +120,7 @@ impl PacketControl {
         self.flows.held()
     }
 
-    /// The mobile host of this connection was heard.
+    /// The mobile host of this connection has sent a segment.
     pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
         self.flows.is_mobile_heard(flow)
     }
@@ -131,7 +131,7 @@ impl PacketControl {
         self.flows.is_interrupted(mobile)
     }
 
-    /// What there is to say about each connection.
+    /// Reports on all connections.
     pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
         self.flows.reports()
     }
@@ -231,9 +231,9 @@ struct Filters {
     conntrack: Conntrack<Windows>,
     /// Acknowledgement number and window that the fixed host sent last.
     fixed_ack: Option<(SeqNum, u16)>,
-    /// Which duplicate of the highest ACK came last, from 1 to R and then from 1 again: the pattern
+    /// Number of the latest duplicate of the highest ACK, from 1 to R and then from 1 again: the pattern
     /// of [`forwards_duplicate`] repeats after R. 0: none came; `None`: nor did an ACK since the
-    /// hosts were met.
+    /// connection was established.
     duplicate: Option<u32>,
     /// Dropped retransmissions, the paper's `lstRetransWiredDataPkt`.
     retransmissions: Vec<Retransmission>,
@@ -243,7 +243,7 @@ struct Filters {
 #[derive(Clone, Copy, Debug)]
 struct Retransmission {
     seq: SeqNum,
-    /// How often it came, the paper's `m_iNumOfRtm`.
+    /// Times that it came, the paper's `m_iNumOfRtm`.
     count: u32,
 }
 
@@ -311,7 +311,7 @@ impl Filters {
         Data::Drop { answer: is_answered.then_some(mobile) }
     }
 
-    /// How often the acknowledged segment at `seq` came, this time included.
+    /// Times that the acknowledged segment at `seq` came, this one included.
     fn count_retransmission(&mut self, seq: SeqNum) -> u32 {
         if let Some(known) = self.retransmissions.iter_mut().find(|r| r.seq == seq) {
             known.count = known.count.wrapping_add(1);
@@ -335,7 +335,7 @@ impl Filters {
     }
 }
 
-/// Whether the `n`-th duplicate (from 1) is forwarded under threshold R: the k-th forwarded one is
+/// True if the `n`-th duplicate (from 1) is forwarded under threshold R: the k-th forwarded one is
 /// number ceil(k·R/3). For R divisible by 3 that is the paper's `nextDupAckToSend` (§VI).
 fn forwards_duplicate(n: u32, threshold: u32) -> bool {
     // Duplicates to have been forwarded after n came: the greatest k with k·R/3 <= n.

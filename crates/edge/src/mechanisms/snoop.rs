@@ -60,7 +60,7 @@ settings! {
 }
 
 counters! {
-    /// What Snoop did since the start.
+    /// Counters of Snoop since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct SnoopCounters {
         /// Data segments copied.

@@ -37,13 +37,13 @@
 //!
 //! The path is back when the link is [`Up`](LinkSignal::Up). Signals get lost, and many links send
 //! none, so silence counts too: when nothing has come back for [`WakeConfig::silence`], or one and
-//! a half times what answers took lately if that is longer, the node *calls*: it sends the pair of
-//! one flow, of the next one at the next call, until something comes back. Retries are
-//! [`WakeConfig::retry_interval`] apart at first, later a fiftieth of the silence, for a link that holds
-//! packets instead of dropping them delivers them all in the end. Between such calls it *asks*: it
-//! sends what costs little and what the mobile answers, an empty segment of a TCP flow (a
-//! keep-alive, RFC 9293 §3.8.4) or, without one, an echo request. All this stops after five
-//! minutes, and goes on when the sender tries again.
+//! a half times what answers took lately if that is longer, the node *retries*: it sends the pair
+//! of one flow, and of the next one at the next retry, until something comes back. Retries are
+//! [`WakeConfig::retry_interval`] apart at first, later a fiftieth of the silence, for a link that
+//! holds packets instead of dropping them delivers them all in the end. Between retries that are
+//! further apart than that it sends *keep-alives*, which cost little and which the mobile answers:
+//! an empty segment of a TCP flow (RFC 9293 §3.8.4) or, without one, an echo request. All this stops
+//! after five minutes, and goes on when the sender tries again.
 //!
 //! A data path need not show what goes to a mobile that answers. It may begin when answers fail to
 //! come, and say with each packet what it knows ([`Silence`]). The tail is then what the sender
@@ -65,27 +65,27 @@ use airtcp_settings::{choice, settings};
 use hashlink::LinkedHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
-/// A shorter silence, or calls closer together, would take all of the node's time.
+/// A shorter silence, or a shorter retry interval, would take all of the node's time.
 const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Retries are at least this part of the silence apart: they cost a path that holds packets little,
 /// and a flow that waits a fiftieth of what it has waited.
 const RETRY_BACKOFF: u64 = 50;
 
-/// Of many silent mobiles each is asked less often: at intervals of at least this times their
-/// number. So a node asks 10,000 keep-alives a second at most.
+/// Interval of keep-alives, at least, times the number of silent mobiles: a node sends 10,000 a
+/// second at most.
 const KEEP_ALIVE_SPACING: Duration = Duration::from_micros(100);
 
-/// Silence after which calls stop.
+/// Silence after which retries stop.
 const PROBING_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The same for a mobile that was never heard: it may not exist, or only listen.
+/// The same for a mobile that has sent nothing yet: it may not exist, or only listen.
 const UNREPLIED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A flow that sent nothing for so long before the silence waits for nothing.
 const IDLE_BEFORE: Duration = Duration::from_secs(5);
 
-/// How many flows take turns to call, and which may ask: the latest to send.
+/// Flows that take turns to retry, and may send keep-alives: the latest to send.
 const RETRY_FLOWS: usize = 16;
 
 /// Flows released at once, and each [`RELEASE_INTERVAL`] later: some 40 Mbit/s of full packets.
@@ -99,10 +99,10 @@ const NEW_IN_SILENCE: usize = 256;
 /// wait would.
 const SHORT_PATH: Duration = Duration::from_millis(100);
 
-/// How long a tail waits for the sender to go on, beyond the tail.
+/// Wait of a tail for its sender to go on beyond it.
 const TAIL_WAIT: Duration = Duration::from_millis(200);
 
-/// What comes later is no measure for the round trip: there was an outage.
+/// A longer answer is no measure of the round trip: there was an outage.
 const LONGEST_ANSWER: Duration = Duration::from_secs(1);
 
 /// Payload bytes kept of a segment that is larger, because its sender left segmenting to the
@@ -113,13 +113,13 @@ settings! {
     /// Settings of wake.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct WakeConfig {
-        /// Where the wireless link is: what goes there is kept.
+        /// Side of the wireless link: packets that go there are kept.
         pub towards: Towards = Towards::Mobile,
-        /// Without a signal, silence of the other side after which it is called; never less than
-        /// one and a half times what its answers took.
+        /// Without a signal, silence of the other side after which packets are sent to it again;
+        /// never less than one and a half times what its answers took.
         #[kind = at_least(SHORTEST)]
         pub silence: Duration = Duration::from_millis(300),
-        /// From one call to the next, at first.
+        /// Interval of these retries, at first.
         #[kind = at_least(SHORTEST)]
         pub retry_interval: Duration = Duration::from_millis(100),
         /// Packets kept of a tunnel, from before the silence and since: its packets belong to many
@@ -152,7 +152,7 @@ impl Towards {
 }
 
 counters! {
-    /// What wake did since the start.
+    /// Counters of wake since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct WakeCounters {
         /// Times that a mobile was silent without a signal.
@@ -161,9 +161,9 @@ counters! {
         pub releases: u64,
         /// Packets sent when a link was back.
         pub packets_released: u64,
-        /// Packets sent to find out whether a mobile is there.
+        /// Packets sent again to a silent mobile.
         pub packets_retried: u64,
-        /// Keep-alives and echo requests sent between those calls.
+        /// Keep-alives and echo requests sent between such retries.
         pub keep_alives: u64,
     }
 }
@@ -202,23 +202,23 @@ impl FlowId {
     }
 }
 
-/// What a data path knows of a mobile that does not answer, when it shows only what goes to such.
+/// State of a mobile that does not answer, from a data path that shows only packets to such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// When the first packet went to it since it was heard last.
+    /// Time of the first packet to it since its last one.
     pub since: Instant,
-    /// How long its answers took; the longest of late.
+    /// The longest of its recent response times.
     pub response: Duration,
     /// The longest that one took, up to a second. About a round trip over the link; other answers
-    /// take less, because questions overlap.
+    /// take less, because packets overlap.
     pub round_trip: Duration,
     /// The packet's flow sent nothing while the mobile answered.
     pub is_flow_new: bool,
 }
 
-/// What wake must know of a packet.
+/// A packet as wake sees it.
 pub trait Packet: Clone {
-    /// Its flow.
+    /// The flow it belongs to.
     fn id(&self) -> FlowId;
     /// The end of a TCP segment; `None` for other protocols.
     fn seq_end(&self) -> Option<SeqNum>;
@@ -227,7 +227,7 @@ pub trait Packet: Clone {
     fn is_boundary(&self) -> bool;
     /// The other side answers it, if it gets it.
     fn elicits_reply(&self) -> bool;
-    /// What the data path knew of the mobile. `None`: nothing, as it shows all packets.
+    /// State of a silent mobile, from the data path. `None`: the data path shows all packets.
     fn silence(&self) -> Option<Silence> {
         None
     }
@@ -240,12 +240,12 @@ pub trait Packet: Clone {
     fn is_full(&self) -> bool {
         true
     }
-    /// What to keep of it as a tail: of a packet still to be segmented, the end.
+    /// The part to keep as a tail: of a packet still to be segmented, the end.
     fn end(&self) -> Self {
         self.clone()
     }
-    /// What to keep of it as the newest: of a packet still to be segmented, the beginning. It may
-    /// be the retransmission that the other side waits for.
+    /// The part to keep as the newest: of a packet still to be segmented, the beginning. It may be
+    /// the retransmission that the other side waits for.
     fn beginning(&self) -> Self {
         self.clone()
     }
@@ -296,14 +296,14 @@ impl<P: Payload> Packet for Segment<P> {
     }
 }
 
-/// What is kept of a flow: at most `room` packets of each kind.
+/// Packets kept of a flow: at most `room` of each kind.
 #[derive(Clone, Debug)]
 struct Kept<Q> {
     tail: VecDeque<Q>,
     newest: VecDeque<Q>,
-    /// When its last packet came.
+    /// Arrival of its last packet.
     last: Instant,
-    /// When the last packet of its tail came.
+    /// Arrival of the last packet of its tail.
     tail_last: Instant,
     /// It began in a silence, and may be a part of a flood.
     is_new: bool,
@@ -337,7 +337,8 @@ impl<Q: Packet> Kept<Q> {
         place.push_back(copy);
     }
 
-    /// Whether the tail is sent later than the newest, if at all. For `is_far` see [`Peer::is_far`].
+    /// True if the tail is sent later than the newest, if at all. For `is_far` see
+    /// [`Peer::is_far`].
     fn tail_waits(&self, is_far: bool) -> bool {
         let (Some(tail), Some(newest)) = (self.tail.back(), self.newest.back()) else {
             return false;
@@ -348,7 +349,7 @@ impl<Q: Packet> Kept<Q> {
         }
     }
 
-    /// What is sent at once, and whether the tail waits then.
+    /// Packets to send at once, and true if the tail waits then.
     fn first(&self, is_far: bool) -> (impl Iterator<Item = &Q>, bool) {
         let is_tcp = self.newest.back().is_some_and(|newest| newest.seq_end().is_some());
         let tail_waits = self.tail_waits(is_far);
@@ -364,26 +365,26 @@ impl<Q: Packet> Kept<Q> {
         self.newest.back().or(self.tail.back())?.keep_alive()
     }
 
-    /// Whether its sender may wait for an answer since then.
+    /// True if its sender may have waited for an answer since then.
     fn waits(&self, since: Instant) -> bool {
         self.last + IDLE_BEFORE > since
     }
 }
 
-/// What is known of a mobile.
+/// State of a mobile.
 #[derive(Clone, Debug)]
 struct Peer<Q> {
     /// Its flows; the latest to send is at the back.
     flows: LinkedHashMap<FlowId, Kept<Q>, Keyed>,
-    /// It was heard.
+    /// It has sent a packet.
     is_known: bool,
-    /// When the first packet went to it since it was heard last.
+    /// Time of the first packet to it since its last one.
     waits_since: Option<Instant>,
-    /// How long its answers took; the longest of late.
+    /// The longest of its recent response times.
     response: Duration,
     /// The longest that one took.
     round_trip: Duration,
-    /// When its link was reported down.
+    /// Time at which its link was reported down.
     down: Option<Instant>,
     retries: Option<Retries>,
     /// Flows still to be released.
@@ -397,13 +398,13 @@ struct Peer<Q> {
     armed: Option<Instant>,
 }
 
-/// The peer is called until it answers.
+/// Retries to a silent peer, until it answers.
 #[derive(Clone, Copy, Debug)]
 struct Retries {
     since: Instant,
-    /// `None`: nobody calls any more.
+    /// Time of the next retry; `None`: retries have stopped.
     next: Option<Instant>,
-    /// When to ask, if that is before the next call.
+    /// Time of the next keep-alive, if that is before the next retry.
     keep_alive: Option<Instant>,
     turn: usize,
     /// Everything was sent at this instant. If the peer answers soon, that was it.
@@ -415,7 +416,7 @@ impl Retries {
         Self { since, next: None, keep_alive: None, turn: 0, released: None }
     }
 
-    /// The next question is due `at`, if that is before the next call.
+    /// Sets the next keep-alive to `at`, if that is before the next retry.
     fn with_keep_alive(self, at: Instant) -> Self {
         Self { keep_alive: self.next.filter(|&retry| at < retry).map(|_| at), ..self }
     }
@@ -439,13 +440,13 @@ impl<Q: Packet> Peer<Q> {
         }
     }
 
-    /// What is sent to it now may be lost.
+    /// True if packets sent to it now may be lost.
     fn is_silent(&self) -> bool {
         self.down.is_some() || self.retries.is_some()
     }
 
-    /// What is sent to it now left its sender when nothing came back any more. Just after a link
-    /// went down a sender still fills its window, and its last segment is the tail.
+    /// True if packets sent to it now left their sender when nothing came back any more. Just after
+    /// a link went down a sender still fills its window, and its last segment is the tail.
     fn is_long_silent(&self, now: Instant, config: &WakeConfig) -> bool {
         let is_long = |since| now.since(since) > self.threshold(config);
         self.retries.is_some() || self.down.is_some_and(is_long)
@@ -470,12 +471,12 @@ impl<Q: Packet> Peer<Q> {
         self.round_trip > SHORT_PATH
     }
 
-    /// When the next tail has waited long enough.
+    /// Time at which the next tail has waited long enough.
     fn next_tail(&self) -> Option<Instant> {
         self.tails.front().map(|&(released, _)| released + TAIL_WAIT)
     }
 
-    /// It was heard.
+    /// A packet came from it.
     fn on_heard(&mut self, now: Instant, config: &WakeConfig) {
         self.is_known = true;
         let (waited, threshold) = (self.waits_since.take(), self.threshold(config));
@@ -564,7 +565,8 @@ impl<Q: Packet> Peer<Q> {
         sent as u64
     }
 
-    /// Retries, and asks at `question` if that is before the next call; how many packets.
+    /// Retries, and sends a keep-alive at `keep_alive` if that is before the next retry; returns
+    /// the number of packets.
     fn retry(
         &mut self,
         now: Instant,
@@ -574,7 +576,7 @@ impl<Q: Packet> Peer<Q> {
     ) -> u64 {
         let Some(retries) = self.retries else { return 0 };
         let Retries { since, turn, .. } = retries;
-        // Flows that began in the silence call only if there are no others.
+        // Flows that began in the silence retry only if there are no others.
         let are_new = self.waiting(since).next().is_some_and(|(_, kept)| kept.is_new);
         let latest = self.waiting(since).take(RETRY_FLOWS);
         let flows = latest.filter(|(_, kept)| kept.is_new == are_new).count().max(1);
@@ -590,9 +592,9 @@ impl<Q: Packet> Peer<Q> {
         sent as u64
     }
 
-    /// Asks, and again at `next` if that is before the next call; how many packets. The flow is one
-    /// of the latest to send, of TCP if there is one: not all mobiles answer echo requests. Without
-    /// a question there is only the call.
+    /// Sends a keep-alive, and again at `next` if that is before the next retry; returns the number
+    /// of packets. The flow is one of the latest to send, of TCP if there is one: not all mobiles
+    /// answer echo requests. Without a keep-alive there are only retries.
     fn send_keep_alive(&mut self, next: Instant, send: &mut impl FnMut(&Q)) -> u64 {
         let Some(retries) = self.retries else { return 0 };
         let by = |is_tcp| {
@@ -611,7 +613,7 @@ impl<Q: Packet> Peer<Q> {
 
 type Peers<Q> = LinkedHashMap<MobileId, Peer<Q>, Keyed>;
 
-/// This mobile was never heard.
+/// This mobile has never sent a packet.
 fn is_unheard<Q>(peers: &Peers<Q>, mobile: &MobileId) -> bool {
     peers.get(mobile).is_some_and(|peer| !peer.is_known)
 }
@@ -623,19 +625,19 @@ pub struct Wake<Q> {
     table: FlowTableConfig,
     /// Mobiles with flows; the longest idle one is at the front.
     peers: Peers<Q>,
-    /// Those that were never heard.
+    /// Mobiles that have never sent a packet.
     unreplied: Unreplied<MobileId>,
-    /// Mobiles without, since when their links are down; the last to be told is at the back.
+    /// Mobiles without flows whose links are down, and since when; the latest at the back.
     away: LinkedHashMap<MobileId, Instant, Keyed>,
     flows: usize,
     refused: u64,
     counters: WakeCounters,
-    /// When peers want to be woken; entries may be stale, and then wake nobody.
+    /// Deadlines of peers; entries may be stale, and then do nothing.
     deadlines: BTreeSet<(Instant, MobileId)>,
 }
 
 impl<Q: Packet> Wake<Q> {
-    /// Without flows.
+    /// An instance without flows.
     pub fn new(config: WakeConfig, table: FlowTableConfig) -> Self {
         Self {
             config,
@@ -656,7 +658,7 @@ impl<Q: Packet> Wake<Q> {
         self.table = self.table.with_limits(table);
     }
 
-    /// What was done since the start.
+    /// Counters since the start.
     pub fn counters(&self) -> WakeCounters {
         self.counters
     }
@@ -802,12 +804,12 @@ impl<Q: Packet> Wake<Q> {
         }
     }
 
-    /// When [`on_deadline`](Self::on_deadline) is due; `None` while nothing waits.
+    /// Time of the next [`on_deadline`](Self::on_deadline); `None` while nothing waits.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(due, _)| due)
     }
 
-    /// What there is to say about each flow.
+    /// Reports on all flows.
     pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
         self.peers.values().flat_map(|peer| {
             let (phase, since) = match (peer.down, peer.retries) {
@@ -895,7 +897,7 @@ impl<Q: Packet> Wake<Q> {
         }
     }
 
-    /// See [`Peer::is_long_silent`].
+    /// Silence of a mobile with or without flows: see [`Peer::is_long_silent`].
     fn is_long_silent(&self, now: Instant, mobile: MobileId) -> bool {
         match self.peers.get(&mobile) {
             Some(peer) => peer.is_long_silent(now, &self.config),

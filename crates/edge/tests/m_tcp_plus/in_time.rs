@@ -39,7 +39,7 @@ fn each(script: impl Fn(Script<Node>)) {
     });
 }
 
-/// What the next timer does, and after how many milliseconds.
+/// Actions of the next timer, and the milliseconds until then.
 fn timer(s: &mut Script<Node>) -> (u64, Vec<String>) {
     let before = s.now;
     let shown = s.next_timer();

@@ -35,7 +35,7 @@ fn each_replayed(script: impl Fn(Script<Node>)) {
     });
 }
 
-/// What was sent to the mobile, in thousands of bytes.
+/// Data sent to the mobile, in thousands of bytes.
 fn replayed(shown: Vec<String>) -> Vec<u32> {
     let numbers = shown.iter().filter_map(|line| line.strip_prefix("+M "));
     numbers.map(|range| range.split(':').next().unwrap().parse::<u32>().unwrap() / 1000).collect()

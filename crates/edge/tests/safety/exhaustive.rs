@@ -28,7 +28,7 @@ const WIRELESS: Setup = Setup { persist: Persist::Probes, channels: [0, 0, 1, 1]
 const WIRED_REORDERS: Setup = Setup { channels: [2, 1, 0, 0], ..WIRED };
 const WIRELESS_REORDERS: Setup = Setup { channels: [0, 0, 1, 2], ..WIRELESS };
 
-/// What does not look at signals needs none.
+/// The same without signals, for mechanisms that ignore them.
 const fn without_signals(setup: Setup) -> Setup {
     Setup { signals: [0; 3], ..setup }
 }
@@ -46,7 +46,7 @@ const FROM_FIXED: Setup = with_forger(Setup { channels: [1, 0, 0, 0], ..WIRED })
 const FROM_MOBILE: Setup = with_forger(Setup { channels: [0, 0, 1, 0], ..WIRELESS });
 const TO_MOBILE: Setup = with_forger(Setup { channels: [0, 0, 0, 1], ..WIRELESS });
 
-/// What is sent arrives at once or is lost, and several forgeries work together.
+/// Segments arrive at once or are lost, and several forgeries work together.
 const FORGERS: Setup = Setup { channels: [0; 4], forged: 3, ..WIRED };
 
 #[track_caller]

@@ -89,7 +89,7 @@ pub(crate) fn tcp(port: u16, end: u32) -> Named {
 pub(crate) struct Node {
     pub(crate) wake: Wake<Named>,
     pub(crate) now: Instant,
-    /// Where the script's time begins.
+    /// Time at which the script begins.
     origin: Instant,
     pub(crate) mobile: MobileId,
 }
@@ -153,7 +153,7 @@ impl Node {
         self.now.since(self.origin).as_millis()
     }
 
-    /// What is sent at once.
+    /// Packets sent at once.
     pub(crate) fn sends(&mut self) -> Vec<String> {
         let now = self.ms();
         let prefix = format!("{now} ");

@@ -152,7 +152,7 @@ const LIVE: &[Field] = &[
         "acknowledge",
         Acknowledge::KIND,
         Is("in-time"),
-        "When what is held is acknowledged on the mobile's behalf.",
+        "Timing of the acknowledgements on the mobile's behalf.",
     )
     .source("M-TCP+ §3; RFC 9406 §4.2"),
     field(
