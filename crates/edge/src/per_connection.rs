@@ -192,7 +192,8 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         }
     }
 
-    /// Takes notes from now on: see [`journal`](crate::hold::journal). Take them out after each call.
+    /// Takes notes from now on: see [`journal`](crate::hold::journal). Take them out after each
+    /// call.
     pub fn keep_journal(&mut self) {
         let mut journal = Journal::default();
         for (&flow, connection) in self.connections.iter() {

@@ -1,8 +1,8 @@
 //! `mode = "observe"`: what a gateway would have done, told by one that does nothing.
 //!
-//! Read first: `airtcp_edge::mechanisms::observe` (what is seen). An [`Observation`] is shown copies of packets
-//! that have gone on, and the signals. It returns no verdicts, and wants nothing done but that all be
-//! copied of some mobiles: so it cannot change what passes.
+//! Read first: `airtcp_edge::mechanisms::observe` (what is seen). An [`Observation`] is shown
+//! copies of packets that have gone on, and the signals. It returns no verdicts, and wants nothing
+//! done but that all be copied of some mobiles: so it cannot change what passes.
 
 use crate::config::{FastPathMode, GatewayConfig, Group, Signals};
 use crate::dispatch::Effect;

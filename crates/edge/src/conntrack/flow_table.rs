@@ -7,9 +7,9 @@
 //!   alone proves nothing (RFC 5961 §4.2).
 //! - Each new connection takes the place of a [closed](FlowState::is_closed) one, or of one idle
 //!   for longer than [`FlowTableConfig::idle`], if there is one; closed ones first. At the limit it
-//!   takes that of the oldest connection of which only one host has sent anything: it may be a scan, or
-//!   forged. If there is none, and if its mobile has as many as one may have, it is refused: its
-//!   segments get no state, and the mechanism forwards them untouched.
+//!   takes that of the oldest connection of which only one host has sent anything: it may be a
+//!   scan, or forged. If there is none, and if its mobile has as many as one may have, it is
+//!   refused: its segments get no state, and the mechanism forwards them untouched.
 //! - A connection that comes back after that idle time starts afresh. It may have used another path
 //!   meanwhile, and after 2 GiB old sequence numbers look new and new ones old.
 //! - A connection whose state [is committed](FlowState::is_committed) is forgotten neither for

@@ -1,5 +1,5 @@
-//! Entries of a table without a reply (`UNREPLIED` in nf_conntrack). A scan, or a forger, makes many
-//! of them, so they make room for others, the oldest first (as by `early_drop`).
+//! Entries of a table without a reply (`UNREPLIED` in nf_conntrack). A scan, or a forger, makes
+//! many of them, so they make room for others, the oldest first (as by `early_drop`).
 
 use std::collections::VecDeque;
 

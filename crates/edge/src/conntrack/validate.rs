@@ -8,25 +8,27 @@
 //! windows of both hosts. Invalid packets are forwarded unchanged, and counted by the reason
 //! ([`InvalidPacket`]): their receivers check them themselves.
 //!
-//! The node does not know the window scales, because it may pick up a connection in midstream. A window
-//! field times 2^14 would bound nothing, so what was under way bounds the numbers: a segment may
-//! lie as far from what was seen as the most bytes that were ever seen under way in that direction,
-//! and 64 KiB at least ([`MIN_WINDOW`]). A guess is then right once in 2^30 at the smallest window.
+//! The node does not know the window scales, because it may pick up a connection in midstream. A
+//! window field times 2^14 would bound nothing, so what was under way bounds the numbers: a segment
+//! may lie as far from what was seen as the most bytes that were ever seen under way in that
+//! direction, and 64 KiB at least ([`MIN_WINDOW`]). A guess is then right once in 2^30 at the
+//! smallest window.
 //!
 //! - *Resets* need exactly the number that comes next: after what was acknowledged, by the receiver
 //!   or on its behalf, or after all that was sent. Any other in the window may be forged, and
 //!   changes nothing.
-//! - *SYNs* are never valid by themselves (see [`flow_table`](crate::conntrack::flow_table)). A new connection of
-//!   the same ports also shows by its numbers.
+//! - *SYNs* are never valid by themselves (see [`flow_table`](crate::conntrack::flow_table)). A new
+//!   connection of the same ports also shows by its numbers.
 //! - *Challenge ACKs*: where the node answers for a mobile that is away, it answers invalid packets
-//!   as the mobile would, with at most one challenge ACK in [`CHALLENGE_ACK_INTERVAL`]. A fixed host without the connection replies with a reset of the right number.
+//!   as the mobile would, with at most one challenge ACK in [`CHALLENGE_ACK_INTERVAL`]. A fixed
+//!   host without the connection replies with a reset of the right number.
 //! - *Pickup*: at first nothing is known, and later the hosts may have gone on without the node (a
 //!   restart, copies missed). Two segments, one of each host, establish the connection ([`Pickup`])
-//!   if they agree: neither acknowledges data that the other has not sent. While genuine segments of
-//!   one host are valid, forged ones of the other find none to agree with. An attacker who knows a
-//!   number of one host and forges segments of both, while the other is silent, can establish a
-//!   connection that does not exist: the hosts ignore the node's segments for it, and their own next
-//!   segments are picked up again.
+//!   if they agree: neither acknowledges data that the other has not sent. While genuine segments
+//!   of one host are valid, forged ones of the other find none to agree with. An attacker who knows
+//!   a number of one host and forges segments of both, while the other is silent, can establish a
+//!   connection that does not exist: the hosts ignore the node's segments for it, and their own
+//!   next segments are picked up again.
 //! - *Early acknowledgements* outlive a pickup. A connection with acknowledged bytes held only here
 //!   is picked up again only if the mobile acknowledges more than was ever seen, and nothing at all
 //!   has changed in the other direction.
@@ -46,8 +48,8 @@ const MIN_WINDOW: u32 = 64 << 10;
 /// The largest window there is (RFC 7323 §2.3).
 const MAX_WINDOW: u32 = 1 << 30;
 
-/// Bytes that may be under way in one direction when a connection is picked up: 1 Gbit/s over half a
-/// second.
+/// Bytes that may be under way in one direction when a connection is picked up: 1 Gbit/s over half
+/// a second.
 const PICKUP_WINDOW: u32 = 64 << 20;
 
 /// Bounds the bytes under way in both directions, multiplied: so many in one if the other is as
@@ -109,7 +111,8 @@ counters! {
         pub invalid_reset: u64,
         /// Invalid SYNs: the connection is established.
         pub invalid_syn: u64,
-        /// Challenge ACKs sent to fixed hosts on the mobile's behalf, in answer to invalid segments.
+        /// Challenge ACKs sent to fixed hosts on the mobile's behalf, in answer to invalid
+        /// segments.
         pub challenge_acks: u64,
         /// Connections picked up anew because both hosts had gone on without the node.
         pub resyncs: u64,

@@ -41,7 +41,8 @@ pub struct SegmentCache<P> {
     gaps: u32,
 }
 
-/// 1 if there is a gap between the data of two neighbours, else 0. A FIN between them is a gap, too.
+/// 1 if there is a gap between the data of two neighbours, else 0. A FIN between them is a gap,
+/// too.
 fn gap<P: Payload>(before: Option<&Segment<P>>, after: Option<&Segment<P>>) -> u32 {
     let is_gap = before.zip(after).is_some_and(|(before, after)| after.seq.after(data_end(before)));
     u32::from(is_gap)

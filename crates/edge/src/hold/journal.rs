@@ -2,10 +2,10 @@
 //! connections die with its process.
 //!
 //! A connection is a deterministic state machine. So one that [is
-//! interrupted](FlowState::is_interrupted) survives as a [`ConnectionSnapshot`] and the [`Input`]s since:
-//! [`ConnectionSnapshot::apply`] does once more what the connection did with each.
-//! [`keep_journal`](crate::PerConnection::keep_journal) makes a mechanism take the [`JournalNote`]s. After
-//! each call the driver
+//! interrupted](FlowState::is_interrupted) survives as a [`ConnectionSnapshot`] and the [`Input`]s
+//! since: [`ConnectionSnapshot::apply`] does once more what the connection did with each.
+//! [`keep_journal`](crate::PerConnection::keep_journal) makes a mechanism take the
+//! [`JournalNote`]s. After each call the driver
 //! 1. takes them out, and writes them down,
 //! 2. calls [`withhold`](crate::PerConnection::withhold) for each connection whose note could not
 //!    be written,

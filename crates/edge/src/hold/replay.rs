@@ -13,8 +13,8 @@
 //!   them over a long path, and overflow a short queue. If not, slow start goes on, up to half of
 //!   what is missing of what was held, also after losses (RFC 7661 §4.4.3): additive increase after
 //!   a few of them would take half a minute. The window is halved once for all that is lost of one
-//!   window (RFC 5681 §3.1, in bytes: RFC 3465). A segment sends at most twice what it acknowledges,
-//!   as much as it brings, or two segments.
+//!   window (RFC 5681 §3.1, in bytes: RFC 3465). A segment sends at most twice what it
+//!   acknowledges, as much as it brings, or two segments.
 //! - *Answers.* An acknowledgement of more than was sent tells what the mobile had before the
 //!   outage. It may be as old itself, so it is no answer unless it reports a duplicate (RFC 2883
 //!   §4).
@@ -32,8 +32,8 @@
 //!
 //! Copies are sent in the order of the stream, and what comes until the end takes its turn behind
 //! them ([`Replay::takes`]). Ahead of them it would make the mobile report losses where there are
-//! none. Beyond the window the queue may drop it, and a fixed host that is recovering from a time-out
-//! may notice that by its next time-out only (Linux).
+//! none. Beyond the window the queue may drop it, and a fixed host that is recovering from a
+//! time-out may notice that by its next time-out only (Linux).
 
 use crate::conntrack::mobile_peer::MobilePeer;
 use crate::hold::store::Store;

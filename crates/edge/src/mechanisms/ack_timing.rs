@@ -1,9 +1,10 @@
 //! When the mobile would acknowledge what is on its way to it.
 //!
 //! A sender takes the time from a segment to its acknowledgement for the round trip. One that is
-//! acknowledged on the mobile's behalf as soon as it comes makes that time too short, and the sender
-//! keeps the shortest: CUBIC then takes the true round trip for a queue and leaves slow start
-//! (HyStart++, RFC 9406 §4.2, and its forerunner in Linux), and BBR makes its window too small.
+//! acknowledged on the mobile's behalf as soon as it comes makes that time too short, and the
+//! sender keeps the shortest: CUBIC then takes the true round trip for a queue and leaves slow
+//! start (HyStart++, RFC 9406 §4.2, and its forerunner in Linux), and BBR makes its window too
+//! small.
 
 use airtcp_core::{Duration, Instant, SeqNum};
 use std::collections::VecDeque;

@@ -4,8 +4,9 @@
 //! when it answers a *probe*: something sent to it since the last signal that it must answer. Much
 //! of what passes, or is sent again, is one. Where there is none, the node makes its own: while the
 //! link is said to be down it sends a keep-alive at an interval
-//! ([`Peers::keep_alive`](crate::conntrack::peers::Peers::keep_alive)), as long as either host sends
-//! segments from time to time. Many connections share a maximum rate, and so probe less often.
+//! ([`Peers::keep_alive`](crate::conntrack::peers::Peers::keep_alive)), as long as either host
+//! sends segments from time to time. Many connections share a maximum rate, and so probe less
+//! often.
 //!
 //! A link that is only fading, or was said to be down too early, may still work: the mobile would
 //! answer, and the fixed host would be released just before the outage. So the first keep-alive

@@ -13,9 +13,9 @@
 //! with goes through as it is: a genuine ACK with an open window. What the fixed host sends once
 //! more of the replayed data, because it went back to its first unacknowledged byte, is dropped.
 //!
-//! All signals may be lost, late or false, as for M-TCP+ (see [`m_tcp_plus`](crate::mechanisms::m_tcp_plus)):
-//! only [`Up`](LinkSignal::Up), or being heard after a *probe* (see [`away`](crate::mechanisms::away)), says
-//! that the mobile is back.
+//! All signals may be lost, late or false, as for M-TCP+ (see
+//! [`m_tcp_plus`](crate::mechanisms::m_tcp_plus)): only [`Up`](LinkSignal::Up), or being heard
+//! after a *probe* (see [`away`](crate::mechanisms::away)), says that the mobile is back.
 
 use crate::connection::{Connection, Context};
 use crate::conntrack::flow_table::{FlowPhase, FlowState};

@@ -47,9 +47,9 @@
 //!   the window that Linux sends.
 //! - With [`Detect::Timer`] link signals are ignored: M-TCP detects outages by itself. With
 //!   [`Detect::Signal`] they may be lost, late or false, as for M-TCP+ (see
-//!   [`m_tcp_plus`](crate::mechanisms::m_tcp_plus)): the mobile is back with [`Up`](LinkSignal::Up), or when it
-//!   is heard after a retransmission or probe of the fixed host, which in SHRINK go on to it.
-//!   Before that its acknowledgements count, and its window does not.
+//!   [`m_tcp_plus`](crate::mechanisms::m_tcp_plus)): the mobile is back with
+//!   [`Up`](LinkSignal::Up), or when it is heard after a retransmission or probe of the fixed host,
+//!   which in SHRINK go on to it. Before that its acknowledgements count, and its window does not.
 //! - A mobile that never answers would be sent copies for ever, and the fixed host kept in persist:
 //!   after [`MTcpConfig::max_down`], checked when the timer expires, both are reset. A host that
 //!   missed the reset, as a mobile out of reach does, gets another when it is heard.

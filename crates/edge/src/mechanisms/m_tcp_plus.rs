@@ -16,30 +16,32 @@
 //! - The node acknowledges only data that it holds without a gap ([`Store::data_end`]): copies end
 //!   at a full FIFO, and at a loss on the wired side. The fixed host remains responsible for what
 //!   follows, as in plain TCP, and for its FIN, which is copied but never acknowledged.
-//! - Algorithm 2 acknowledges at once. Data acknowledged sooner than the mobile would make the round
-//!   trip seem shorter than it is; with [`Acknowledge::InTime`] they wait for that time (see
+//! - Algorithm 2 acknowledges at once. Data acknowledged sooner than the mobile would make the
+//!   round trip seem shorter than it is; with [`Acknowledge::InTime`] they wait for that time (see
 //!   [`ack_timing`](crate::mechanisms::ack_timing)). The window is closed at once in any case.
 //! - With nothing outstanding, Linux begins anew with ten segments after an outage (RFC 5681 §4.1).
 //!   So with `InTime` a sender with timestamps is acknowledged one segment at a time, each before
 //!   its timer expires, for ten seconds. If the mobile is back before all is acknowledged, the rest
 //!   is replayed, but the fixed host does not wait for that.
-//! - The sender learns from the echoed timestamp whether what it sent again had been lost (RFC 3522).
-//!   For data that the mobile had reported missing, the node echoes that of the retransmission.
+//! - The sender learns from the echoed timestamp whether what it sent again had been lost (RFC
+//!   3522). For data that the mobile had reported missing, the node echoes that of the
+//!   retransmission.
 //! - Whoever acknowledges is responsible: from the freeze until the mobile has everything, the
 //!   copies are sent again as [`Replay`] says.
 //! - The freeze comes with the first of the signals [`Fading`](LinkSignal::Fading) and
 //!   [`Down`](LinkSignal::Down). After `Fading` the link may still work: segments are still sent to
 //!   the mobile, and its acknowledgements free copies.
 //! - The mobile is back with [`Up`](LinkSignal::Up). Signals get lost, so it is back as well when
-//!   it is heard after a *probe* (see [`away`](crate::mechanisms::away)): whenever the node itself answers the
-//!   fixed host (window probes above all) it sends the mobile the first copy, or without copies
-//!   what the fixed host sent; and so it does at the time-out. Retransmissions that the node has no
-//!   copy of, sent on into a fading link, are probes too, and with [`MTcpPlusConfig::probe_interval`] the
-//!   node sends its own. The mobile is also back when it is heard after `Down` while it still lacks
-//!   data, unless the node sends probes_sent of its own: a replay to an absent mobile does no harm.
-//!   Other segments may have been on the way when the signal came, and prove nothing. So a false
-//!   signal of disconnection, or a lost one of reconnection, costs the time to the next probe;
-//!   without that setting, that is the fixed host's next probe.
+//!   it is heard after a *probe* (see [`away`](crate::mechanisms::away)): whenever the node itself
+//!   answers the fixed host (window probes above all) it sends the mobile the first copy, or
+//!   without copies what the fixed host sent; and so it does at the time-out. Retransmissions that
+//!   the node has no copy of, sent on into a fading link, are probes too, and with
+//!   [`MTcpPlusConfig::probe_interval`] the node sends its own. The mobile is also back when it is
+//!   heard after `Down` while it still lacks data, unless the node sends probes of its own: a
+//!   replay to an absent mobile does no harm. Other segments may have been on the way when the
+//!   signal came, and prove nothing. So a false signal of disconnection, or a lost one of
+//!   reconnection, costs the time to the next probe; without that setting, that is the fixed host's
+//!   next probe.
 //! - The mobile may never have been reported down. When it is [`Up`](LinkSignal::Up) while
 //!   connected, and the fixed host has been sending again what is held, or a replay has timed out,
 //!   the copies are replayed once: the next retransmission may be a minute off.
@@ -550,8 +552,8 @@ impl Frozen {
         self.note_ack_sent(now, ack_sent)
     }
 
-    /// Notes that the fixed host gets an ACK of everything before `acked_fh`. True: that is more than
-    /// before.
+    /// Notes that the fixed host gets an ACK of everything before `acked_fh`. True: that is more
+    /// than before.
     fn note_ack_sent(&mut self, now: Instant, acked_fh: SeqNum) -> bool {
         let is_more = acked_fh != self.acked_fh;
         self.acked_fh = acked_fh;
@@ -654,8 +656,8 @@ impl Frozen {
         released
     }
 
-    /// The timer of the copies runs while there are any to send again, that of the probes_sent while a
-    /// host waits for the mobile.
+    /// The timer of the copies runs while there are any to send again, that of the probes
+    /// while a host waits for the mobile.
     fn set_timers<P: Payload>(&mut self, now: Instant, store: &Store<P>, cx: &Cx<'_, P>) {
         if let Link::Away(away) = &mut self.link {
             away.start_probing(now, interval(cx), store.peers.flow());
@@ -868,9 +870,9 @@ impl PacedAcks {
         ack_sent.at_or_after(self.from).then_some(self.next)
     }
 
-    /// More was acknowledged, which had been under way since before the freeze. The sender's timer is
-    /// now at least as long: a quarter of what a time differs from the mean counts as variation, and
-    /// that four times (RFC 6298 §2.3).
+    /// More was acknowledged, which had been under way since before the freeze. The sender's timer
+    /// is now at least as long: a quarter of what a time differs from the mean counts as variation,
+    /// and that four times (RFC 6298 §2.3).
     fn on_ack_sent(&mut self, now: Instant) {
         self.next = now + self.round_trip.max(now.since(self.since) / 2);
     }

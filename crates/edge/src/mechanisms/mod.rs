@@ -208,7 +208,8 @@ impl<P: Payload> MechanismSnapshot<P> {
         }
     }
 
-    /// Resets that both hosts accept, if the connection is established: the fixed one's comes first.
+    /// Resets that both hosts accept, if the connection is established: the fixed one's comes
+    /// first.
     pub fn resets(mut self) -> Option<[Segment<P>; 2]> {
         match &mut self {
             Self::MTcpPlus(known) => resets(&mut known.connection),

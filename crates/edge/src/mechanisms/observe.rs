@@ -1,5 +1,5 @@
-//! An observer: what [`wake`](crate::mechanisms::wake) or M-TCP+ would have saved, measured by one that does
-//! nothing.
+//! An observer: what [`wake`](crate::mechanisms::wake) or M-TCP+ would have saved, measured by one
+//! that does nothing.
 //!
 //! It is shown what wake is shown, and returns no actions: there is nothing it could send. Of each
 //! outage it notes which flows *stall*, that is, are sent something while their mobile is away, and
@@ -148,7 +148,7 @@ struct Peer {
     /// Time of the first packet to it since its last one.
     waits_since: Option<Instant>,
     attempts: Attempts,
-    /// The longest that one of its answers took. Those of late may be shorter, as keep_alives
+    /// The longest that one of its answers took. Those of late may be shorter, as keep-alives
     /// overlap.
     response: Duration,
     /// End of watching a flow that has resumed.

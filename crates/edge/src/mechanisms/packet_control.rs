@@ -231,9 +231,9 @@ struct Filters {
     conntrack: Conntrack<Windows>,
     /// Acknowledgement number and window that the fixed host sent last.
     fixed_ack: Option<(SeqNum, u16)>,
-    /// Number of the latest duplicate of the highest ACK, from 1 to R and then from 1 again: the pattern
-    /// of [`forwards_duplicate`] repeats after R. 0: none came; `None`: nor did an ACK since the
-    /// connection was established.
+    /// Number of the latest duplicate of the highest ACK, from 1 to R and then from 1 again: the
+    /// pattern of [`forwards_duplicate`] repeats after R. 0: none came; `None`: nor did an ACK
+    /// since the connection was established.
     duplicate: Option<u32>,
     /// Dropped retransmissions, the paper's `lstRetransWiredDataPkt`.
     retransmissions: Vec<Retransmission>,

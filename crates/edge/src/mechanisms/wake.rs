@@ -19,21 +19,21 @@
 //! tell nobody anything.
 //!
 //! When the path is back both are sent, and both are needed. A TCP sender whose ACKs were lost with
-//! the link learns nothing from a repeated head, and waits for its probe of the tail (RFC 8985 §7); a
-//! QUIC sender that hears of its newest packet alone sees losses far apart in time, and takes them
-//! for persistent congestion (RFC 9002 §7.6).
+//! the link learns nothing from a repeated head, and waits for its probe of the tail (RFC 8985 §7);
+//! a QUIC sender that hears of its newest packet alone sees losses far apart in time, and takes
+//! them for persistent congestion (RFC 9002 §7.6).
 //!
 //! Of TCP the newest goes first. A sender that gets an answer to it often takes its time-out for
-//! spurious (RFC 4015): its window is restored, and it goes on with new data. The answer to the tail,
-//! right behind, then tells what was lost, as the tail was sent last (RFC 8985 §6). If that answer
-//! comes first, the sender sees its losses before anything new is in flight. Over a long round trip
-//! it repairs them in a slow start of many round trips (RFC 6937). So where an answer once took more
-//! than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
+//! spurious (RFC 4015): its window is restored, and it goes on with new data. The answer to the
+//! tail, right behind, then tells what was lost, as the tail was sent last (RFC 8985 §6). If that
+//! answer comes first, the sender sees its losses before anything new is in flight. Over a long
+//! round trip it repairs them in a slow start of many round trips (RFC 6937). So where an answer
+//! once took more than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
 //!
-//! Of other protocols the tail goes first, but a small tail waits, too, over any path. Its sender has
-//! little to send and can bear persistent congestion. The mobile may have more, and the tail may acknowledge what it sent
-//! just before the outage: by QUIC it would measure a round trip as long as the outage, and its
-//! probe timeout would grow to match (RFC 9002 §5.3, §6.2.1).
+//! Of other protocols the tail goes first, but a small tail waits, too, over any path. Its sender
+//! has little to send and can bear persistent congestion. The mobile may have more, and the tail
+//! may acknowledge what it sent just before the outage: by QUIC it would measure a round trip as
+//! long as the outage, and its probe timeout would grow to match (RFC 9002 §5.3, §6.2.1).
 //!
 //! The path is back when the link is [`Up`](LinkSignal::Up). Signals get lost, and many links send
 //! none, so silence counts too: when nothing has come back for [`WakeConfig::silence`], or one and
@@ -42,8 +42,8 @@
 //! [`WakeConfig::retry_interval`] apart at first, later a fiftieth of the silence, for a link that
 //! holds packets instead of dropping them delivers them all in the end. Between retries that are
 //! further apart than that it sends *keep-alives*, which cost little and which the mobile answers:
-//! an empty segment of a TCP flow (RFC 9293 §3.8.4) or, without one, an echo request. All this stops
-//! after five minutes, and goes on when the sender tries again.
+//! an empty segment of a TCP flow (RFC 9293 §3.8.4) or, without one, an echo request. All this
+//! stops after five minutes, and goes on when the sender tries again.
 //!
 //! A data path need not show what goes to a mobile that answers. It may begin when answers fail to
 //! come, and say with each packet what it knows ([`Silence`]). The tail is then what the sender
@@ -359,8 +359,8 @@ impl<Q: Packet> Kept<Q> {
         (before.chain(&self.newest).chain(after), tail_waits)
     }
 
-    /// See [`Packet::keep_alive`]: of the newest packet, which is the first that is missing once the
-    /// sender has timed out.
+    /// See [`Packet::keep_alive`]: of the newest packet, which is the first that is missing once
+    /// the sender has timed out.
     fn keep_alive(&self) -> Option<Q> {
         self.newest.back().or(self.tail.back())?.keep_alive()
     }

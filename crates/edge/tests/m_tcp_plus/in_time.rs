@@ -1,5 +1,5 @@
-//! `acknowledge = "in-time"`: what is held is acknowledged no sooner than the mobile would have, and
-//! so no round trip seems shorter than it is (RFC 9406 §4.2: what a sender does by its shortest
+//! `acknowledge = "in-time"`: what is held is acknowledged no sooner than the mobile would have,
+//! and so no round trip seems shorter than it is (RFC 9406 §4.2: what a sender does by its shortest
 //! one); and soon enough for the sender's timer (RFC 6298) not to expire.
 
 use crate::script::{Script, with_payload, with_timestamps};

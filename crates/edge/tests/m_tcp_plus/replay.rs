@@ -178,7 +178,8 @@ fn what_three_later_segments_passed_is_lost() {
     });
 }
 
-// RFC 2018 §4: the first block has what caused the acknowledgement, unless that moved its number on.
+// RFC 2018 §4: the first block has what caused the acknowledgement, unless that moved its number
+// on.
 #[test]
 fn what_the_mobile_has_had_since_before_the_outage_shows_no_loss() {
     each_replayed(|mut s| {

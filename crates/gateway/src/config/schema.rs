@@ -143,9 +143,9 @@ const LIVE: &[Field] = &[
         "probe-interval",
         Kind::WordOr("never", &at_least(Duration::from_millis(100))),
         Is("100 ms"),
-        "How often a mobile whose link has been down for half a second is asked, by a keep-alive of 40 to 72 \
-         bytes for each connection, whether it is back: so long may it take to notice if nobody says that it \
-         is up. A group asks 10,000 times a second at most: where more than 1000 connections wait, less often.",
+        "Interval of keep-alive probes of 40 to 72 bytes, on each connection, to a mobile whose link has been \
+         down for half a second. Without an `up` signal, so long may it take to notice that the mobile is back. \
+         A group sends 10,000 probes a second at most: where more than 1000 connections wait, the interval is longer.",
     )
     .source("RFC 9293 §3.8.4"),
     field(

@@ -158,10 +158,7 @@ fn describe_group(out: &mut String, group: &Group) {
         (false, Queued::Watched | Queued::Never) => Ok(()),
     };
     if let Some(probe_interval) = mechanism.probe_interval() {
-        let _ = writeln!(
-            out,
-            "  a mobile that is down is probed every {probe_interval}"
-        );
+        let _ = writeln!(out, "  a mobile that is down is probed every {probe_interval}");
     }
     if let Some(max_down) = mechanism.max_down() {
         let _ =
