@@ -189,8 +189,8 @@ const METRICS: &[Metric] = {
         metric("freezes_total", Mechanism("freezes"), "Times a fixed host was frozen"),
         metric("resumes_total", Mechanism("resumes"), "Times a fixed host was released"),
         metric(
-            "promised_bytes_total",
-            Mechanism("bytes_promised"),
+            "early_acked_bytes_total",
+            Mechanism("bytes_acked_early"),
             "Bytes acknowledged before the mobile acknowledged them",
         ),
         metric(
@@ -209,8 +209,8 @@ const METRICS: &[Metric] = {
             "Copies sent again after a replay, or to find out whether the mobile is there",
         ),
         metric(
-            "nudges_total",
-            Mechanism("nudges"),
+            "sent_probes_total",
+            Mechanism("probes_sent"),
             "Keep-alives sent to find out whether the mobile is there",
         ),
         metric(
@@ -278,34 +278,34 @@ const METRICS: &[Metric] = {
         metric("generated_acks_total", Mechanism("acks_generated"), "ACKs made for the mobile"),
         metric("timeouts_total", Mechanism("timeouts"), "Local time-outs"),
         metric(
-            "doubted_sequence_total",
-            Mechanism("doubted_sequence"),
-            "Segments that did not count: their sequence number was outside of the window",
+            "invalid_sequence_total",
+            Mechanism("invalid_sequence"),
+            "Invalid segments: their sequence number was outside of the window",
         ),
         metric(
-            "doubted_acknowledgement_total",
-            Mechanism("doubted_acknowledgement"),
-            "Segments that did not count: they acknowledged what was not sent or long acknowledged",
+            "invalid_acknowledgement_total",
+            Mechanism("invalid_acknowledgement"),
+            "Invalid segments: they acknowledged data that was not sent, or acknowledged long before",
         ),
         metric(
-            "doubted_reset_total",
-            Mechanism("doubted_reset"),
-            "Resets that did not count: their number was in the window, but not the next one",
+            "invalid_reset_total",
+            Mechanism("invalid_reset"),
+            "Invalid resets: their number was in the window, but not the expected one",
         ),
         metric(
-            "doubted_syn_total",
-            Mechanism("doubted_syn"),
-            "SYNs that did not count: the connection is at work",
+            "invalid_syn_total",
+            Mechanism("invalid_syn"),
+            "Invalid SYNs: the connection is established",
         ),
         metric(
-            "challenges_total",
-            Mechanism("challenges"),
-            "Segments that did not count, answered with an acknowledgement on the mobile's behalf",
+            "challenge_acks_total",
+            Mechanism("challenge_acks"),
+            "Challenge ACKs sent to fixed hosts on the mobile's behalf, in answer to invalid segments",
         ),
         metric(
-            "met_again_total",
-            Mechanism("met_again"),
-            "Times that both hosts of a connection had gone on without the gateway, which then began afresh",
+            "resyncs_total",
+            Mechanism("resyncs"),
+            "Connections picked up anew because both hosts had gone on without the gateway",
         ),
         metric(
             "observed_away_mobiles",
@@ -313,9 +313,9 @@ const METRICS: &[Metric] = {
             "Mobiles that are away, as a gateway that only observes sees it",
         ),
         metric(
-            "observed_told_outages_total",
-            Seen(|group| group.outages_told as f64),
-            "Outages that a signal told of",
+            "observed_signalled_outages_total",
+            Seen(|group| group.outages_signalled as f64),
+            "Outages that began with a signal",
         ),
         metric(
             "observed_silent_outages_total",

@@ -1,8 +1,8 @@
 //! `mode = "observe"`: what a gateway would have done, told by one that does nothing.
 //!
-//! Read first: `airtcp_edge::observe` (what is seen). An [`Observation`] is shown copies of packets
-//! that have gone on, and the signals. It returns no verdicts, and wants nothing done but that all be
-//! copied of some mobiles: so it cannot change what passes.
+//! Read first: `airtcp_edge::mechanisms::observe` (what is seen). An [`Observation`] is shown
+//! copies of packets that have gone on, and the signals. It returns no verdicts, and wants nothing
+//! done but that all be copied of some mobiles: so it cannot change what passes.
 
 use crate::config::{FastPathMode, GatewayConfig, Group, Signals};
 use crate::dispatch::Effect;
@@ -289,7 +289,7 @@ impl Observed {
         GroupReport {
             name: self.config.name.clone(),
             away: self.observer.away() as u64,
-            outages_told: seen.outages_told,
+            outages_signalled: seen.outages_signalled,
             outages_silent: seen.outages_silent,
             outage_seconds: seen.away.as_secs_f64(),
             longest_outage: seen.longest.as_secs_f64(),

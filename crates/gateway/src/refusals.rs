@@ -12,7 +12,7 @@
 
 use crate::packets::SharedBytes;
 use airtcp_core::{Duration, Flags, Flow, Instant, Segment, SeqNum};
-use airtcp_edge::per_connection::TURN;
+use airtcp_edge::TURN;
 use airtcp_edge::{MobileId, Side};
 use std::collections::{BTreeMap, BTreeSet};
 

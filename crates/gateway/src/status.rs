@@ -74,8 +74,8 @@ pub struct GroupReport {
     pub name: String,
     /// Mobiles that are away now.
     pub away: u64,
-    /// Outages that a signal told of.
-    pub outages_told: u64,
+    /// Outages that began with a signal.
+    pub outages_signalled: u64,
     /// Outages that were noticed because a mobile did not answer.
     pub outages_silent: u64,
     /// Seconds of all outages that are over.
@@ -118,7 +118,7 @@ impl GroupReport {
     /// Adds what was seen of another group.
     pub fn add(&mut self, other: &Self) {
         self.away += other.away;
-        self.outages_told += other.outages_told;
+        self.outages_signalled += other.outages_signalled;
         self.outages_silent += other.outages_silent;
         self.outage_seconds += other.outage_seconds;
         self.longest_outage = self.longest_outage.max(other.longest_outage);

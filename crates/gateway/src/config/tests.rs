@@ -156,10 +156,10 @@ lead = "0 s"
 fn mechanisms_take_their_settings_from_the_file() {
     let (fifo, minute) = (Bytes(4 << 20), Some(Duration::from_secs(60)));
     let ms = Duration::from_millis;
-    let (day, nudge) = (Some(Duration::from_secs(24 * 3600)), Some(ms(100)));
+    let (day, probe_interval) = (Some(Duration::from_secs(24 * 3600)), Some(ms(100)));
     assert_eq!(
         train("mechanism = \"holdover\"").mechanism,
-        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: day, nudge })
+        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: day, probe_interval })
     );
     let keys =
         "mechanism = \"m-tcp-plus\"\nfifo = \"64 KiB\"\nmax-down = \"1 min\"\nnudge = \"2 s\"";
@@ -169,13 +169,13 @@ fn mechanisms_take_their_settings_from_the_file() {
             fifo: Bytes(64 << 10),
             resume: Resume::Flush,
             max_down: minute,
-            nudge: Some(ms(2000)),
+            probe_interval: Some(ms(2000)),
             acknowledge: Acknowledge::InTime,
         })
     );
     assert_eq!(
         train("mechanism = \"holdover\"\nmax-down = \"1 min\"\nnudge = \"never\"").mechanism,
-        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: minute, nudge: None })
+        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: minute, probe_interval: None })
     );
     assert_eq!(
         train("mechanism = \"m-tcp\"").mechanism,

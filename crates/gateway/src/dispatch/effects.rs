@@ -3,7 +3,7 @@
 use crate::ledger::WriteError;
 use crate::packets::{SharedBytes, Way};
 use airtcp_core::{Flow, Instant};
-use airtcp_edge::{Action, MobileId, Note, Side};
+use airtcp_edge::{Action, MechanismNote, MobileId, Side};
 use airtcp_record::{Input, Setup};
 use std::io;
 
@@ -42,7 +42,11 @@ pub trait Keeper: Send {
     ///
     /// # Errors
     /// Some were not written; promises of their connections are then not given.
-    fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError>;
+    fn write(
+        &mut self,
+        group: &str,
+        notes: &[MechanismNote<SharedBytes>],
+    ) -> Result<(), WriteError>;
 
     /// Lets the notes about released connections take effect: the actions that came with them were
     /// carried out. Returns the connections that are due for a complete note.

@@ -10,7 +10,8 @@ use crate::packets::{Intercepted, PacketId, Verdict, Way};
 use crate::signals::{MobileSignal, SignalSource};
 use airtcp_core::{Addr, Bytes, Duration, Flags, LinkSignal, Options, Segment, SeqNum};
 use airtcp_edge::{
-    Action, HoldoverConfig, InterfaceName, MTcpPlusConfig, MechanismConfig, Note, Side, Snapshot,
+    Action, HoldoverConfig, InterfaceName, MTcpPlusConfig, MechanismConfig, MechanismNote,
+    MechanismSnapshot, Side,
 };
 use airtcp_record::{Contents, Input, Setup, Writer};
 use airtcp_wire::{Checksums, decode, encode, outline};
@@ -83,14 +84,18 @@ struct Written(Arc<Mutex<Notes>>);
 #[derive(Debug, Default)]
 struct Notes {
     is_full: bool,
-    connections: BTreeMap<Flow, Snapshot<SharedBytes>>,
+    connections: BTreeMap<Flow, MechanismSnapshot<SharedBytes>>,
     released: Vec<Flow>,
     /// To be written down anew.
     due: Vec<Flow>,
 }
 
 impl Keeper for Written {
-    fn write(&mut self, _group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+    fn write(
+        &mut self,
+        _group: &str,
+        notes: &[MechanismNote<SharedBytes>],
+    ) -> Result<(), WriteError> {
         let mut written = self.0.lock().unwrap();
         if written.is_full {
             let flows = notes.iter().map(|note| *note.flow()).collect();
@@ -99,11 +104,13 @@ impl Keeper for Written {
         }
         for note in notes {
             match note.clone() {
-                Note::Snapshot(flow, known) => drop(written.connections.insert(flow, *known)),
-                Note::Input(flow, input) => {
+                MechanismNote::Snapshot(flow, known) => {
+                    drop(written.connections.insert(flow, *known))
+                }
+                MechanismNote::Input(flow, input) => {
                     written.connections.get_mut(&flow).unwrap().apply(input)
                 }
-                Note::Released(flow) => written.released.push(flow),
+                MechanismNote::Released(flow) => written.released.push(flow),
             }
         }
         Ok(())

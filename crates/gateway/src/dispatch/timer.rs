@@ -4,8 +4,8 @@ use super::Dispatcher;
 use super::actions::tell_unwritten;
 use super::effects::Effect;
 use airtcp_core::Instant;
-use airtcp_edge::per_connection::TURN;
-use airtcp_edge::{Note, Side};
+use airtcp_edge::TURN;
+use airtcp_edge::{MechanismNote, Side};
 use airtcp_record::Input;
 use airtcp_wire::checksummed;
 
@@ -37,7 +37,7 @@ impl Dispatcher {
                 let way = self.way_of(&to.opposite().to_mobile(segment.flow), to);
                 self.counters.inject(to, way, &segment, effects);
             }
-            let notes: Vec<_> = over.into_iter().map(Note::Released).collect();
+            let notes: Vec<_> = over.into_iter().map(MechanismNote::Released).collect();
             self.keeper.write("", &notes).unwrap_or_else(tell_unwritten);
         }
         if self.unwatch.is_some_and(|due| due <= now) {

@@ -8,7 +8,7 @@
 
 use crate::packets::SharedBytes;
 use airtcp_core::{Flow, Segment};
-use airtcp_edge::{Input, Snapshot};
+use airtcp_edge::{Input, MechanismSnapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -37,10 +37,10 @@ pub enum Entry<G, S, I> {
 }
 
 /// An [`Entry`] to write.
-pub type NewEntry<'a> = Entry<&'a str, &'a Snapshot<SharedBytes>, &'a Input<SharedBytes>>;
+pub type NewEntry<'a> = Entry<&'a str, &'a MechanismSnapshot<SharedBytes>, &'a Input<SharedBytes>>;
 
 /// An [`Entry`] that was read.
-type OldEntry = Entry<String, Snapshot<SharedBytes>, Input<SharedBytes>>;
+type OldEntry = Entry<String, MechanismSnapshot<SharedBytes>, Input<SharedBytes>>;
 
 /// A connection as an earlier process left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Saved {
     /// From the fixed to the mobile host.
     pub flow: Flow,
     /// Its state, and the settings it worked by.
-    pub snapshot: Snapshot<SharedBytes>,
+    pub snapshot: MechanismSnapshot<SharedBytes>,
 }
 
 /// A connection's state on file.
@@ -61,7 +61,7 @@ pub enum Known {
         /// Group of mobiles.
         group: String,
         /// Its state, and the settings it worked by.
-        snapshot: Box<Snapshot<SharedBytes>>,
+        snapshot: Box<MechanismSnapshot<SharedBytes>>,
         /// Inputs since it was written.
         inputs: u32,
     },

@@ -1,6 +1,7 @@
 //! What the gateway has promised, and which connections it holds frozen, as it is written down.
 //!
-//! Read first: [`airtcp_edge::journal`], whose notes these are. [`mod@format`] is what files say.
+//! Read first: [`airtcp_edge::hold::journal`], whose notes these are. [`mod@format`] is what files
+//! say.
 
 pub mod format;
 
