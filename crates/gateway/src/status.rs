@@ -46,7 +46,7 @@ pub struct GroupStatus {
     /// Its mechanism.
     pub mechanism: String,
     /// How its packets reach the mechanism: they wait for it ("nfqueue"), or it gets copies while a
-    /// mobile is in reach ("copies").
+    /// mobile is in reach ("mirror").
     pub path: String,
     /// Connections known.
     pub flows: u64,

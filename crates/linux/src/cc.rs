@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What the kernel has of Karak.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Status {
+pub struct CcStatus {
     /// [`KARAK`].
     pub name: &'static str,
     /// What can be chosen now, if anything can.
@@ -68,7 +68,7 @@ pub struct Loaded {
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum CcError {
     /// There is no BPF file system.
     #[error(
         "{BPF_FILE_SYSTEM} is no BPF file system, where what is loaded gets its name (`mount -t bpf bpf \
@@ -110,8 +110,8 @@ pub enum Error {
     Stays,
 }
 
-fn refused(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
-    move |why| Error::Refused { what, why, said: bpf::last_warning() }
+fn refused(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> CcError {
+    move |why| CcError::Refused { what, why, said: bpf::last_warning() }
 }
 
 /// The names in the BPF file system.
@@ -128,10 +128,10 @@ impl Pins {
     }
 
     /// Removes them, the link's last: while it is there, so is the state.
-    fn remove(&self) -> Result<(), Error> {
+    fn remove(&self) -> Result<(), CcError> {
         let absent_is_fine = |path: &Path, result: io::Result<()>| match result {
             Err(why) if why.kind() != io::ErrorKind::NotFound => {
-                Err(Error::File { path: path.to_owned(), why })
+                Err(CcError::File { path: path.to_owned(), why })
             }
             _ => Ok(()),
         };
@@ -149,12 +149,12 @@ impl Pins {
 ///
 /// # Errors
 /// It is loaded already; the kernel cannot do it; a privilege is lacking.
-pub fn load() -> Result<(), Error> {
+pub fn load() -> Result<(), CcError> {
     if !has_file_system() {
-        return Err(Error::NoFileSystem);
+        return Err(CcError::NoFileSystem);
     }
     if let Some(state) = state()? {
-        return Err(Error::AlreadyLoaded(read(&state)?.version));
+        return Err(CcError::AlreadyLoaded(read(&state)?.version));
     }
     let mut object = bpf::open(OBJECT)
         .and_then(|object| object.load())
@@ -170,7 +170,7 @@ pub fn load() -> Result<(), Error> {
     // What a load that was killed has left.
     pins.remove()?;
     fs::create_dir_all(&pins.folder)
-        .map_err(|why| Error::File { path: pins.folder.clone(), why })?;
+        .map_err(|why| CcError::File { path: pins.folder.clone(), why })?;
     let pinned = state.pin(&pins.state).and_then(|()| link.pin(&pins.link));
     pinned.map_err(|why| {
         let _ = pins.remove();
@@ -185,7 +185,7 @@ pub struct Unloaded {
     pub connections: u64,
     /// Whether it is still the default of the calling thread's network namespace.
     pub default_here: bool,
-    /// As in [`Status`].
+    /// As in [`CcStatus`].
     pub retired: Option<usize>,
 }
 
@@ -193,11 +193,11 @@ pub struct Unloaded {
 ///
 /// # Errors
 /// It is not loaded; a privilege is lacking.
-pub fn unload() -> Result<Unloaded, Error> {
-    let state = state()?.ok_or(Error::NotLoaded)?;
+pub fn unload() -> Result<Unloaded, CcError> {
+    let state = state()?.ok_or(CcError::NotLoaded)?;
     Pins::new().remove()?;
     if !wait_until(|| !is_offered()) {
-        return Err(Error::Stays);
+        return Err(CcError::Stays);
     }
     // It goes a moment after the last connection.
     let connections = || read(&state).map(|loaded| loaded.connections);
@@ -213,28 +213,28 @@ pub fn unload() -> Result<Unloaded, Error> {
 ///
 /// # Errors
 /// A privilege is lacking.
-pub fn status() -> Result<Status, Error> {
+pub fn status() -> Result<CcStatus, CcError> {
     let loaded = state()?.map(|state| read(&state)).transpose()?;
     let retired = retired(loaded.is_some());
-    Ok(Status { name: KARAK, loaded, default_here: is_default(), retired })
+    Ok(CcStatus { name: KARAK, loaded, default_here: is_default(), retired })
 }
 
 /// The map `state` of what is loaded, if anything is.
-fn state() -> Result<Option<MapHandle>, Error> {
+fn state() -> Result<Option<MapHandle>, CcError> {
     let pins = Pins::new();
     // Without its link it is a leftover.
     match fs::symlink_metadata(&pins.link) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => {
-            return if is_offered() { Err(Error::Elsewhere) } else { Ok(None) };
+            return if is_offered() { Err(CcError::Elsewhere) } else { Ok(None) };
         }
-        Err(why) => return Err(Error::File { path: pins.link, why }),
+        Err(why) => return Err(CcError::File { path: pins.link, why }),
         Ok(_) => {}
     }
     let map = MapHandle::from_pinned_path(&pins.state);
     map.map(Some).map_err(refused("what is loaded"))
 }
 
-fn read(state: &MapHandle) -> Result<Loaded, Error> {
+fn read(state: &MapHandle) -> Result<Loaded, CcError> {
     let bytes = state.lookup(&ONLY, MapFlags::ANY).map_err(refused("what is loaded"))?;
     Ok(decode(&bytes.unwrap_or_default()))
 }

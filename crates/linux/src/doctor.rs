@@ -1,9 +1,9 @@
-//! What this machine can do for the live commands, what is missing, how to mend it.
+//! What this machine can do for the live commands, what is missing, how to fix it.
 //!
 //! Everything is looked at without changing it: what the kernel tells (`host`), what can be tried
 //! in a namespace that nobody else sees (`sandbox`), which programs are installed (`tools`). Each
 //! look gives a [`Check`]; the checks that a command needs decide its [`Verdict`]. Privileges are
-//! not required: what cannot be seen without them is [`State::Unknown`].
+//! not required: what cannot be seen without them is [`CheckState::Unknown`].
 
 mod host;
 mod offload;
@@ -22,7 +22,7 @@ use std::process::Command;
 /// A command of airtcp that meets the kernel, or what it does by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Live {
+pub enum LiveCommand {
     /// `airtcp link`: a command behind an emulated link.
     Link,
     /// `airtcp gateway`: the edge mechanisms on live traffic, some of them.
@@ -35,7 +35,7 @@ pub enum Live {
     Cc,
 }
 
-impl Live {
+impl LiveCommand {
     /// All of them, in the order of a report.
     pub const ALL: [Self; 5] = [Self::Link, Self::Gateway, Self::Wake, Self::Delack, Self::Cc];
     /// The name on the command line.
@@ -50,7 +50,7 @@ impl Live {
     }
 }
 
-impl fmt::Display for Live {
+impl fmt::Display for LiveCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -59,7 +59,7 @@ impl fmt::Display for Live {
 /// How a check ended, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum CheckState {
     /// As airtcp wants it.
     Ok,
     /// It works, but less well than it could.
@@ -70,7 +70,7 @@ pub enum State {
     Missing,
 }
 
-impl State {
+impl CheckState {
     /// The name in a report.
     pub fn name(self) -> &'static str {
         match self {
@@ -88,50 +88,50 @@ pub struct Check {
     /// Its name, stable from release to release.
     pub name: &'static str,
     /// How it ended.
-    pub state: State,
+    pub state: CheckState,
     /// What was found, for people.
     pub found: String,
     /// The commands that cannot work without it.
-    pub needed_for: &'static [Live],
+    pub needed_for: &'static [LiveCommand],
     /// The commands that work better with it.
-    pub helps: &'static [Live],
+    pub helps: &'static [LiveCommand],
     /// What airtcp wants it for.
     pub purpose: &'static str,
-    /// How to mend it; empty exactly if the state is [`State::Ok`].
-    pub mend: String,
+    /// How to fix it; empty exactly if the state is [`CheckState::Ok`].
+    pub fix: String,
 }
 
 /// What a look found, before it is known which commands need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
-    state: State,
+    state: CheckState,
     found: String,
-    mend: String,
+    fix: String,
 }
 
 impl Finding {
     fn ok(found: impl Into<String>) -> Self {
-        Self { state: State::Ok, found: found.into(), mend: String::new() }
+        Self { state: CheckState::Ok, found: found.into(), fix: String::new() }
     }
-    fn degraded(found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { state: State::Degraded, found: found.into(), mend: mend.into() }
+    fn degraded(found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { state: CheckState::Degraded, found: found.into(), fix: fix.into() }
     }
-    fn unknown(found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { state: State::Unknown, found: found.into(), mend: mend.into() }
+    fn unknown(found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { state: CheckState::Unknown, found: found.into(), fix: fix.into() }
     }
-    fn missing(found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { state: State::Missing, found: found.into(), mend: mend.into() }
+    fn missing(found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { state: CheckState::Missing, found: found.into(), fix: fix.into() }
     }
     /// `name`, wanted for `purpose`, without which `needed_for` cannot work.
     fn named(
         self,
         name: &'static str,
-        needed_for: &'static [Live],
-        helps: &'static [Live],
+        needed_for: &'static [LiveCommand],
+        helps: &'static [LiveCommand],
         purpose: &'static str,
     ) -> Check {
-        let Self { state, found, mend } = self;
-        Check { name, state, found, needed_for, helps, purpose, mend }
+        let Self { state, found, fix } = self;
+        Check { name, state, found, needed_for, helps, purpose, fix }
     }
 }
 
@@ -139,10 +139,10 @@ impl Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// The command.
-    pub command: Live,
-    /// The worst state among what it needs; [`State::Degraded`] if only something that helps is not
+    pub command: LiveCommand,
+    /// The worst state among what it needs; [`CheckState::Degraded`] if only something that helps is not
     /// there.
-    pub state: State,
+    pub state: CheckState,
     /// The checks it needs that are missing or unknown.
     pub lacks: Vec<&'static str>,
 }
@@ -152,26 +152,26 @@ pub struct Verdict {
 pub struct Report {
     /// The checks, in a fixed order.
     pub checks: Vec<Check>,
-    /// One verdict for each of [`Live::ALL`].
+    /// One verdict for each of [`LiveCommand::ALL`].
     pub verdicts: Vec<Verdict>,
 }
 
 impl Report {
     fn of(checks: Vec<Check>) -> Self {
-        let verdicts = Live::ALL.map(|command| verdict(command, &checks)).into();
+        let verdicts = LiveCommand::ALL.map(|command| verdict(command, &checks)).into();
         Self { checks, verdicts }
     }
 }
 
-fn verdict(command: Live, checks: &[Check]) -> Verdict {
+fn verdict(command: LiveCommand, checks: &[Check]) -> Verdict {
     let needed = || checks.iter().filter(|check| check.needed_for.contains(&command));
-    let worst = needed().map(|check| check.state).max().unwrap_or(State::Ok);
-    let helped = |check: &Check| check.helps.contains(&command) && check.state != State::Ok;
+    let worst = needed().map(|check| check.state).max().unwrap_or(CheckState::Ok);
+    let helped = |check: &Check| check.helps.contains(&command) && check.state != CheckState::Ok;
     let state = match worst {
-        State::Ok if checks.iter().any(helped) => State::Degraded,
+        CheckState::Ok if checks.iter().any(helped) => CheckState::Degraded,
         other => other,
     };
-    let lacks = needed().filter(|c| c.state >= State::Unknown).map(|c| c.name).collect();
+    let lacks = needed().filter(|c| c.state >= CheckState::Unknown).map(|c| c.name).collect();
     Verdict { command, state, lacks }
 }
 
@@ -185,22 +185,22 @@ pub fn examine(child: &mut Command) -> Report {
     Report::of(checks)
 }
 
-const LINK: &[Live] = &[Live::Link];
-const GATEWAY: &[Live] = &[Live::Gateway];
-const WAKE: &[Live] = &[Live::Wake];
-const DELACK: &[Live] = &[Live::Delack];
+const LINK: &[LiveCommand] = &[LiveCommand::Link];
+const GATEWAY: &[LiveCommand] = &[LiveCommand::Gateway];
+const WAKE: &[LiveCommand] = &[LiveCommand::Wake];
+const DELACK: &[LiveCommand] = &[LiveCommand::Delack];
 /// They have packets wait in a queue.
-const QUEUES: &[Live] = &[Live::Gateway, Live::Wake, Live::Delack];
+const QUEUES: &[LiveCommand] = &[LiveCommand::Gateway, LiveCommand::Wake, LiveCommand::Delack];
 /// They are better off with BPF programs of their own.
-const HELPED_BY_BPF: &[Live] = &[Live::Gateway, Live::Delack];
-const CC: &[Live] = &[Live::Cc];
+const HELPED_BY_BPF: &[LiveCommand] = &[LiveCommand::Gateway, LiveCommand::Delack];
+const CC: &[LiveCommand] = &[LiveCommand::Cc];
 /// They are BPF programs.
-const BPF: &[Live] = &[Live::Wake, Live::Cc];
-const NOBODY: &[Live] = &[];
+const BPF: &[LiveCommand] = &[LiveCommand::Wake, LiveCommand::Cc];
+const NOBODY: &[LiveCommand] = &[];
 
 /// The checks of what was tried in the sandbox.
 fn tried(features: &Result<Features, String>) -> Vec<Check> {
-    let of = |feature: Feature, mend: &str| tried_one(features, feature, mend);
+    let of = |feature: Feature, fix: &str| tried_one(features, feature, fix);
     let kernel = |option: &str| format!("needs a kernel with {option} (or its module)");
     let nft = of(Feature::NftQueue, &kernel("CONFIG_NFT_QUEUE"));
     let xt = of(Feature::XtQueue, &kernel("CONFIG_NETFILTER_XT_TARGET_NFQUEUE"));
@@ -250,13 +250,13 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
 
 const AS_ROOT: &str = "run `airtcp doctor` as root";
 
-/// One feature: `mend` says what the kernel would need.
-fn tried_one(features: &Result<Features, String>, feature: Feature, mend: &str) -> Finding {
+/// One feature: `fix` says what the kernel would need.
+fn tried_one(features: &Result<Features, String>, feature: Feature, fix: &str) -> Finding {
     match features {
         Err(why) => Finding::unknown(why.clone(), AS_ROOT),
         Ok(features) => match features.get(&feature) {
             Some(Outcome::Works(_)) => Finding::ok("works"),
-            Some(Outcome::Absent(why)) => Finding::missing(why.clone(), mend),
+            Some(Outcome::Absent(why)) => Finding::missing(why.clone(), fix),
             Some(Outcome::Refused(why)) => Finding::unknown(why.clone(), AS_ROOT),
             None => Finding::unknown("not tried: no namespace of its own", AS_ROOT),
         },
@@ -281,12 +281,12 @@ fn namespace(features: &Result<Features, String>) -> Finding {
 
 /// Nothing but the permissions of the device stands in the way of a user who may make namespaces.
 fn tun(finding: Finding) -> Finding {
-    let denied = finding.state == State::Unknown
+    let denied = finding.state == CheckState::Unknown
         && std::fs::File::options().read(true).write(true).open("/dev/net/tun").is_err();
     if denied {
-        let mend = "run as root, or let users open /dev/net/tun (chmod 0666 /dev/net/tun is safe: making a \
+        let fix = "run as root, or let users open /dev/net/tun (chmod 0666 /dev/net/tun is safe: making a \
                     device needs CAP_NET_ADMIN)";
-        return Finding::missing("/dev/net/tun may not be opened", mend);
+        return Finding::missing("/dev/net/tun may not be opened", fix);
     }
     finding
 }
@@ -294,7 +294,7 @@ fn tun(finding: Finding) -> Finding {
 /// That it is not permitted is a plain fact here.
 fn fifo(finding: Finding) -> Finding {
     match finding.state {
-        State::Unknown | State::Missing => Finding::missing(
+        CheckState::Unknown | CheckState::Missing => Finding::missing(
             finding.found,
             "run as root, or give CAP_SYS_NICE or a real-time limit (rtprio in /etc/security/limits.conf)",
         ),
@@ -304,7 +304,7 @@ fn fifo(finding: Finding) -> Finding {
 
 /// Either rule serves, with the program that sets it.
 fn queue_rule(nft: Finding, xt: Finding, nft_tool: bool, iptables_tool: bool) -> Finding {
-    let ok = |finding: &Finding| finding.state == State::Ok;
+    let ok = |finding: &Finding| finding.state == CheckState::Ok;
     match (ok(&nft), ok(&xt)) {
         (true, _) if nft_tool => Finding::ok("queue statement of nftables"),
         (_, true) if iptables_tool => Finding::ok("NFQUEUE target of iptables"),
@@ -320,12 +320,12 @@ fn queue_rule(nft: Finding, xt: Finding, nft_tool: bool, iptables_tool: bool) ->
             "the kernel has the NFQUEUE target of iptables; iptables is not installed",
             "install iptables (Debian: apt install iptables)",
         ),
-        (false, false) if nft.state == State::Unknown || xt.state == State::Unknown => {
+        (false, false) if nft.state == CheckState::Unknown || xt.state == CheckState::Unknown => {
             Finding::unknown(nft.found, AS_ROOT)
         }
         (false, false) => Finding::missing(
             format!("nftables: {}; iptables: {}", nft.found, xt.found),
-            format!("{} or CONFIG_NETFILTER_XT_TARGET_NFQUEUE", nft.mend),
+            format!("{} or CONFIG_NETFILTER_XT_TARGET_NFQUEUE", nft.fix),
         ),
     }
 }
@@ -336,11 +336,11 @@ mod tests {
 
     fn check(
         name: &'static str,
-        state: State,
-        needs: &'static [Live],
-        helps: &'static [Live],
+        state: CheckState,
+        needs: &'static [LiveCommand],
+        helps: &'static [LiveCommand],
     ) -> Check {
-        Finding { state, found: String::new(), mend: "mend".into() }.named(name, needs, helps, "")
+        Finding { state, found: String::new(), fix: "fix".into() }.named(name, needs, helps, "")
     }
 
     fn outcomes(outcome: &Outcome) -> Result<Features, String> {
@@ -352,25 +352,27 @@ mod tests {
     #[test]
     fn a_command_is_as_good_as_the_worst_it_needs() {
         let checks = [
-            check("a", State::Unknown, LINK, NOBODY),
-            check("b", State::Missing, LINK, NOBODY),
-            check("c", State::Missing, GATEWAY, LINK),
+            check("a", CheckState::Unknown, LINK, NOBODY),
+            check("b", CheckState::Missing, LINK, NOBODY),
+            check("c", CheckState::Missing, GATEWAY, LINK),
         ];
-        let verdict = verdict(Live::Link, &checks);
-        assert_eq!(verdict.state, State::Missing);
+        let verdict = verdict(LiveCommand::Link, &checks);
+        assert_eq!(verdict.state, CheckState::Missing);
         assert_eq!(verdict.lacks, ["a", "b"]);
     }
 
     #[test]
     fn what_only_helps_cannot_make_a_command_fail() {
-        let checks =
-            [check("a", State::Ok, LINK, NOBODY), check("b", State::Missing, NOBODY, LINK)];
-        let verdict = verdict(Live::Link, &checks);
-        assert_eq!((verdict.state, verdict.lacks), (State::Degraded, vec![]));
+        let checks = [
+            check("a", CheckState::Ok, LINK, NOBODY),
+            check("b", CheckState::Missing, NOBODY, LINK),
+        ];
+        let verdict = verdict(LiveCommand::Link, &checks);
+        assert_eq!((verdict.state, verdict.lacks), (CheckState::Degraded, vec![]));
     }
 
     #[test]
-    fn whatever_happened_all_that_is_not_ok_has_a_mend_and_only_that() {
+    fn whatever_happened_all_that_is_not_ok_has_a_fix_and_only_that() {
         let why = || "why".to_owned();
         for features in [
             outcomes(&Outcome::Works(why())),
@@ -380,7 +382,7 @@ mod tests {
             Err(why()),
         ] {
             for check in tried(&features) {
-                assert_eq!(check.mend.is_empty(), check.state == State::Ok, "{check:?}");
+                assert_eq!(check.fix.is_empty(), check.state == CheckState::Ok, "{check:?}");
             }
         }
     }
@@ -389,24 +391,24 @@ mod tests {
     fn without_a_privilege_the_kernel_is_not_blamed() {
         let refused = tried(&outcomes(&Outcome::Refused("no".into())));
         let state = |name| refused.iter().find(|check| check.name == name).unwrap().state;
-        assert_eq!(state("nfqueue"), State::Unknown);
-        assert_eq!(state("queue-rule"), State::Unknown);
-        assert_eq!(state("sched-fifo"), State::Missing);
+        assert_eq!(state("nfqueue"), CheckState::Unknown);
+        assert_eq!(state("queue-rule"), CheckState::Unknown);
+        assert_eq!(state("sched-fifo"), CheckState::Missing);
     }
 
     #[test]
     fn either_rule_serves_with_its_own_program() {
-        let (yes, no) = (|| Finding::ok(""), || Finding::missing("no", "mend"));
-        assert_eq!(queue_rule(yes(), no(), true, false).state, State::Ok);
-        assert_eq!(queue_rule(no(), yes(), false, true).state, State::Ok);
+        let (yes, no) = (|| Finding::ok(""), || Finding::missing("no", "fix"));
+        assert_eq!(queue_rule(yes(), no(), true, false).state, CheckState::Ok);
+        assert_eq!(queue_rule(no(), yes(), false, true).state, CheckState::Ok);
         assert_eq!(
-            queue_rule(yes(), no(), false, true).mend,
+            queue_rule(yes(), no(), false, true).fix,
             "install nft (Debian: apt install nftables)"
         );
         assert_eq!(
-            queue_rule(no(), yes(), true, false).mend,
+            queue_rule(no(), yes(), true, false).fix,
             "install iptables (Debian: apt install iptables)"
         );
-        assert_eq!(queue_rule(no(), no(), true, true).state, State::Missing);
+        assert_eq!(queue_rule(no(), no(), true, true).state, CheckState::Missing);
     }
 }

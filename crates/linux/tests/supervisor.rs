@@ -5,7 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
-use airtcp_linux::daemon::supervisor::{Heart, INTERVAL, Timing, supervise};
+use airtcp_linux::daemon::supervisor::{Heartbeat, INTERVAL, Timing, supervise};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGTERM};
@@ -49,7 +49,7 @@ fn role() {
 
 fn daemon(behaviour: &str) -> i32 {
     let mut signals = Signals::new([SIGTERM, SIGHUP]).unwrap();
-    let mut heart = Heart::from_stdin().unwrap();
+    let mut heart = Heartbeat::from_stdin().unwrap();
     tell(&format!("started {}", std::process::id()));
     match behaviour {
         "bad input" => return 2,

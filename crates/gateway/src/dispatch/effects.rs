@@ -1,7 +1,7 @@
 //! What the dispatcher has done outside: packets sent, promises kept, steps recorded.
 
 use crate::ledger::WriteError;
-use crate::packets::{SharedBytes, Way};
+use crate::packets::{Egress, SharedBytes};
 use airtcp_core::{Flow, Instant};
 use airtcp_edge::{Action, MobileId, Note, Side};
 use airtcp_record::{Input, Setup};
@@ -15,7 +15,7 @@ pub enum Effect {
         /// Out of this side.
         to: Side,
         /// How it gets there.
-        way: Way,
+        egress: Egress,
         /// From the IP header on.
         packet: Vec<u8>,
     },
@@ -28,7 +28,7 @@ pub enum Effect {
         watched: bool,
     },
     /// Copy all packets of a mobile from now on, also if it answers; or no longer.
-    CopyAll {
+    MirrorAll {
         /// Which mobile.
         mobile: MobileId,
         /// From now on.

@@ -44,9 +44,9 @@ impl Intercepted {
     }
 }
 
-/// How a packet of the gateway's own making leaves this host.
+/// Egress of a packet that the gateway made: how it leaves this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Egress {
     /// By the routes, as a part of its connection.
     Tracked,
     /// By the routes, unseen by connection tracking.

@@ -9,7 +9,7 @@
 
 use super::path::Path;
 use crate::command::{Command, Handle, Inbox};
-use crate::datapath::copies::{Copies, Prepared, Taken};
+use crate::datapath::mirror::{Mirror, Prepared, Taken};
 use crate::kernel::clock::now;
 use crate::kernel::host::interface;
 use airtcp_core::Instant;
@@ -17,7 +17,7 @@ use airtcp_edge::Side;
 use airtcp_gateway::Role;
 use airtcp_gateway::config::GatewayConfig;
 use airtcp_gateway::dispatch::Effect;
-use airtcp_gateway::packets::{Intercepted, Way};
+use airtcp_gateway::packets::{Egress, Intercepted};
 use airtcp_gateway::signals::gate::AgentCounters;
 use std::io;
 use std::os::fd::AsFd;
@@ -34,7 +34,7 @@ const COMMANDS: usize = 256;
 pub struct Driver {
     role: Role,
     path: Path,
-    copies: Copies,
+    mirror: Mirror,
     agents: Arc<AgentCounters>,
     config: GatewayConfig,
     reload: Option<Reload>,
@@ -51,18 +51,18 @@ struct Reload {
 }
 
 impl Driver {
-    /// Ready to run with this configuration, which came out of [`Copies::prepare`]. `handle` leads
+    /// Ready to run with this configuration, which came out of [`Mirror::prepare`]. `handle` leads
     /// to the inbox that it will be run with; `agents` are shown in the status.
     pub fn new(
         role: Role,
         path: Path,
-        copies: Copies,
+        mirror: Mirror,
         handle: Handle,
         agents: Arc<AgentCounters>,
         config: GatewayConfig,
     ) -> Self {
         let (reload, injections_failed) = (None, 0);
-        Self { role, path, copies, agents, config, reload, handle, injections_failed }
+        Self { role, path, mirror, agents, config, reload, handle, injections_failed }
     }
 
     /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
@@ -70,7 +70,7 @@ impl Driver {
     /// # Errors
     /// The queue is broken.
     pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut()) -> io::Result<()> {
-        let (mut batch, mut copies, mut effects) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut batch, mut mirrored, mut effects) = (Vec::new(), Vec::new(), Vec::new());
         let (mut commands, mut taken) = (Vec::new(), Taken::None);
         let mut is_behind = false;
         loop {
@@ -81,10 +81,10 @@ impl Driver {
                 None => HEARTBEAT,
             };
             let wake = inbox.wake.as_fd();
-            match (self.copies.copier(), taken) {
-                (Some(copier), Taken::None) => {
-                    let [copies, backlog] = copier.fds();
-                    let fds = [wake, copies, backlog];
+            match (self.mirror.program(), taken) {
+                (Some(program), Taken::None) => {
+                    let [ring, backlog] = program.fds();
+                    let fds = [wake, ring, backlog];
                     self.path.receive(&fds, timeout, &mut batch)?;
                 }
                 (_, taken) => {
@@ -94,7 +94,7 @@ impl Driver {
             }
             let is_woken = batch.is_empty();
             // Copies were made before the packets behind them were queued.
-            taken = self.take_copies(&mut copies, &mut effects)?;
+            taken = self.take_mirrored(&mut mirrored, &mut effects)?;
             for intercepted in batch.drain(..) {
                 let verdict = self.role.on_packet(now(), &intercepted, &mut effects);
                 if let Some(id) = intercepted.id {
@@ -118,7 +118,7 @@ impl Driver {
                 |command: &Command| matches!(command, Command::Signal(_) | Command::Withdrawn(_));
             if commands.iter().any(tells) {
                 // Packets that passed before the signal count before it.
-                self.take_copies(&mut copies, &mut effects)?;
+                self.take_mirrored(&mut mirrored, &mut effects)?;
             }
             let time = now();
             for command in commands.drain(..) {
@@ -133,15 +133,15 @@ impl Driver {
     }
 
     /// Handles the copies that are there; `copies` is room for them.
-    fn take_copies(
+    fn take_mirrored(
         &mut self,
-        copies: &mut Vec<Intercepted>,
+        mirrored: &mut Vec<Intercepted>,
         effects: &mut Vec<Effect>,
     ) -> io::Result<Taken> {
-        let Some(copier) = self.copies.copier() else { return Ok(Taken::None) };
-        let taken = copier.take(copies)?;
-        for copy in copies.drain(..) {
-            self.role.on_packet(now(), &copy, effects);
+        let Some(program) = self.mirror.program() else { return Ok(Taken::None) };
+        let taken = program.take(mirrored)?;
+        for packet in mirrored.drain(..) {
+            self.role.on_packet(now(), &packet, effects);
             self.carry_out(effects);
         }
         Ok(taken)
@@ -159,17 +159,17 @@ impl Driver {
             }
             Command::Interface(uplink, index) => {
                 self.role.set_index(uplink, index);
-                self.copies.set_index(uplink, index);
+                self.mirror.set_index(uplink, index);
             }
             Command::Status(answer) => {
-                let mut status = self.role.status(now, &self.copies.traffic());
+                let mut status = self.role.status(now, &self.mirror.traffic());
                 let of_rules = self.path.rules().into_iter().flat_map(|rules| {
                     [
                         ("injections_failed", self.injections_failed),
-                        ("rules_mended", rules.mended()),
+                        ("rules_repaired", rules.repaired()),
                     ]
                 });
-                let missed = self.copies.missed().map(|missed| ("copies_missed", missed));
+                let missed = self.mirror.missed().map(|missed| ("mirror_missed_packets", missed));
                 for (name, count) in of_rules.chain(missed).chain(self.agents.read()) {
                     status.counters.insert(name.to_owned(), count);
                 }
@@ -197,13 +197,13 @@ impl Driver {
     fn begin_reload(&mut self, config: GatewayConfig, answer: mpsc::Sender<Result<(), String>>) {
         let refused =
             self.config.refuse_fixed(&config).err().or_else(|| {
-                self.reload.is_some().then(|| "another reload is under way".to_owned())
+                self.reload.is_some().then(|| "another reload is in progress".to_owned())
             });
         if let Some(why) = refused {
             let _ = answer.send(Err(why));
             return;
         }
-        let (config, prepared) = self.copies.prepare(self.role.looked_at(config));
+        let (config, prepared) = self.mirror.prepare(self.role.looked_at(config));
         let handle = self.handle.clone();
         self.path.replace(&config, move |result| {
             // The loop may have ended.
@@ -220,7 +220,7 @@ impl Driver {
         effects: &mut Vec<Effect>,
     ) -> Result<(), String> {
         let Reload { config, prepared, .. } = reload;
-        let counted = self.copies.traffic();
+        let counted = self.mirror.traffic();
         if let Err(error) = self.role.reload(now, &config, &counted, &interface, effects) {
             self.path.replace(&self.config, |result| {
                 if let Err(error) = result {
@@ -229,9 +229,9 @@ impl Driver {
             });
             return Err(error);
         }
-        self.copies.commit(&config, prepared);
+        self.mirror.commit(&config, prepared);
         if let Some(rules) = self.path.rules() {
-            rules.set_copies(self.copies.switch());
+            rules.set_mirror(self.mirror.switch());
         }
         self.config = config;
         self.carry_out(effects);
@@ -245,7 +245,7 @@ impl Driver {
             Ok(Some(lost)) => tracing::warn!(lost, "steps are missing in the recording"),
             Err(error) => tracing::error!("the recording is not complete: {error}"),
         }
-        let missed = self.copies.missed().unwrap_or(0);
+        let missed = self.mirror.missed().unwrap_or(0);
         if missed > 0 {
             tracing::warn!(
                 missed,
@@ -262,15 +262,15 @@ impl Driver {
     }
 
     /// Sends a packet. Like any other it may be lost; the mechanisms repeat what matters.
-    fn inject(&mut self, to: Side, way: Way, packet: &[u8]) {
-        let Err(error) = self.path.inject(way, packet) else { return };
+    fn inject(&mut self, to: Side, egress: Egress, packet: &[u8]) {
+        let Err(error) = self.path.inject(egress, packet) else { return };
         let smaller = match error.raw_os_error() {
             Some(libc::EMSGSIZE) => self.role.cut_smaller(to, packet),
             _ => Vec::new(),
         };
         self.injections_failed += u64::from(smaller.is_empty());
         for packet in smaller {
-            self.inject(to, way, &packet);
+            self.inject(to, egress, &packet);
         }
     }
 
@@ -278,9 +278,9 @@ impl Driver {
     pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
         for effect in effects.drain(..) {
             match effect {
-                Effect::Inject { to, way, packet } => self.inject(to, way, &packet),
+                Effect::Inject { to, egress, packet } => self.inject(to, egress, &packet),
                 Effect::Watch { mobile, watched } => self.path.watch(mobile, watched),
-                Effect::CopyAll { mobile, on } => self.copies.set_full(mobile, on),
+                Effect::MirrorAll { mobile, on } => self.mirror.mirror_all(mobile, on),
             }
         }
         self.role.settle();

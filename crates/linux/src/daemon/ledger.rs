@@ -58,7 +58,7 @@ pub enum OpenError {
     },
     /// The name is taken by something else, or by somebody else's folder.
     #[error(
-        "state folder {}: it must be a folder of user {user} that nobody else may write to; remove it, mend it \
+        "state folder {}: it must be a folder of user {user} that nobody else may write to; remove it, repair it \
          (chown, chmod 700), or choose another folder",
         dir.display()
     )]

@@ -28,7 +28,7 @@ pub mod server;
 pub mod supervisor;
 
 use crate::command::{self, Command, Handle, Inbox};
-use crate::datapath::copies::Copies;
+use crate::datapath::mirror::Mirror;
 use crate::datapath::nfqueue::{Nfqueue, NfqueueError};
 use crate::datapath::rules::{Rules, RulesError, Watcher};
 use crate::kernel::clock::now;
@@ -133,8 +133,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
             held => Err(DaemonError::Held(held)),
         };
     }
-    let mut copies = Copies::default();
-    let (config, prepared) = copies.prepare(config);
+    let mut mirror = Mirror::default();
+    let (config, prepared) = mirror.prepare(config);
     let mut dispatcher = Dispatcher::new(&config, hash_key(), &interface, Box::new(ledger))?;
     if let Some(file) = &config.record {
         let recording = Recording::create(file, Contents::Headers, now())?;
@@ -144,9 +144,9 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let queue = Nfqueue::open(queue, length)?;
     queue.set_mark(config.mark)?;
     let threads = Threads::start(read, listeners, &config)?;
-    copies.commit(&config, prepared);
+    mirror.commit(&config, prepared);
     let mut rules = Rules::install(&config)?;
-    rules.set_copies(copies.switch());
+    rules.set_mirror(mirror.switch());
     tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
     let rules = Watcher::new(rules, |error| {
         tracing::error!("packets of mobiles are not watched as they should be: {error}")
@@ -158,7 +158,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         tracing::info!(taken, refused, "took over connections of an earlier gateway");
     }
     let (role, path) = (Role::Protect(Box::new(dispatcher)), Path::Queue { rules, queue });
-    serve(role, path, copies, config, threads, effects, beat)
+    serve(role, path, mirror, config, threads, effects, beat)
 }
 
 /// Runs a gateway that only looks.
@@ -169,30 +169,30 @@ fn observe(
     beat: &mut dyn FnMut(),
 ) -> Result<(), DaemonError> {
     let threads = Threads::start(read, listeners, &config)?;
-    let mut copies = Copies::default();
-    let (config, prepared) = copies.prepare(looked_at(config));
-    if !config.groups.iter().all(Group::is_copied) {
+    let mut mirror = Mirror::default();
+    let (config, prepared) = mirror.prepare(looked_at(config));
+    if !config.groups.iter().all(Group::is_mirrored) {
         return Err(DispatchError::NothingToSee.into());
     }
     let observation = Observation::new(now(), &config, hash_key(), &interface)?;
-    copies.commit(&config, prepared);
+    mirror.commit(&config, prepared);
     tracing::info!("packets pass untouched: the gateway observes");
     let role = Role::Observe(Box::new(observation));
-    serve(role, Path::Beside, copies, config, threads, Vec::new(), beat)
+    serve(role, Path::Beside, mirror, config, threads, Vec::new(), beat)
 }
 
 /// Runs the loop, which begins with these effects, until it is asked to stop.
 fn serve(
     role: Role,
     path: Path,
-    copies: Copies,
+    mirror: Mirror,
     config: GatewayConfig,
     threads: Threads,
     mut effects: Vec<Effect>,
     beat: &mut dyn FnMut(),
 ) -> Result<(), DaemonError> {
     let (state, agents) = (serving(config.mode), threads.agents.clone());
-    let mut driver = Driver::new(role, path, copies, threads.handle.clone(), agents, config);
+    let mut driver = Driver::new(role, path, mirror, threads.handle.clone(), agents, config);
     driver.carry_out(&mut effects);
     notify::ready(state);
     let ended = driver.run(&threads.inbox, beat);

@@ -4,7 +4,7 @@ use crate::datapath::nfqueue::{self, Nfqueue};
 use crate::datapath::rules::{RulesError, Watcher};
 use airtcp_edge::MobileId;
 use airtcp_gateway::config::GatewayConfig;
-use airtcp_gateway::packets::{Intercepted, PacketId, Verdict, Way};
+use airtcp_gateway::packets::{Egress, Intercepted, PacketId, Verdict};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -68,9 +68,9 @@ impl Path {
     ///
     /// # Errors
     /// It cannot be sent.
-    pub fn inject(&mut self, way: Way, packet: &[u8]) -> io::Result<()> {
+    pub fn inject(&mut self, egress: Egress, packet: &[u8]) -> io::Result<()> {
         match self {
-            Self::Queue { queue, .. } => queue.inject(way, packet),
+            Self::Queue { queue, .. } => queue.inject(egress, packet),
             Self::Beside => Err(io::ErrorKind::Unsupported.into()),
         }
     }

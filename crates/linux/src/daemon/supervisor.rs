@@ -1,6 +1,6 @@
 //! A small parent that keeps the daemon alive: restarts it when it dies, kills it when it hangs.
 //!
-//! [`supervise`] is the parent's part, [`Heart`] the child's. The two are joined by a socket pair,
+//! [`supervise`] is the parent's part, [`Heartbeat`] the child's. The two are joined by a socket pair,
 //! which is the child's standard input: the child's loop sends a byte at least each [`INTERVAL`],
 //! and each learns from it when the other has gone. A child that is silent for [`Timing::silence`],
 //! or stopped, is killed. Alive it would hold the packets in its queue; dead it holds none, and
@@ -23,7 +23,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The loop must call [`Heart::beat`] at least this often.
+/// The loop must call [`Heartbeat::beat`] at least this often.
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Exit code of a daemon whose input cannot be run: starting it again would not help.
@@ -46,12 +46,12 @@ const OVERSLEPT: Duration = Duration::from_millis(100);
 
 /// The child's end of the bond.
 #[derive(Debug)]
-pub struct Heart {
+pub struct Heartbeat {
     parent: UnixStream,
     last: Option<Instant>,
 }
 
-impl Heart {
+impl Heartbeat {
     /// For a daemon whose standard input is what [`supervise`] gave it. From now on the calling
     /// thread's process gets SIGTERM when the supervisor dies.
     ///

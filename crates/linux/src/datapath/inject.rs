@@ -8,7 +8,7 @@
 //! forwarded. Those that look at the interface by which a packet came in do not.
 
 use airtcp_gateway::config::Mark;
-use airtcp_gateway::packets::Way;
+use airtcp_gateway::packets::Egress;
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, IoSlice};
@@ -58,11 +58,11 @@ impl Injector {
     }
 
     /// Sends an IP packet to its destination address.
-    pub(crate) fn send(&self, way: Way, packet: &[u8]) -> io::Result<()> {
-        let (pair, index) = match way {
-            Way::Tracked => (&self.plain, 0),
-            Way::Untracked => (&self.marked, 0),
-            Way::Uplink(index) => (&self.marked, index),
+    pub(crate) fn send(&self, egress: Egress, packet: &[u8]) -> io::Result<()> {
+        let (pair, index) = match egress {
+            Egress::Tracked => (&self.plain, 0),
+            Egress::Untracked => (&self.marked, 0),
+            Egress::Uplink(index) => (&self.marked, index),
         };
         let [source, destination] = addresses(packet)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not an IP packet"))?;

@@ -25,7 +25,7 @@
 //! injected packets.
 
 mod buffers;
-pub mod copies;
 mod inject;
+pub mod mirror;
 pub mod nfqueue;
 pub mod rules;

@@ -16,7 +16,7 @@ use super::buffers::{BUFFER, LARGE, Spares};
 use super::inject::Injector;
 use crate::kernel::netlink::{HEADER, Message, Netlink, attributes, u16_at, u32_at};
 use airtcp_gateway::config::Mark;
-use airtcp_gateway::packets::{Intercepted, PacketId, Verdict, Way};
+use airtcp_gateway::packets::{Egress, Intercepted, PacketId, Verdict};
 use airtcp_wire::Checksums;
 use bytes::Bytes;
 use nix::errno::Errno;
@@ -228,9 +228,9 @@ impl Nfqueue {
     ///
     /// # Errors
     /// The packet could not be sent, at once or at all; others may.
-    pub fn inject(&mut self, way: Way, packet: &[u8]) -> io::Result<()> {
+    pub fn inject(&mut self, egress: Egress, packet: &[u8]) -> io::Result<()> {
         self.flush()?;
-        self.injector.send(way, packet)
+        self.injector.send(egress, packet)
     }
 
     /// Lets all decisions take effect.

@@ -2,8 +2,8 @@
 
 use super::parse::{self, Capability};
 use super::{
-    AS_ROOT, BPF, CC, Check, DELACK, Finding, GATEWAY, HELPED_BY_BPF, LINK, Live, NOBODY, QUEUES,
-    WAKE, offload,
+    AS_ROOT, BPF, CC, Check, DELACK, Finding, GATEWAY, HELPED_BY_BPF, LINK, LiveCommand, NOBODY,
+    QUEUES, WAKE, offload,
 };
 use crate::kernel::bpf::{self, BPF_FILE_SYSTEM};
 use crate::signals::modem;
@@ -111,20 +111,20 @@ fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
 fn bpf() -> Vec<Check> {
     const BTF: &str = "/sys/kernel/btf/vmlinux";
     let btf = fs::read(BTF);
-    let mend = "needs a kernel with CONFIG_DEBUG_INFO_BTF";
+    let fix = "needs a kernel with CONFIG_DEBUG_INFO_BTF";
     let types = match &btf {
         Ok(bytes) if parse::btf_knows(bytes, "sk_buff").is_some() => Finding::ok(BTF),
-        Ok(_) => Finding::missing(format!("{BTF} is not BTF of this byte order"), mend),
-        Err(error) => Finding::missing(format!("{BTF}: {error}"), mend),
+        Ok(_) => Finding::missing(format!("{BTF} is not BTF of this byte order"), fix),
+        Err(error) => Finding::missing(format!("{BTF}: {error}"), fix),
     };
-    let knows = |name: &str, mend: &str| match btf
+    let knows = |name: &str, fix: &str| match btf
         .as_ref()
         .ok()
         .and_then(|bytes| parse::btf_knows(bytes, name))
     {
         Some(true) => Finding::ok(format!("the kernel knows {name}")),
-        Some(false) => Finding::missing(format!("the kernel does not know {name}"), mend),
-        None => Finding::unknown("cannot be seen without BTF", mend),
+        Some(false) => Finding::missing(format!("the kernel does not know {name}"), fix),
+        None => Finding::unknown("cannot be seen without BTF", fix),
     };
     vec![
         types.named("btf", BPF, GATEWAY, "BPF programs find their way in this kernel's types"),
@@ -162,8 +162,8 @@ fn bpf_file_system(mounted: bool) -> Finding {
     if mounted {
         Finding::ok(BPF_FILE_SYSTEM)
     } else {
-        let mend = format!("mount -t bpf bpf {BPF_FILE_SYSTEM} (systemd does it at boot)");
-        Finding::missing(format!("not mounted at {BPF_FILE_SYSTEM}"), mend)
+        let fix = format!("mount -t bpf bpf {BPF_FILE_SYSTEM} (systemd does it at boot)");
+        Finding::missing(format!("not mounted at {BPF_FILE_SYSTEM}"), fix)
     }
 }
 
@@ -179,7 +179,7 @@ fn clocks() -> Vec<Check> {
         hz(resolution(ClockId::CLOCK_MONOTONIC_COARSE)).named(
             "hz",
             NOBODY,
-            &[Live::Link, Live::Cc],
+            &[LiveCommand::Link, LiveCommand::Cc],
             "the kernel's own TCP timers tick at this rate",
         ),
         clock_source(
@@ -285,8 +285,8 @@ struct Setting {
     /// The value that `sysctl -w` would be given.
     wanted: &'static str,
     /// The commands that cannot work with another value.
-    needed_for: &'static [Live],
-    helps: &'static [Live],
+    needed_for: &'static [LiveCommand],
+    helps: &'static [LiveCommand],
     purpose: &'static str,
 }
 
@@ -370,11 +370,11 @@ impl Setting {
         self.finding(value).named(self.name, self.needed_for, self.helps, self.purpose)
     }
     fn finding(&self, value: &io::Result<String>) -> Finding {
-        let mend = || format!("sysctl -w {}={}", self.name, self.wanted);
+        let fix = || format!("sysctl -w {}={}", self.name, self.wanted);
         match value {
             Ok(value) if (self.wants)(value.trim()) => Finding::ok(value.trim()),
-            Ok(value) if self.needed_for.is_empty() => Finding::degraded(value.trim(), mend()),
-            Ok(value) => Finding::missing(value.trim(), mend()),
+            Ok(value) if self.needed_for.is_empty() => Finding::degraded(value.trim(), fix()),
+            Ok(value) => Finding::missing(value.trim(), fix()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Finding::unknown("may not be read", AS_ROOT)
             }
@@ -389,12 +389,12 @@ impl Setting {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::CheckState;
     use super::*;
 
     const ROOT: u64 = 0x1ff_ffff_ffff;
 
-    fn states(checks: &[Check]) -> Vec<State> {
+    fn states(checks: &[Check]) -> Vec<CheckState> {
         checks.iter().map(|check| check.state).collect()
     }
 
@@ -402,63 +402,66 @@ mod tests {
     fn modem_manager_is_there_or_it_is_said_why_not() {
         assert_eq!(modem_manager(Ok(2)), Finding::ok("2 modems"));
         let missing = modem_manager(Err("it does not run".to_owned()));
-        assert_eq!((missing.state, missing.found.as_str()), (State::Missing, "it does not run"));
+        assert_eq!(
+            (missing.state, missing.found.as_str()),
+            (CheckState::Missing, "it does not run")
+        );
     }
 
     #[test]
     fn root_holds_every_privilege_and_nobody_none() {
-        assert_eq!(states(&privileges(Some(ROOT), true)), [State::Ok; 4]);
-        assert_eq!(states(&privileges(Some(0), true)), [State::Missing; 4]);
-        assert_eq!(states(&privileges(None, true)), [State::Unknown; 4]);
+        assert_eq!(states(&privileges(Some(ROOT), true)), [CheckState::Ok; 4]);
+        assert_eq!(states(&privileges(Some(0), true)), [CheckState::Missing; 4]);
+        assert_eq!(states(&privileges(None, true)), [CheckState::Unknown; 4]);
     }
 
     #[test]
     fn bpf_is_refused_in_a_user_namespace_whatever_is_held_there() {
         let states = states(&privileges(Some(ROOT), false));
-        assert_eq!(states, [State::Ok, State::Ok, State::Missing, State::Ok]);
+        assert_eq!(states, [CheckState::Ok, CheckState::Ok, CheckState::Missing, CheckState::Ok]);
     }
 
     #[test]
     fn bpf_and_perfmon_do_for_loading_and_one_alone_does_not() {
         let set = |bits: &[u64]| bits.iter().map(|bit| 1 << bit).sum();
-        assert_eq!(privileges(Some(set(&[38, 39])), true)[2].state, State::Ok);
+        assert_eq!(privileges(Some(set(&[38, 39])), true)[2].state, CheckState::Ok);
         let one = &privileges(Some(set(&[39])), true)[2];
-        assert_eq!((one.state, one.found.as_str()), (State::Missing, "no CAP_PERFMON"));
+        assert_eq!((one.state, one.found.as_str()), (CheckState::Missing, "no CAP_PERFMON"));
     }
 
     #[test]
     fn the_tick_is_the_step_of_the_coarse_clock() {
         assert_eq!(hz(Some(Duration::from_millis(4))), Finding::ok("HZ 250"));
         let slow = hz(Some(Duration::from_millis(10)));
-        assert_eq!((slow.state, slow.found.as_str()), (State::Degraded, "HZ 100"));
-        assert_eq!(hz(None).state, State::Unknown);
-        assert_eq!(hz(Some(Duration::ZERO)).state, State::Unknown);
+        assert_eq!((slow.state, slow.found.as_str()), (CheckState::Degraded, "HZ 100"));
+        assert_eq!(hz(None).state, CheckState::Unknown);
+        assert_eq!(hz(Some(Duration::ZERO)).state, CheckState::Unknown);
     }
 
     #[test]
     fn a_clock_outside_the_processor_is_slow() {
         assert_eq!(clock_source(Some("tsc\n")), Finding::ok("tsc"));
-        assert_eq!(clock_source(Some("kvm-clock\n")).state, State::Ok);
-        assert_eq!(clock_source(Some("acpi_pm\n")).state, State::Degraded);
-        assert_eq!(clock_source(None).state, State::Unknown);
+        assert_eq!(clock_source(Some("kvm-clock\n")).state, CheckState::Ok);
+        assert_eq!(clock_source(Some("acpi_pm\n")).state, CheckState::Degraded);
+        assert_eq!(clock_source(None).state, CheckState::Unknown);
     }
 
     #[test]
     fn a_strict_reverse_path_filter_is_named_with_its_interfaces() {
-        assert_eq!(reverse_path(Ok(vec![])).state, State::Ok);
+        assert_eq!(reverse_path(Ok(vec![])).state, CheckState::Ok);
         let strict = reverse_path(Ok(vec!["eth0".into(), "eth1".into()]));
         assert_eq!(
             (strict.state, strict.found.as_str()),
-            (State::Degraded, "strict on eth0, eth1")
+            (CheckState::Degraded, "strict on eth0, eth1")
         );
-        assert_eq!(reverse_path(Err(io::ErrorKind::NotFound.into())).state, State::Unknown);
+        assert_eq!(reverse_path(Err(io::ErrorKind::NotFound.into())).state, CheckState::Unknown);
     }
 
     #[test]
     fn every_setting_is_content_with_the_value_it_asks_for() {
         for setting in SETTINGS {
             assert!((setting.wants)(setting.wanted), "{}", setting.name);
-            assert!(setting.check(&Ok(format!("{}\n", setting.wanted))).mend.is_empty());
+            assert!(setting.check(&Ok(format!("{}\n", setting.wanted))).fix.is_empty());
         }
     }
 
@@ -466,8 +469,8 @@ mod tests {
     fn a_setting_says_how_to_change_it() {
         let idle = SETTINGS.iter().find(|s| s.name.ends_with("after_idle")).unwrap();
         let check = idle.check(&Ok("1\n".into()));
-        assert_eq!(check.state, State::Degraded);
-        assert_eq!(check.mend, "sysctl -w net.ipv4.tcp_slow_start_after_idle=0");
+        assert_eq!(check.state, CheckState::Degraded);
+        assert_eq!(check.fix, "sysctl -w net.ipv4.tcp_slow_start_after_idle=0");
         assert_eq!(idle.path(), "/proc/sys/net/ipv4/tcp_slow_start_after_idle");
     }
 
@@ -475,22 +478,22 @@ mod tests {
     fn a_setting_that_a_command_needs_is_missing_with_another_value() {
         let jit = SETTINGS.iter().find(|s| s.name.ends_with("bpf_jit_enable")).unwrap();
         let check = jit.check(&Ok("0\n".into()));
-        assert_eq!((check.state, check.needed_for), (State::Missing, CC));
+        assert_eq!((check.state, check.needed_for), (CheckState::Missing, CC));
     }
 
     #[test]
     fn a_bpf_file_system_that_is_not_mounted_is_missing() {
-        assert_eq!(bpf_file_system(true).state, State::Ok);
-        assert_eq!(bpf_file_system(false).state, State::Missing);
+        assert_eq!(bpf_file_system(true).state, CheckState::Ok);
+        assert_eq!(bpf_file_system(false).state, CheckState::Missing);
     }
 
     #[test]
-    fn a_setting_that_cannot_be_read_is_unknown_and_has_a_mend() {
+    fn a_setting_that_cannot_be_read_is_unknown_and_has_a_fix() {
         for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::NotFound, io::ErrorKind::Other]
         {
             let check = SETTINGS[0].check(&Err(kind.into()));
-            assert_eq!(check.state, State::Unknown);
-            assert!(!check.mend.is_empty());
+            assert_eq!(check.state, CheckState::Unknown);
+            assert!(!check.fix.is_empty());
         }
     }
 }

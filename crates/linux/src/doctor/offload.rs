@@ -51,7 +51,7 @@ fn interfaces() -> io::Result<Vec<String>> {
 
 fn judge(interfaces: Vec<(Vec<String>, String)>) -> Finding {
     let mut found = Vec::new();
-    let mut mends = Vec::new();
+    let mut fixes = Vec::new();
     for (active, interface) in interfaces {
         let (on, off): (Vec<_>, Vec<_>) =
             WANTED.iter().partition(|(feature, _)| active.iter().any(|a| a == feature));
@@ -62,13 +62,13 @@ fn judge(interfaces: Vec<(Vec<String>, String)>) -> Finding {
         if !off.is_empty() {
             let switches =
                 short(&off).iter().map(|s| format!(" {} on", s.to_lowercase())).collect::<String>();
-            mends.push(format!("ethtool -K {interface}{switches}"));
+            fixes.push(format!("ethtool -K {interface}{switches}"));
         }
     }
-    match (found.is_empty(), mends.is_empty()) {
+    match (found.is_empty(), fixes.is_empty()) {
         (true, _) => Finding::ok("no interface with a device"),
         (false, true) => Finding::ok(found.join("; ")),
-        (false, false) => Finding::degraded(found.join("; "), mends.join("; ")),
+        (false, false) => Finding::degraded(found.join("; "), fixes.join("; ")),
     }
 }
 
@@ -109,7 +109,7 @@ fn active(answer: &[u8]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::CheckState;
     use super::*;
     use crate::kernel::netlink::one;
 
@@ -130,8 +130,8 @@ mod tests {
         let finding = judge(vec![(all.clone(), "eth0".into())]);
         assert_eq!(finding, Finding::ok("eth0: GRO GSO TSO"));
         let finding = judge(vec![(all, "eth0".into()), (vec![], "eth1".into())]);
-        assert_eq!(finding.state, State::Degraded);
+        assert_eq!(finding.state, CheckState::Degraded);
         assert_eq!(finding.found, "eth0: GRO GSO TSO; eth1: none");
-        assert_eq!(finding.mend, "ethtool -K eth1 gro on gso on tso on");
+        assert_eq!(finding.fix, "ethtool -K eth1 gro on gso on tso on");
     }
 }

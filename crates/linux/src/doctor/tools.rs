@@ -1,6 +1,6 @@
 //! Programs that airtcp's live parts, their tests or their users call.
 
-use super::{Check, Finding, GATEWAY, Live, NOBODY};
+use super::{Check, Finding, GATEWAY, LiveCommand, NOBODY};
 use crate::kernel::host;
 use std::process::{Command, Stdio};
 
@@ -9,11 +9,11 @@ struct Tool {
     name: &'static str,
     version: &'static str,
     package: &'static str,
-    helps: &'static [Live],
+    helps: &'static [LiveCommand],
     purpose: &'static str,
 }
 
-const BOTH: &[Live] = &[Live::Link, Live::Gateway];
+const BOTH: &[LiveCommand] = &[LiveCommand::Link, LiveCommand::Gateway];
 
 const TOOLS: &[Tool] = &[
     Tool {
@@ -136,7 +136,7 @@ mod tests {
     fn a_program_that_is_not_there_is_missing_with_its_package() {
         let tool =
             Tool { name: "no-such-tool", version: "", package: "pack", helps: NOBODY, purpose: "" };
-        assert_eq!(tool.finding().mend, "install it (Debian: apt install pack)");
+        assert_eq!(tool.finding().fix, "install it (Debian: apt install pack)");
         assert!(installed("sh") && !installed("no-such-tool"));
     }
 }

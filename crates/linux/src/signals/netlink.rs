@@ -557,7 +557,7 @@ mod tests {
                 interfaces: interfaces.iter().map(|&i| i.to_owned()).collect(),
             },
             mechanism: MechanismConfig::MTcpPlus(Default::default()),
-            copy: Default::default(),
+            mirror: Default::default(),
             fast_path: Default::default(),
         }
     }

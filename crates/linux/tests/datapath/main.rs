@@ -6,14 +6,14 @@
 
 #![cfg(target_os = "linux")]
 
-mod copies;
+mod mirror;
 
 use airtcp_core::{Bytes, Duration as Span, Segment};
 use airtcp_edge::{MechanismConfig, MobileId};
 use airtcp_gateway::config::{
-    CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
+    GatewayConfig, Group, Limits, Mark, Members, MirrorMode, Mode, NfqueueConfig, Signals,
 };
-use airtcp_gateway::packets::{Intercepted, Verdict, Way};
+use airtcp_gateway::packets::{Egress, Intercepted, Verdict};
 use airtcp_linux::datapath::nfqueue::{Nfqueue, NfqueueError};
 use airtcp_linux::datapath::rules::{self, Rules, RulesError, Watcher};
 use airtcp_wire::{decode, encode};
@@ -220,12 +220,12 @@ fn mobiles(addresses: &[&str], interface: &str) -> Members {
     }
 }
 
-fn group(name: &str, addresses: &[&str], copy: CopyMode) -> Group {
+fn group(name: &str, addresses: &[&str], mirror: MirrorMode) -> Group {
     Group {
         name: name.into(),
         members: mobiles(addresses, "mobile"),
         mechanism: MechanismConfig::PacketControl { threshold: 3 },
-        copy,
+        mirror,
         fast_path: Default::default(),
     }
 }
@@ -247,7 +247,7 @@ fn config(queue: u16, length: u32, groups: Vec<Group>) -> GatewayConfig {
 
 /// All mobiles, always.
 fn always() -> GatewayConfig {
-    config(QUEUE, 1000, vec![group("all", &["10.99.2.0/24", "fd99:2::/64"], CopyMode::Always)])
+    config(QUEUE, 1000, vec![group("all", &["10.99.2.0/24", "fd99:2::/64"], MirrorMode::Always)])
 }
 
 /// What a gateway does with a packet, besides the verdict.
@@ -464,17 +464,17 @@ fn retransmitted(net: &Net) -> usize {
 /// Drops what either host sends, every time, and sends the same on its behalf.
 fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
     let segment = segment(packet);
-    let way = if MOBILE.contains(&segment.flow.dst.ip.to_string().as_str()) {
-        Way::Untracked
+    let egress = if MOBILE.contains(&segment.flow.dst.ip.to_string().as_str()) {
+        Egress::Untracked
     } else {
-        Way::Tracked
+        Egress::Tracked
     };
     if segment.payload.is_empty() {
         return Verdict::Pass;
     }
     let mut bytes = Vec::new();
     encode(&segment, &mut bytes).unwrap();
-    path.inject(way, &bytes).unwrap();
+    path.inject(egress, &bytes).unwrap();
     Verdict::Drop
 }
 
@@ -685,7 +685,7 @@ fn a_reload_changes_the_rules_and_a_refused_one_does_not() {
     });
     assert_eq!(ours(&net), before);
     rules.change(|rules| {
-        let ipv4 = group("all", &["10.98.0.0/16"], CopyMode::Always);
+        let ipv4 = group("all", &["10.98.0.0/16"], MirrorMode::Always);
         rules.replace(&config(9, 10, vec![ipv4])).unwrap();
     });
     let after = ours(&net).join("\n");
@@ -702,7 +702,7 @@ fn of_groups_that_copy_when_fading_only_watched_mobiles_are_queued() {
     }
     let net = Net::new();
     let gateway = Gateway::new(&net, pass());
-    let group = group("all", &["10.99.2.0/24", "fd99:2::/64"], CopyMode::WhenFading);
+    let group = group("all", &["10.99.2.0/24", "fd99:2::/64"], MirrorMode::WhenFading);
     only_watched_mobiles_come(&net, &gateway, config(QUEUE, 1000, vec![group]));
 }
 
@@ -736,7 +736,7 @@ fn a_watched_mobile_stays_watched_over_a_reload() {
     }
     let net = Net::new();
     let fading = |addresses: &str| {
-        config(QUEUE, 10, vec![group("fading", &[addresses], CopyMode::WhenFading)])
+        config(QUEUE, 10, vec![group("fading", &[addresses], MirrorMode::WhenFading)])
     };
     let mut rules = install(&net, fading("10.99.2.0/24"));
     rules.change(move |rules| {
@@ -755,7 +755,8 @@ fn of_changes_that_come_faster_than_rules_can_the_last_counts() {
         return;
     }
     let net = Net::new();
-    let fading = || config(QUEUE, 10, vec![group("all", &["10.99.0.0/16"], CopyMode::WhenFading)]);
+    let fading =
+        || config(QUEUE, 10, vec![group("all", &["10.99.0.0/16"], MirrorMode::WhenFading)]);
     let mobile = |number: u8| MobileId::Host(IpAddr::from([10, 99, 2, number]));
     let watcher = in_gateway(&net, move || {
         let watcher =
@@ -774,7 +775,7 @@ fn of_changes_that_come_faster_than_rules_can_the_last_counts() {
     });
     let watched = ours(&net).into_iter().filter(|line| line.starts_with("-A AIRTCP-WATCHED -s"));
     assert_eq!(watched.count(), 3);
-    assert_eq!(watcher.mended(), 0, "nobody else changes anything");
+    assert_eq!(watcher.repaired(), 0, "nobody else changes anything");
     drop(watcher);
     assert_eq!(ours(&net), Vec::<String>::new());
 }

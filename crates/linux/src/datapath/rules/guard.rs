@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 /// How often to look where the kernel does not tell.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Rules are mended when nobody has removed more of them for so long. Scripts flush chains, then
+/// Rules are repaired when nobody has removed more of them for so long. Scripts flush chains, then
 /// delete them: rules that came back in between would be in their way.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Or so long after the first was missing.
 const LONGEST_PATIENCE: Duration = Duration::from_millis(400);
 
-/// After the rules were mended they are not looked at for so long; doubled each time, until they
+/// After the rules were repaired they are not looked at for so long; doubled each time, until they
 /// are found whole. Two programs that undo each other's work must not take all of the machine.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ pub(super) struct Guard {
     source: Source,
     /// Something has changed since the last look.
     is_due: bool,
-    /// When somebody began to remove rules, if they are not mended yet.
+    /// When somebody began to remove rules, if they are not repaired yet.
     broken: Option<Instant>,
     pause: Duration,
     not_before: Option<Instant>,
@@ -140,8 +140,8 @@ impl Guard {
         self.not_before = self.not_before.max(Some(at));
     }
 
-    /// Whether to mend what a look has found missing.
-    pub(super) fn must_mend(&mut self, now: Instant, found: &Gaps) -> bool {
+    /// Whether to repair what a look has found missing.
+    pub(super) fn must_repair(&mut self, now: Instant, found: &Gaps) -> bool {
         if found.is_empty() {
             (self.is_due, self.not_before, self.pause) = (false, None, FIRST_PAUSE);
             self.forget();
@@ -156,8 +156,8 @@ impl Guard {
         self.not_before.is_none_or(|at| at <= now)
     }
 
-    /// The rules have been mended, or could not be.
-    pub(super) fn mended(&mut self, is_whole: bool) {
+    /// The rules have been repaired, or could not be.
+    pub(super) fn repaired(&mut self, is_whole: bool) {
         self.is_due = !is_whole;
         self.not_before = Some(Instant::now() + self.pause);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
@@ -261,17 +261,17 @@ mod tests {
     }
 
     #[test]
-    fn who_mends_again_and_again_pauses_longer_and_longer() {
+    fn who_repairs_again_and_again_pauses_longer_and_longer() {
         let mut guard = by_clock();
         assert!(guard.is_due());
-        guard.mended(true);
+        guard.repaired(true);
         guard.is_due = true;
         assert!(!guard.is_due(), "a pause");
         assert_eq!(guard.pause, 2 * FIRST_PAUSE);
-        assert!(!guard.must_mend(Instant::now(), &Gaps::new()));
+        assert!(!guard.must_repair(Instant::now(), &Gaps::new()));
         guard.is_due = true;
         assert!(guard.is_due(), "found whole: no pause");
-        (0..20).for_each(|_| guard.mended(false));
+        (0..20).for_each(|_| guard.repaired(false));
         assert_eq!(guard.pause, LONGEST_PAUSE);
     }
 
@@ -281,17 +281,17 @@ mod tests {
         let mut guard = by_clock();
         let begin = Instant::now();
         let flushed = gaps(Some(1));
-        assert!(!guard.must_mend(begin, &flushed), "more may be removed");
+        assert!(!guard.must_repair(begin, &flushed), "more may be removed");
         assert_eq!(guard.not_before, Some(begin + PATIENCE));
-        assert!(guard.must_mend(begin + PATIENCE, &flushed), "nothing more was");
-        guard.mended(true);
+        assert!(guard.must_repair(begin + PATIENCE, &flushed), "nothing more was");
+        guard.repaired(true);
 
         guard.not_before = None;
-        assert!(!guard.must_mend(begin, &flushed));
+        assert!(!guard.must_repair(begin, &flushed));
         let later = begin + PATIENCE;
-        assert!(!guard.must_mend(later, &gaps(None)), "more was removed");
+        assert!(!guard.must_repair(later, &gaps(None)), "more was removed");
         assert_eq!(guard.not_before, Some(later + PATIENCE));
         let last = begin + LONGEST_PATIENCE;
-        assert!(guard.must_mend(last, &gaps(Some(0))), "but not for ever");
+        assert!(guard.must_repair(last, &gaps(Some(0))), "but not for ever");
     }
 }

@@ -33,13 +33,13 @@ const OUT: &str = "AIRTCP-OUT";
 /// A table of iptables with chains of ours.
 struct Table {
     name: &'static str,
-    entries: &'static [Entry],
+    entries: &'static [HookRule],
     chains: &'static [&'static str],
 }
 
 /// Where a chain of ours is entered from one that is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct HookRule {
     hook: &'static str,
     chain: &'static str,
     /// How the rule gets there: at the end, or at the beginning. Later in OUTPUT the gateway's own
@@ -51,7 +51,7 @@ struct Entry {
 const TABLES: [Table; 2] = [RAW, MANGLE];
 const RAW: Table = Table {
     name: "raw",
-    entries: &[Entry { hook: "OUTPUT", chain: ENTRY, add: "-A" }],
+    entries: &[HookRule { hook: "OUTPUT", chain: ENTRY, add: "-A" }],
     chains: &[ENTRY],
 };
 const MANGLE: Table = Table {
@@ -59,19 +59,19 @@ const MANGLE: Table = Table {
     entries: &[FORWARD, INPUT, OUTPUT],
     chains: &[ENTRY, FROM, TO, WATCHED, UPLINK, OVER, IN, OUT],
 };
-const FORWARD: Entry = Entry { hook: "FORWARD", chain: ENTRY, add: "-A" };
-const INPUT: Entry = Entry { hook: "INPUT", chain: IN, add: "-I" };
-const OUTPUT: Entry = Entry { hook: "OUTPUT", chain: OUT, add: "-I" };
+const FORWARD: HookRule = HookRule { hook: "FORWARD", chain: ENTRY, add: "-A" };
+const INPUT: HookRule = HookRule { hook: "INPUT", chain: IN, add: "-I" };
+const OUTPUT: HookRule = HookRule { hook: "OUTPUT", chain: OUT, add: "-I" };
 /// The chains of table mangle without uplinks.
 const OF_MOBILES: usize = 4;
 /// The one of `airtcp delack`.
 const DELACK: Table = Table {
     name: "mangle",
-    entries: &[Entry { hook: "OUTPUT", chain: ACKS, add: "-A" }],
+    entries: &[HookRule { hook: "OUTPUT", chain: ACKS, add: "-A" }],
     chains: &[ACKS],
 };
 
-impl Entry {
+impl HookRule {
     /// The rule, added, or as it is there (`-A`), or removed (`-D`).
     fn rule(&self, action: &str) -> String {
         format!("{action} {} -j {}", self.hook, self.chain)
@@ -138,8 +138,9 @@ pub(super) fn install(wanted: &Wanted) -> Result<(), String> {
     for family in FAMILIES {
         if family.is_in(wanted) {
             let present = present(family, &TABLES)?;
-            let entered =
-                |table: &Table, entry: &Entry| present.iter().any(|line| line.enters(table, entry));
+            let entered = |table: &Table, entry: &HookRule| {
+                present.iter().any(|line| line.enters(table, entry))
+            };
             restore(family, &script(wanted, family, entered))?;
         } else {
             // What was wanted before, if this host has that IP version at all.
@@ -313,7 +314,7 @@ struct Line {
 
 impl Line {
     /// Whether it is the rule by which our chains of `table` are entered there.
-    fn enters(&self, table: &Table, entry: &Entry) -> bool {
+    fn enters(&self, table: &Table, entry: &HookRule) -> bool {
         self.table == table.name && self.text == entry.rule("-A")
     }
     /// The chain that it declares.
@@ -328,7 +329,7 @@ fn ours(table: &Table, saved: &str) -> Vec<Line> {
         let mut words = line.split(' ');
         match (words.next(), words.next()) {
             (Some("-A"), Some(chain)) => {
-                let enters = |entry: &Entry| line.ends_with(&format!(" -j {}", entry.chain));
+                let enters = |entry: &HookRule| line.ends_with(&format!(" -j {}", entry.chain));
                 !table.chains.contains(&chain) && table.entries.iter().any(enters)
             }
             (Some(first), _) => {
@@ -366,7 +367,7 @@ pub(super) fn text(wanted: &Wanted) -> String {
 
 /// What iptables-restore is to do: our chains anew, and entered or not; `entered` says where they
 /// are now.
-fn script(wanted: &Wanted, family: Family, entered: impl Fn(&Table, &Entry) -> bool) -> String {
+fn script(wanted: &Wanted, family: Family, entered: impl Fn(&Table, &HookRule) -> bool) -> String {
     let mut text = String::new();
     for table in TABLES.iter().filter(|table| table.name != "raw" || wanted.notrack) {
         let _ = writeln!(text, "*{}", table.name);
@@ -707,7 +708,7 @@ COMMIT
         let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
         let wanted = [":AIRTCP - [0:0]", ":AIRTCP-FROM - [0:0]", "-A FORWARD -j AIRTCP"];
         assert_eq!(texts, wanted);
-        let enters = |table: &Table, entry: &Entry| lines[2].enters(table, entry);
+        let enters = |table: &Table, entry: &HookRule| lines[2].enters(table, entry);
         assert!(enters(&MANGLE, &FORWARD) && !enters(&MANGLE, &INPUT) && !enters(&RAW, &FORWARD));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Read first: `iptables` or `nftables`, the same firewall rules in two languages. [`Rules`] puts
 //! them in force and removes them when it is dropped; [`Watcher`] changes them without delaying
-//! packets, and mends them when another program removed them (`guard`). After a crash they do no
+//! packets, and repairs them when another program removed them (`guard`). After a crash they do no
 //! harm (`bypass`: without a listener packets pass), and the next start replaces them.
 //!
 //! Packets from and to a group's mobiles are queued: all of them, or those of the mobiles that are
@@ -18,7 +18,7 @@ mod iptables;
 mod nftables;
 mod watcher;
 
-use crate::datapath::copies::CopySwitch;
+use crate::datapath::mirror::MirrorSwitch;
 use crate::kernel::host;
 use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId};
@@ -360,7 +360,7 @@ pub struct Rules {
     wanted: Wanted,
     _claim: Claim,
     /// What makes copies of the packets that are not queued.
-    copies: Option<CopySwitch>,
+    mirror: Option<MirrorSwitch>,
 }
 
 impl Rules {
@@ -382,7 +382,7 @@ impl Rules {
             // What is not installed has left nothing.
             let _ = other.remove();
         }
-        Ok(Self { backend, wanted, _claim, copies: None })
+        Ok(Self { backend, wanted, _claim, mirror: None })
     }
 
     /// Goes on with the rules for another configuration; watched mobiles stay so.
@@ -404,15 +404,15 @@ impl Rules {
 
     /// From now on, packets that are not queued are copied: the switch is told of each mobile that
     /// is watched.
-    pub fn set_copies(&mut self, copies: Option<CopySwitch>) {
-        self.copies = copies;
-        self.switch_copies(self.wanted.watched.iter(), false);
+    pub fn set_mirror(&mut self, mirror: Option<MirrorSwitch>) {
+        self.mirror = mirror;
+        self.switch_mirror(self.wanted.watched.iter(), false);
     }
 
-    fn switch_copies<'a>(&self, mobiles: impl IntoIterator<Item = &'a MobileId>, on: bool) {
-        if let Some(copies) = &self.copies {
+    fn switch_mirror<'a>(&self, mobiles: impl IntoIterator<Item = &'a MobileId>, on: bool) {
+        if let Some(mirror) = &self.mirror {
             for mobile in mobiles {
-                if let Err(error) = copies.set(*mobile, on) {
+                if let Err(error) = mirror.set(*mobile, on) {
                     tracing::error!(%mobile, "packets are seen twice or not at all: {error}");
                 }
             }
@@ -443,7 +443,7 @@ impl Rules {
             }
         }
         if !on {
-            self.switch_copies(&news, true);
+            self.switch_mirror(&news, true);
         }
         let changed = self.backend.watch(&self.wanted, &wanted, &news);
         if changed.is_ok() {
@@ -453,7 +453,7 @@ impl Rules {
             let _ = self.backend.install(&self.wanted);
         }
         if changed.is_ok() == on {
-            self.switch_copies(&news, false);
+            self.switch_mirror(&news, false);
         }
         changed.map_err(RulesError::Refused)
     }
@@ -470,7 +470,7 @@ impl Rules {
     ///
     /// # Errors
     /// Some are missing still, or it cannot be seen whether they are.
-    fn mend(&self) -> Result<(), RulesError> {
+    fn repair(&self) -> Result<(), RulesError> {
         self.backend.install(&self.wanted).map_err(RulesError::Refused)?;
         match self.gaps()?.is_empty() {
             true => Ok(()),

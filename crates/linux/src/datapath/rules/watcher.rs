@@ -1,8 +1,8 @@
-//! Rules that change, and are mended, while packets go on.
+//! Rules that change, and are repaired, while packets go on.
 
 use super::guard::Guard;
 use super::{Rules, RulesError};
-use crate::datapath::copies::CopySwitch;
+use crate::datapath::mirror::MirrorSwitch;
 use airtcp_edge::MobileId;
 use airtcp_gateway::config::GatewayConfig;
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -23,13 +23,13 @@ pub struct Watcher {
     requests: Option<Sender<Request>>,
     /// Readable while there may be requests.
     wake: Arc<EventFd>,
-    mended: Arc<AtomicU64>,
+    repaired: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
 enum Request {
     Watch(MobileId, bool),
-    Copies(Option<CopySwitch>),
+    Mirror(Option<MirrorSwitch>),
     Replace(Box<GatewayConfig>, Done),
 }
 
@@ -37,25 +37,25 @@ enum Request {
 type Done = Box<dyn FnOnce(Result<(), RulesError>) + Send>;
 
 impl Watcher {
-    /// Takes `rules` over; `failed` hears what could not be watched or mended, in the thread.
+    /// Takes `rules` over; `failed` hears what could not be watched or repaired, in the thread.
     ///
     /// # Errors
     /// No more file descriptors.
     pub fn new(rules: Rules, failed: impl FnMut(RulesError) + Send + 'static) -> io::Result<Self> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let wake = Arc::new(EventFd::from_flags(flags)?);
-        let mended = Arc::<AtomicU64>::default();
+        let repaired = Arc::<AtomicU64>::default();
         let (requests, asked) = mpsc::channel();
         let thread = thread::spawn({
-            let (wake, mended) = (wake.clone(), mended.clone());
-            move || work(rules, failed, &asked, &wake, &mended)
+            let (wake, repaired) = (wake.clone(), repaired.clone());
+            move || work(rules, failed, &asked, &wake, &repaired)
         });
-        Ok(Self { requests: Some(requests), wake, mended, thread: Some(thread) })
+        Ok(Self { requests: Some(requests), wake, repaired, thread: Some(thread) })
     }
 
     /// How often rules that another program had removed were put in force again.
-    pub fn mended(&self) -> u64 {
-        self.mended.load(Ordering::Relaxed)
+    pub fn repaired(&self) -> u64 {
+        self.repaired.load(Ordering::Relaxed)
     }
 
     /// Begins or ends to queue a mobile's packets, soon; see [`Rules::watch`].
@@ -63,9 +63,9 @@ impl Watcher {
         self.send(Request::Watch(mobile, on));
     }
 
-    /// See [`Rules::set_copies`].
-    pub fn set_copies(&self, copies: Option<CopySwitch>) {
-        self.send(Request::Copies(copies));
+    /// See [`Rules::set_mirror`].
+    pub fn set_mirror(&self, mirror: Option<MirrorSwitch>) {
+        self.send(Request::Mirror(mirror));
     }
 
     /// Goes on with the rules for another configuration, soon; `done` hears in the thread whether
@@ -103,7 +103,7 @@ fn work(
     mut failed: impl FnMut(RulesError),
     asked: &Receiver<Request>,
     wake: &EventFd,
-    mended: &AtomicU64,
+    repaired: &AtomicU64,
 ) {
     let mut guard = Guard::new(rules.backend());
     loop {
@@ -117,10 +117,10 @@ fn work(
             }
         }
         if guard.is_due() {
-            match mend(&rules, &mut guard) {
+            match repair(&rules, &mut guard) {
                 Ok(false) => {}
                 Ok(true) => {
-                    mended.fetch_add(1, Ordering::Relaxed);
+                    repaired.fetch_add(1, Ordering::Relaxed);
                     tracing::warn!(
                         "another program removed rules of the gateway: they are in force again"
                     );
@@ -133,13 +133,13 @@ fn work(
 }
 
 /// Looks, and puts the rules in force again if it is time; whether it did.
-fn mend(rules: &Rules, guard: &mut Guard) -> Result<bool, RulesError> {
+fn repair(rules: &Rules, guard: &mut Guard) -> Result<bool, RulesError> {
     let result = match rules.gaps() {
-        Ok(gaps) if !guard.must_mend(Instant::now(), &gaps) => return Ok(false),
-        Ok(_) => rules.mend(),
+        Ok(gaps) if !guard.must_repair(Instant::now(), &gaps) => return Ok(false),
+        Ok(_) => rules.repair(),
         Err(error) => Err(error),
     };
-    guard.mended(result.is_ok());
+    guard.repaired(result.is_ok());
     result.map(|()| true)
 }
 
@@ -151,19 +151,19 @@ fn change(
     failed: &mut impl FnMut(RulesError),
 ) {
     let mut watched = BTreeMap::new();
-    let (mut replace, mut copies) = (None, None);
+    let (mut replace, mut mirror) = (None, None);
     for request in std::iter::once(first).chain(asked.try_iter()) {
         match request {
             Request::Watch(mobile, on) => drop(watched.insert(mobile, on)),
-            Request::Copies(switch) => copies = Some(switch),
+            Request::Mirror(switch) => mirror = Some(switch),
             Request::Replace(config, done) => {
                 replace = Some((config, done));
                 break;
             }
         }
     }
-    if let Some(copies) = copies {
-        rules.set_copies(copies);
+    if let Some(mirror) = mirror {
+        rules.set_mirror(mirror);
     }
     for on in [true, false] {
         let mobiles: Vec<_> =
