@@ -1,11 +1,12 @@
-//! The loop: feeds the gateway with packets and commands, and carries out what it wants done.
+//! The loop: feeds packets and commands to the gateway, and carries out its effects.
 //!
-//! The order keeps promises: what a mechanism noted in its journal is in the
+//! The order preserves promises: notes of a mechanism are in the
 //! [`Keeper`](airtcp_gateway::dispatch::Keeper) before any of its actions is carried out.
 //!
-//! A round of the loop is short, so that no packet waits long and the supervisor hears the heart:
-//! it takes a bounded number of packets, copies and commands, and one turn of what is due (see
-//! [`Role::on_timer`]). Signals of one round have the same time, so that they share a turn.
+//! A round of the loop is short, so that no packet waits long and the supervisor gets its heartbeat:
+//! it handles a bounded number of queued packets, mirrored packets and commands, and one turn of
+//! timers (see [`Role::on_timer`]). Signals of one round have the same time, so that they share a
+//! turn.
 
 use super::path::Path;
 use crate::command::{Command, Handle, Inbox};
@@ -24,7 +25,7 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// The loop shows at least this often that it is alive.
+/// Longest time between two heartbeats of the loop.
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(50);
 
 /// Commands handled in one round.
@@ -38,12 +39,12 @@ pub struct Driver {
     agents: Arc<AgentCounters>,
     config: GatewayConfig,
     reload: Option<Reload>,
-    /// The way to this loop.
+    /// Handle of this loop, for threads that must answer it.
     handle: Handle,
     injections_failed: u64,
 }
 
-/// A configuration that waits for its rules.
+/// A new configuration whose rules are being installed.
 struct Reload {
     config: GatewayConfig,
     prepared: Prepared,
@@ -51,8 +52,8 @@ struct Reload {
 }
 
 impl Driver {
-    /// Ready to run with this configuration, which came out of [`Mirror::prepare`]. `handle` leads
-    /// to the inbox that it will be run with; `agents` are shown in the status.
+    /// A driver for this configuration, which must come from [`Mirror::prepare`]. `handle` belongs to
+    /// the inbox of [`Driver::run`]; the status includes `agents`.
     pub fn new(
         role: Role,
         path: Path,
@@ -65,35 +66,19 @@ impl Driver {
         Self { role, path, mirror, agents, config, reload, handle, injections_failed }
     }
 
-    /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
+    /// Runs until [`Command::Stop`]. Calls `beat` at least every 50 ms while it is alive.
     ///
     /// # Errors
-    /// The queue is broken.
+    /// The queue failed.
     pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut()) -> io::Result<()> {
         let (mut batch, mut mirrored, mut effects) = (Vec::new(), Vec::new(), Vec::new());
         let (mut commands, mut taken) = (Vec::new(), Taken::None);
         let mut is_behind = false;
         loop {
             beat();
-            let timeout = match self.role.next_deadline() {
-                _ if is_behind => Duration::ZERO,
-                Some(due) => Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT),
-                None => HEARTBEAT,
-            };
-            let wake = inbox.wake.as_fd();
-            match (self.mirror.program(), taken) {
-                (Some(program), Taken::None) => {
-                    let [ring, backlog] = program.fds();
-                    let fds = [wake, ring, backlog];
-                    self.path.receive(&fds, timeout, &mut batch)?;
-                }
-                (_, taken) => {
-                    let timeout = timeout.min(taken.pause().unwrap_or(timeout));
-                    self.path.receive(&[wake], timeout, &mut batch)?;
-                }
-            }
+            self.receive(inbox, is_behind, taken, &mut batch)?;
             let is_woken = batch.is_empty();
-            // Copies were made before the packets behind them were queued.
+            // First the packets that were mirrored before those behind them were queued.
             taken = self.take_mirrored(&mut mirrored, &mut effects)?;
             for intercepted in batch.drain(..) {
                 let verdict = self.role.on_packet(now(), &intercepted, &mut effects);
@@ -109,15 +94,15 @@ impl Driver {
             }
             self.path.flush()?;
             if is_woken {
-                // Before looking at the commands: one that comes later must wake the loop again.
+                // Cleared before the commands are read: a later one must wake the loop again.
                 let _ = inbox.wake.read();
             }
             commands.extend(inbox.commands.try_iter().take(COMMANDS));
             is_behind = commands.len() == COMMANDS;
-            let tells =
+            let is_signal =
                 |command: &Command| matches!(command, Command::Signal(_) | Command::Withdrawn(_));
-            if commands.iter().any(tells) {
-                // Packets that passed before the signal count before it.
+            if commands.iter().any(is_signal) {
+                // Packets that passed before the signal are handled before it.
                 self.take_mirrored(&mut mirrored, &mut effects)?;
             }
             let time = now();
@@ -132,7 +117,34 @@ impl Driver {
         }
     }
 
-    /// Handles the copies that are there; `copies` is room for them.
+    /// Waits for a packet, a command or the next deadline, and takes the queued packets. `taken` is
+    /// the result of the last look at mirrored packets.
+    fn receive(
+        &mut self,
+        inbox: &Inbox,
+        is_behind: bool,
+        taken: Taken,
+        batch: &mut Vec<Intercepted>,
+    ) -> io::Result<()> {
+        let timeout = match self.role.next_deadline() {
+            _ if is_behind => Duration::ZERO,
+            Some(due) => Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT),
+            None => HEARTBEAT,
+        };
+        let wake = inbox.wake.as_fd();
+        match (self.mirror.program(), taken) {
+            (Some(program), Taken::None) => {
+                let [ring, backlog] = program.fds();
+                self.path.receive(&[wake, ring, backlog], timeout, batch)
+            }
+            (_, taken) => {
+                let timeout = timeout.min(taken.pause().unwrap_or(timeout));
+                self.path.receive(&[wake], timeout, batch)
+            }
+        }
+    }
+
+    /// Handles the mirrored packets that wait; `mirrored` is a buffer for them.
     fn take_mirrored(
         &mut self,
         mirrored: &mut Vec<Intercepted>,
@@ -173,7 +185,7 @@ impl Driver {
                 for (name, count) in of_rules.chain(missed).chain(self.agents.read()) {
                     status.counters.insert(name.to_owned(), count);
                 }
-                // Whoever asked may have gone.
+                // The client may have left.
                 let _ = answer.send(status);
             }
             Command::Reload(config, answer) => self.begin_reload(*config, answer),
@@ -193,7 +205,7 @@ impl Driver {
         }
     }
 
-    /// Has the rules for another configuration put in force. Meanwhile packets go on.
+    /// Begins to install the rules of a new configuration. Traffic continues meanwhile.
     fn begin_reload(&mut self, config: GatewayConfig, answer: mpsc::Sender<Result<(), String>>) {
         let refused =
             self.config.refuse_fixed(&config).err().or_else(|| {
@@ -212,7 +224,7 @@ impl Driver {
         self.reload = Some(Reload { config, prepared, answer });
     }
 
-    /// Goes on with another configuration whose rules are in force.
+    /// Puts a new configuration in force whose rules are installed.
     fn end_reload(
         &mut self,
         now: Instant,
@@ -224,7 +236,7 @@ impl Driver {
         if let Err(error) = self.role.reload(now, &config, &counted, &interface, effects) {
             self.path.replace(&self.config, |result| {
                 if let Err(error) = result {
-                    tracing::error!("the rules of the configuration that stays: {error}");
+                    tracing::error!("cannot restore the previous rules: {error}");
                 }
             });
             return Err(error);
@@ -238,30 +250,30 @@ impl Driver {
         Ok(())
     }
 
-    /// Ends what is not about traffic. Dropping this puts the traffic's way back as it was.
+    /// Ends the recording and logs what is left. Traffic is restored when this is dropped.
     pub fn finish(&mut self) {
         match self.role.end_recording() {
             Ok(None | Some(0)) => {}
             Ok(Some(lost)) => tracing::warn!(lost, "steps are missing in the recording"),
-            Err(error) => tracing::error!("the recording is not complete: {error}"),
+            Err(error) => tracing::error!("recording incomplete: {error}"),
         }
         let missed = self.mirror.missed().unwrap_or(0);
         if missed > 0 {
             tracing::warn!(
                 missed,
-                "packets went on without a copy: the gateway was too slow for them"
+                "packets were forwarded but not mirrored: the gateway was too slow"
             );
         }
         let committed = self.role.status(now(), &[]).committed;
         if committed > 0 {
             tracing::warn!(
                 committed,
-                "connections have acknowledged bytes held only by the gateway: start it again"
+                "connections have acknowledged bytes held only by the gateway: restart it"
             );
         }
     }
 
-    /// Sends a packet. Like any other it may be lost; the mechanisms repeat what matters.
+    /// Sends a packet. It may be lost like any other; mechanisms retransmit what matters.
     fn inject(&mut self, to: Side, egress: Egress, packet: &[u8]) {
         let Err(error) = self.path.inject(egress, packet) else { return };
         let smaller = match error.raw_os_error() {
@@ -274,7 +286,7 @@ impl Driver {
         }
     }
 
-    /// Does what the gateway wants done.
+    /// Carries out the gateway's effects.
     pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
         for effect in effects.drain(..) {
             match effect {

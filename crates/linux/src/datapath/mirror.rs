@@ -25,7 +25,7 @@
 //! If this process is too slow or stopped, the ring buffers fill up and packets are *missed*: their
 //! bytes are not held, and after an outage the fixed host has to send them again. No packet waits.
 
-use super::buffers::Spares;
+use super::buffers::BufferPool;
 use crate::kernel::bpf::{self, map, mapped, prefix};
 use crate::kernel::host::interface;
 use crate::kernel::netlink::u32_at;
@@ -304,12 +304,12 @@ impl MirrorProgram {
         let handle = |name| MapHandle::try_from(&map(&object, name));
         let rings = [handle("mirrored")?, handle("backlog")?];
         let taken = Rc::<RefCell<Vec<Intercepted>>>::default();
-        let spares = Arc::<Spares>::default();
+        let pool = Arc::<BufferPool>::default();
         let mut builder = RingBufferBuilder::new();
         for ring in &rings {
-            let (taken, spares) = (taken.clone(), spares.clone());
+            let (taken, pool) = (taken.clone(), pool.clone());
             builder.add(ring, move |record| {
-                taken.borrow_mut().extend(intercepted(record, &spares));
+                taken.borrow_mut().extend(intercepted(record, &pool));
                 0
             })?;
         }
@@ -541,7 +541,7 @@ fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {
 }
 
 /// Parses a record of the ring buffer: `struct mirror_header`, then the packet.
-fn intercepted(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
+fn intercepted(record: &[u8], pool: &Arc<BufferPool>) -> Option<Intercepted> {
     let (head, packet) = record.split_at_checked(HEAD)?;
     let field = |at| u32_at(head, at);
     let nanos = |at| u64::from_ne_bytes(head[at..at + 8].try_into().expect("8 bytes"));
@@ -555,7 +555,7 @@ fn intercepted(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
     };
     Some(Intercepted {
         id: None,
-        packet: spares.copy(packet.get(..field(0)? as usize)?),
+        packet: pool.copy(packet.get(..field(0)? as usize)?),
         input: interface(4),
         output: interface(8),
         checksums: if field(12)? == 0 { Checksums::Ignore } else { Checksums::Verify },

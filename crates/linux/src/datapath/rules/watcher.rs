@@ -1,4 +1,4 @@
-//! Rules that change, and are repaired, while packets go on.
+//! Changes and repairs rules without delaying packets.
 
 use super::guard::Guard;
 use super::{Rules, RulesError};
@@ -16,10 +16,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 /// A thread that owns the [`Rules`]: a change takes some milliseconds, for which no packet should
-/// wait. Dropped, it finishes what it was asked to do and removes the rules.
+/// wait. On drop, it finishes waiting requests and removes the rules.
 #[derive(Debug)]
 pub struct Watcher {
-    /// Taken to end the thread.
+    /// Dropped to end the thread.
     requests: Option<Sender<Request>>,
     /// Readable while there may be requests.
     wake: Arc<EventFd>,
@@ -33,11 +33,11 @@ enum Request {
     Replace(Box<GatewayConfig>, Done),
 }
 
-/// Hears in the thread what became of a request.
+/// Callback with the result of a request, called in the thread.
 type Done = Box<dyn FnOnce(Result<(), RulesError>) + Send>;
 
 impl Watcher {
-    /// Takes `rules` over; `failed` hears what could not be watched or repaired, in the thread.
+    /// Takes over `rules`. The thread calls `failed` when it cannot watch a mobile or repair rules.
     ///
     /// # Errors
     /// No more file descriptors.
@@ -53,23 +53,23 @@ impl Watcher {
         Ok(Self { requests: Some(requests), wake, repaired, thread: Some(thread) })
     }
 
-    /// How often rules that another program had removed were put in force again.
+    /// Number of times that rules removed by another program were repaired.
     pub fn repaired(&self) -> u64 {
         self.repaired.load(Ordering::Relaxed)
     }
 
-    /// Begins or ends to queue a mobile's packets, soon; see [`Rules::watch`].
+    /// Begins or ends to queue a mobile's packets, without waiting for it; see [`Rules::watch`].
     pub fn watch(&self, mobile: MobileId, on: bool) {
         self.send(Request::Watch(mobile, on));
     }
 
-    /// See [`Rules::set_mirror`].
+    /// Sets the mirror switch, without waiting for it; see [`Rules::set_mirror`].
     pub fn set_mirror(&self, mirror: Option<MirrorSwitch>) {
         self.send(Request::Mirror(mirror));
     }
 
-    /// Goes on with the rules for another configuration, soon; `done` hears in the thread whether
-    /// they are in force, as [`Rules::replace`] says.
+    /// Begins to install the rules of another configuration. The thread calls `done` with the result
+    /// of [`Rules::replace`].
     pub fn replace(
         &self,
         config: &GatewayConfig,
@@ -82,7 +82,7 @@ impl Watcher {
         if let Some(requests) = &self.requests {
             // The thread ends after us.
             let _ = requests.send(request);
-            // A full counter is readable all the same.
+            // The write fails only if the counter is full, and then it is readable.
             let _ = self.wake.write(1);
         }
     }
@@ -107,7 +107,7 @@ fn work(
 ) {
     let mut guard = Guard::new(rules.backend());
     loop {
-        // Before looking for requests: one that comes later must wake the thread again.
+        // Cleared before requests are read: a later one must wake the thread again.
         let _ = wake.read();
         loop {
             match asked.try_recv() {
@@ -121,9 +121,7 @@ fn work(
                 Ok(false) => {}
                 Ok(true) => {
                     repaired.fetch_add(1, Ordering::Relaxed);
-                    tracing::warn!(
-                        "another program removed rules of the gateway: they are in force again"
-                    );
+                    tracing::warn!("another program removed rules of the gateway; restored them");
                 }
                 Err(error) => failed(error),
             }
@@ -132,7 +130,7 @@ fn work(
     }
 }
 
-/// Looks, and puts the rules in force again if it is time; whether it did.
+/// Checks the rules, and repairs them if that is due; true if it did.
 fn repair(rules: &Rules, guard: &mut Guard) -> Result<bool, RulesError> {
     let result = match rules.gaps() {
         Ok(gaps) if !guard.must_repair(Instant::now(), &gaps) => return Ok(false),
@@ -143,7 +141,7 @@ fn repair(rules: &Rules, guard: &mut Guard) -> Result<bool, RulesError> {
     result.map(|()| true)
 }
 
-/// Makes one change of all waiting requests; of each mobile, the last one counts.
+/// Combines all waiting requests into one change; the last one for each mobile wins.
 fn change(
     rules: &mut Rules,
     first: Request,
