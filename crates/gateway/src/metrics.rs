@@ -116,9 +116,9 @@ const METRICS: &[Metric] = {
             "Packets that went on without a copy for M-TCP+ or holdover because the gateway was too slow",
         ),
         metric(
-            "mended_rules_total",
+            "repaired_rules_total",
             Counter("rules_repaired"),
-            "Times that firewall rules which another program had removed were put in force again",
+            "Times that firewall rules which another program had removed were restored",
         ),
         metric(
             "unkept_promises_total",
