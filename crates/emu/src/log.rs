@@ -1,10 +1,11 @@
 //! A log of the packets in one direction of a link, in the format of Mahimahi's `mm-link`.
 //!
-//! Each line begins with a time in milliseconds since the link started: `+ BYTES`, a packet arrived;
-//! `d PACKETS BYTES`, the link dropped it; `- BYTES DELAY`, it left the link's server after DELAY
-//! ms; `# BYTES`, an opportunity to send that much. Unlike in Mahimahi, a packet may be lost behind
-//! the queue, to an outage or the loss model: that is also a `d`, at the time of its departure. A
-//! link with a constant rate has an opportunity each millisecond. There are none in an outage.
+//! Each line begins with a time in milliseconds since the link started: `+ BYTES`, a packet
+//! arrived; `d PACKETS BYTES`, the link dropped it; `- BYTES DELAY`, it left the link's server
+//! after DELAY ms; `# BYTES`, an opportunity to send that much. Unlike in Mahimahi, a packet may be
+//! lost behind the queue, to an outage or the loss model: that is also a `d`, at the time of its
+//! departure. A link with a constant rate has an opportunity each millisecond. There are none in an
+//! outage.
 //!
 //! As in the model, packets of a trace-driven link count 4 bytes more than their IP size. The pump
 //! reports events; a thread formats and writes them.

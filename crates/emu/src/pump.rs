@@ -172,6 +172,23 @@ impl Datapath<'_> {
         self.lateness.record(clock().since(due));
     }
 
+    /// Reads a bounded number of packets from the device of `direction`, and offers them.
+    fn receive(&mut self, direction: usize, clock: impl Fn() -> Instant) -> Result<(), EmuError> {
+        let mut buffer = [0; BUFFER];
+        for _ in 0..BATCH {
+            let from = self.directions[direction].from;
+            let received = from.receive(&mut buffer).map_err(EmuError::Link)?;
+            let Some(packet) = received else { break };
+            let now = clock();
+            if self.air.is_some() {
+                // Events must reach the wireless hop, and the link behind it, in order.
+                self.carry_out(|| now);
+            }
+            self.offer(direction, now, packet);
+        }
+        Ok(())
+    }
+
     /// Offers a packet from the kernel. Events due earlier must have been handled.
     fn offer(&mut self, direction: usize, now: Instant, packet: &[u8]) {
         match &mut self.air {
@@ -179,10 +196,51 @@ impl Datapath<'_> {
             _ => self.directions[direction].offer(now, packet.to_vec()),
         }
     }
+
+    /// Carries out an order, after all events that are due earlier.
+    fn handle(&mut self, order: Order, now: Instant) {
+        self.carry_out(|| now);
+        let (down, which) = match order {
+            Order::Down(which) => (true, which),
+            Order::Up(which) => (false, which),
+            Order::Status => return,
+        };
+        let directions = self.directions.iter_mut().zip(which.include());
+        for (direction, _) in directions.filter(|(_, is_included)| *is_included) {
+            direction.steer(now, down);
+        }
+    }
+
+    /// State of the link; `origin` is the clock's time at the start, in nanoseconds.
+    fn status(&self, now: Instant, origin: u64, real_time: bool) -> LinkStatus {
+        let [uplink, downlink] = self.directions.each_ref();
+        LinkStatus {
+            monotonic_ns: origin + now.as_nanos(),
+            uplink: DirectionStatus::of(&uplink.lane.link, now),
+            downlink: DirectionStatus::of(&downlink.lane.link, now),
+            lateness: LatenessStatus::of(&self.lateness),
+            real_time,
+        }
+    }
+
+    /// Closes the logs and reports.
+    fn end(self, now: Instant, real_time: bool) -> Result<Report, EmuError> {
+        let Self { directions, air, lateness, refused_by_kernel } = self;
+        let [up, down] = directions.map(|direction| direction.end(now));
+        Ok(Report {
+            up: up?,
+            down: down?,
+            lateness,
+            dropped_by_kernel: 0,
+            refused_by_kernel,
+            real_time,
+            air: air.map(|mut air| air.counters(now)),
+        })
+    }
 }
 
-/// Emulates until `stop` is readable. `late` is the bound on lateness. Logical time is the monotonic
-/// clock's time since the call.
+/// Emulates until `stop` is readable. `late` is the bound on lateness. Logical time is the
+/// monotonic clock's time since the call.
 pub(crate) fn run(
     inside: &Port,
     outside: &Port,
@@ -204,7 +262,6 @@ pub(crate) fn run(
         lateness: Lateness::new(),
         refused_by_kernel: 0,
     };
-    let mut buffer = [0; BUFFER];
     let mut sleep_policy =
         SleepPolicy { needed: late < SleepPolicy::UNNEEDED, ..SleepPolicy::default() };
     let bell = control.and_then(Control::bell);
@@ -221,45 +278,15 @@ pub(crate) fn run(
         if let Some(control) = control.filter(|_| ready[BELL]) {
             control.carry_out(|order| {
                 let now = clock();
-                datapath.carry_out(|| now);
-                handle(order, &mut datapath.directions, now);
-                let [uplink, downlink] =
-                    [0, 1].map(|i| DirectionStatus::of(&datapath.directions[i].lane.link, now));
-                LinkStatus {
-                    monotonic_ns: origin + now.as_nanos(),
-                    uplink,
-                    downlink,
-                    lateness: LatenessStatus::of(&datapath.lateness),
-                    real_time,
-                }
+                datapath.handle(order, now);
+                datapath.status(now, origin, real_time)
             });
         }
         for direction in [UP, DOWN].into_iter().filter(|direction| ready[*direction]) {
-            for _ in 0..BATCH {
-                let from = datapath.directions[direction].from;
-                let received = from.receive(&mut buffer).map_err(EmuError::Link)?;
-                let Some(packet) = received else { break };
-                let now = clock();
-                if datapath.air.is_some() {
-                    // Events must reach the wireless hop, and the link behind it, in order.
-                    datapath.carry_out(|| now);
-                }
-                datapath.offer(direction, now, packet);
-            }
+            datapath.receive(direction, clock)?;
         }
     }
-    let now = clock();
-    let Datapath { directions, air, lateness, refused_by_kernel } = datapath;
-    let [up, down] = directions.map(|direction| direction.end(now));
-    Ok(Report {
-        up: up?,
-        down: down?,
-        lateness,
-        dropped_by_kernel: 0,
-        refused_by_kernel,
-        real_time,
-        air: air.map(|mut air| air.counters(now)),
-    })
+    datapath.end(clock(), real_time)
 }
 
 /// Decides between sleeping and busy waiting. The kernel wakes a sleeper some tens of microseconds
@@ -301,18 +328,6 @@ impl SleepPolicy {
         self.awake = !self.credit.is_zero() && wait.is_some_and(|wait| wait <= Self::AWAKE);
         // Without credit the thread sleeps until the packet is due.
         if self.credit.is_zero() { wait } else { wait.map(|wait| wait - Self::AWAKE) }
-    }
-}
-
-/// Carries out an order.
-fn handle(order: Order, directions: &mut [Direction<'_>; 2], now: Instant) {
-    let (down, which) = match order {
-        Order::Down(which) => (true, which),
-        Order::Up(which) => (false, which),
-        Order::Status => return,
-    };
-    for (direction, _) in directions.iter_mut().zip(which.include()).filter(|(_, is)| *is) {
-        direction.steer(now, down);
     }
 }
 

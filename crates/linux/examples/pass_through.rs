@@ -1,7 +1,7 @@
-//! The smallest gateway: every TCP packet from and to these mobiles comes here and goes on.
+//! The smallest gateway: queues every TCP packet from and to these mobiles, and accepts it.
 //!
-//! `pass_through PREFIX`, as root; ends, and takes its rules along, at SIGINT or SIGTERM. `make
-//! bench-gateway` measures with it what the data path costs without any mechanism.
+//! `pass_through PREFIX`, as root; removes its rules and ends at SIGINT or SIGTERM. `make
+//! bench-gateway` measures the cost of the data path without a mechanism with it.
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;

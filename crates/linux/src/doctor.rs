@@ -1,9 +1,9 @@
-//! What this machine can do for the live commands, what is missing, how to fix it.
+//! Checks whether this machine can run the live commands, what is missing, and how to fix it.
 //!
-//! Everything is looked at without changing it: what the kernel tells (`host`), what can be tried
-//! in a namespace that nobody else sees (`sandbox`), which programs are installed (`tools`). Each
-//! look gives a [`Check`]; the checks that a command needs decide its [`Verdict`]. Privileges are
-//! not required: what cannot be seen without them is [`CheckState::Unknown`].
+//! Checks change nothing: they read the kernel's files (`host`), try features in a private
+//! namespace (`sandbox`), and look for installed programs (`tools`). Each gives a [`Check`]; the
+//! checks that a command needs decide its [`Verdict`]. No privileges are required: what cannot be
+//! determined without them is [`CheckState::Unknown`].
 
 mod host;
 mod offload;
@@ -19,26 +19,26 @@ use serde::Serialize;
 use std::fmt;
 use std::process::Command;
 
-/// A command of airtcp that meets the kernel, or what it does by default.
+/// A command of airtcp that uses the kernel, or a mode of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LiveCommand {
     /// `airtcp link`: a command behind an emulated link.
     Link,
-    /// `airtcp gateway`: the edge mechanisms on live traffic, some of them.
+    /// `airtcp gateway` with at least one of its mechanisms.
     Gateway,
     /// `airtcp gateway` with wake, its default mechanism.
     Wake,
-    /// `airtcp delack`: this host's own acknowledgements, delayed.
+    /// `airtcp delack`: delays this host's own acknowledgements.
     Delack,
     /// `airtcp cc`: congestion control in the kernel.
     Cc,
 }
 
 impl LiveCommand {
-    /// All of them, in the order of a report.
+    /// All commands, in the order of a report.
     pub const ALL: [Self; 5] = [Self::Link, Self::Gateway, Self::Wake, Self::Delack, Self::Cc];
-    /// The name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Link => "link",
@@ -56,22 +56,22 @@ impl fmt::Display for LiveCommand {
     }
 }
 
-/// How a check ended, from good to bad.
+/// Result of a check, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckState {
-    /// As airtcp wants it.
+    /// Works.
     Ok,
-    /// It works, but less well than it could.
+    /// Works, but less well than it could.
     Degraded,
-    /// It could not be found out, mostly for want of a privilege.
+    /// Could not be determined, mostly for lack of a privilege.
     Unknown,
-    /// It is not there, or not for this user.
+    /// Missing, or not available to this user.
     Missing,
 }
 
 impl CheckState {
-    /// The name in a report.
+    /// Name in a report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -82,26 +82,26 @@ impl CheckState {
     }
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// Its name, stable from release to release.
+    /// Name, stable from release to release.
     pub name: &'static str,
-    /// How it ended.
+    /// Result of the check.
     pub state: CheckState,
-    /// What was found, for people.
+    /// Description of the finding.
     pub found: String,
-    /// The commands that cannot work without it.
+    /// Commands that cannot work without it.
     pub needed_for: &'static [LiveCommand],
-    /// The commands that work better with it.
+    /// Commands that work better with it.
     pub helps: &'static [LiveCommand],
-    /// What airtcp wants it for.
+    /// Reason why airtcp needs it.
     pub purpose: &'static str,
-    /// How to fix it; empty exactly if the state is [`CheckState::Ok`].
+    /// Instructions to fix it; empty exactly if the state is [`CheckState::Ok`].
     pub fix: String,
 }
 
-/// What a look found, before it is known which commands need it.
+/// Finding of a check, apart from the commands that need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
     state: CheckState,
@@ -122,7 +122,7 @@ impl Finding {
     fn missing(found: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { state: CheckState::Missing, found: found.into(), fix: fix.into() }
     }
-    /// `name`, wanted for `purpose`, without which `needed_for` cannot work.
+    /// Makes a check of the finding.
     fn named(
         self,
         name: &'static str,
@@ -135,22 +135,22 @@ impl Finding {
     }
 }
 
-/// What the checks mean for one command.
+/// Conclusion of the checks for one command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// The command.
+    /// Command that the verdict is about.
     pub command: LiveCommand,
-    /// The worst state among what it needs; [`CheckState::Degraded`] if only something that helps is not
-    /// there.
+    /// Worst state of the checks that the command needs; [`CheckState::Degraded`] if only a check
+    /// that helps failed.
     pub state: CheckState,
-    /// The checks it needs that are missing or unknown.
+    /// Needed checks that are missing or unknown.
     pub lacks: Vec<&'static str>,
 }
 
-/// Everything that was looked at, and what it means.
+/// All checks, and the verdict on each command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The checks, in a fixed order.
+    /// Checks in a fixed order.
     pub checks: Vec<Check>,
     /// One verdict for each of [`LiveCommand::ALL`].
     pub verdicts: Vec<Verdict>,
@@ -175,8 +175,8 @@ fn verdict(command: LiveCommand, checks: &[Check]) -> Verdict {
     Verdict { command, state, lacks }
 }
 
-/// Looks at everything. `child` starts this program so that it calls [`probe`] and prints what that
-/// returns.
+/// Runs all checks. `child` must start this program so that it calls [`probe`] and prints the
+/// result.
 pub fn examine(child: &mut Command) -> Report {
     let features = sandbox::features_from(child);
     let mut checks = tried(&features);
@@ -189,16 +189,16 @@ const LINK: &[LiveCommand] = &[LiveCommand::Link];
 const GATEWAY: &[LiveCommand] = &[LiveCommand::Gateway];
 const WAKE: &[LiveCommand] = &[LiveCommand::Wake];
 const DELACK: &[LiveCommand] = &[LiveCommand::Delack];
-/// They have packets wait in a queue.
+/// Commands that queue packets.
 const QUEUES: &[LiveCommand] = &[LiveCommand::Gateway, LiveCommand::Wake, LiveCommand::Delack];
-/// They are better off with BPF programs of their own.
+/// Commands that work better with BPF programs.
 const HELPED_BY_BPF: &[LiveCommand] = &[LiveCommand::Gateway, LiveCommand::Delack];
 const CC: &[LiveCommand] = &[LiveCommand::Cc];
-/// They are BPF programs.
+/// Commands that need BPF programs.
 const BPF: &[LiveCommand] = &[LiveCommand::Wake, LiveCommand::Cc];
 const NOBODY: &[LiveCommand] = &[];
 
-/// The checks of what was tried in the sandbox.
+/// Checks of the features tried in the sandbox.
 fn tried(features: &Result<Features, String>) -> Vec<Check> {
     let of = |feature: Feature, fix: &str| tried_one(features, feature, fix);
     let kernel = |option: &str| format!("needs a kernel with {option} (or its module)");
@@ -237,20 +237,20 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
             "queue-rule",
             QUEUES,
             NOBODY,
-            "the rules that choose the packets for the daemon",
+            "the rules that select packets for the daemon",
         ),
         of(Feature::AfPacket, &kernel("CONFIG_PACKET")).named(
             "af-packet",
             DELACK,
             GATEWAY,
-            "delack sees the data that arrive; captures by tcpdump and tshark",
+            "delack captures arriving data, as tcpdump and tshark do",
         ),
     ]
 }
 
 const AS_ROOT: &str = "run `airtcp doctor` as root";
 
-/// One feature: `fix` says what the kernel would need.
+/// Finding of one feature; `fix` names the kernel option that it needs.
 fn tried_one(features: &Result<Features, String>, feature: Feature, fix: &str) -> Finding {
     match features {
         Err(why) => Finding::unknown(why.clone(), AS_ROOT),
@@ -258,7 +258,7 @@ fn tried_one(features: &Result<Features, String>, feature: Feature, fix: &str) -
             Some(Outcome::Works(_)) => Finding::ok("works"),
             Some(Outcome::Absent(why)) => Finding::missing(why.clone(), fix),
             Some(Outcome::Refused(why)) => Finding::unknown(why.clone(), AS_ROOT),
-            None => Finding::unknown("not tried: no namespace of its own", AS_ROOT),
+            None => Finding::unknown("not tried: no private namespace", AS_ROOT),
         },
     }
 }
@@ -279,19 +279,20 @@ fn namespace(features: &Result<Features, String>) -> Finding {
     }
 }
 
-/// Nothing but the permissions of the device stands in the way of a user who may make namespaces.
+/// Turns an unknown finding into a missing one if the device's permissions are the reason: a user
+/// who may make namespaces lacks nothing else.
 fn tun(finding: Finding) -> Finding {
     let denied = finding.state == CheckState::Unknown
         && std::fs::File::options().read(true).write(true).open("/dev/net/tun").is_err();
     if denied {
         let fix = "run as root, or let users open /dev/net/tun (chmod 0666 /dev/net/tun is safe: making a \
                     device needs CAP_NET_ADMIN)";
-        return Finding::missing("/dev/net/tun may not be opened", fix);
+        return Finding::missing("no permission to open /dev/net/tun", fix);
     }
     finding
 }
 
-/// That it is not permitted is a plain fact here.
+/// Turns a refusal into a missing feature: a lacking permission is the finding here.
 fn fifo(finding: Finding) -> Finding {
     match finding.state {
         CheckState::Unknown | CheckState::Missing => Finding::missing(
@@ -302,7 +303,7 @@ fn fifo(finding: Finding) -> Finding {
     }
 }
 
-/// Either rule serves, with the program that sets it.
+/// Finding of the queue rule: either kind of rule is enough, together with its program.
 fn queue_rule(nft: Finding, xt: Finding, nft_tool: bool, iptables_tool: bool) -> Finding {
     let ok = |finding: &Finding| finding.state == CheckState::Ok;
     match (ok(&nft), ok(&xt)) {

@@ -3,10 +3,10 @@
 //! The order preserves promises: notes of a mechanism are in the
 //! [`Keeper`](airtcp_gateway::dispatch::Keeper) before any of its actions is carried out.
 //!
-//! A round of the loop is short, so that no packet waits long and the supervisor gets its heartbeat:
-//! it handles a bounded number of queued packets, mirrored packets and commands, and one turn of
-//! timers (see [`Role::on_timer`]). Signals of one round have the same time, so that they share a
-//! turn.
+//! A round of the loop is short, so that no packet waits long and the supervisor gets its
+//! heartbeat: it handles a bounded number of queued packets, mirrored packets and commands, and one
+//! turn of timers (see [`Role::on_timer`]). Signals of one round have the same time, so that they
+//! share a turn.
 
 use super::path::Path;
 use crate::command::{Command, Handle, Inbox};
@@ -52,8 +52,8 @@ struct Reload {
 }
 
 impl Driver {
-    /// A driver for this configuration, which must come from [`Mirror::prepare`]. `handle` belongs to
-    /// the inbox of [`Driver::run`]; the status includes `agents`.
+    /// A driver for this configuration, which must come from [`Mirror::prepare`]. `handle` belongs
+    /// to the inbox of [`Driver::run`]; the status includes `agents`.
     pub fn new(
         role: Role,
         path: Path,

@@ -140,8 +140,8 @@ struct Chunk {
 }
 
 impl Ledger {
-    /// Opens the ledger in this folder, which is made (for this user only) if it does not exist. Its
-    /// live bytes will not grow beyond `limit`.
+    /// Opens the ledger in this folder, which is made (for this user only) if it does not exist.
+    /// Its live bytes will not grow beyond `limit`.
     ///
     /// # Errors
     /// The folder cannot be made, belongs to another user, or is used by another gateway.
@@ -274,8 +274,8 @@ impl Ledger {
         id
     }
 
-    /// Writes notes on connections of this group of mobiles. Released connections stay on file until
-    /// [`Ledger::settle`].
+    /// Writes notes on connections of this group of mobiles. Released connections stay on file
+    /// until [`Ledger::settle`].
     ///
     /// # Errors
     /// There is no room, in the file system or below the limit. The dispatcher must
@@ -492,8 +492,8 @@ impl Ledger {
         self.remove_dead()
     }
 
-    /// Removes logs without live records, the oldest first, because inputs and releases follow their
-    /// snapshots.
+    /// Removes logs without live records, the oldest first, because inputs and releases follow
+    /// their snapshots.
     fn remove_dead(&mut self) -> io::Result<()> {
         while let Some(oldest) = self.logs.first_entry().filter(|log| log.get().living == 0) {
             match fs::remove_file(&oldest.get().path) {

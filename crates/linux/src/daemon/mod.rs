@@ -1,8 +1,8 @@
 //! `airtcp gateway`: a mechanism of `airtcp-edge` between live hosts.
 //!
 //! Read in this order: [`airtcp_gateway`] (the decisions, without I/O),
-//! [`datapath`](crate::datapath) (the kernel's side), [`driver`] (the loop), [`path`] (packets to and
-//! from it), [`command`] (requests of other threads to the loop), [`signals`] (sources of link
+//! [`datapath`](crate::datapath) (the kernel's side), [`driver`] (the loop), [`path`] (packets to
+//! and from it), [`command`] (requests of other threads to the loop), [`signals`] (sources of link
 //! signals), [`ledger`] and [`record`] (files). Around it: [`supervisor`] (restarts the daemon),
 //! [`server`] and [`client`] (of the control socket), [`notify`] and [`log`] (systemd).
 //!
@@ -11,8 +11,8 @@
 //! monotonic clock since boot, so that a daemon that takes over after a crash reads the same time.
 //!
 //! [`run`] assembles the parts so that the network is left unchanged if any of them is missing:
-//! everything that may fail for lack of a privilege or a kernel feature comes before any change. The
-//! rules, which alone change the path of packets, are installed last and removed first.
+//! everything that may fail for lack of a privilege or a kernel feature comes before any change.
+//! The rules, which alone change the path of packets, are installed last and removed first.
 
 pub mod client;
 pub mod driver;

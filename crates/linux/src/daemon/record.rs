@@ -1,7 +1,7 @@
 //! Recording of the gateway's inputs and actions in a file (docs/record.md).
 //!
-//! The loop only encodes; a separate thread writes. If the disk is too slow, steps are left out, and
-//! the file says how many: recording never delays traffic.
+//! The loop only encodes; a separate thread writes. If the disk is too slow, steps are left out,
+//! and the file says how many: recording never delays traffic.
 
 use airtcp_core::Instant;
 use airtcp_edge::Action;

@@ -257,8 +257,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts serving with the answers of the loop behind `handle`. `reload` reads the configuration
-    /// and passes it to the loop; its error is the client's answer.
+    /// Starts serving with the answers of the loop behind `handle`. `reload` reads the
+    /// configuration and passes it to the loop; its error is the client's answer.
     ///
     /// # Errors
     /// There are no more threads or file descriptors.

@@ -1,10 +1,10 @@
 //! A small parent that keeps the daemon alive: restarts it when it dies, kills it when it hangs.
 //!
-//! [`supervise`] is the parent's part, [`Heartbeat`] the child's. A socket pair, which is the child's
-//! standard input, joins them: the child's loop sends a byte at least every [`INTERVAL`], and each
-//! side sees when the other has ended. A child that is silent for [`Timing::silence`], or stopped, is
-//! killed: while it lives, packets wait in its queue; once it is dead, they pass, and its promises
-//! are on file.
+//! [`supervise`] is the parent's part, [`Heartbeat`] the child's. A socket pair, which is the
+//! child's standard input, joins them: the child's loop sends a byte at least every [`INTERVAL`],
+//! and each side sees when the other has ended. A child that is silent for [`Timing::silence`], or
+//! stopped, is killed: while it lives, packets wait in its queue; once it is dead, they pass, and
+//! its promises are on file.
 //!
 //! The parent does nothing that could fail or block for long, so that it needs no parent itself. If
 //! it dies nevertheless, the child gets SIGTERM (`PR_SET_PDEATHSIG`).
@@ -179,7 +179,8 @@ struct Supervisor {
     signals: Signals,
     /// Readable when there are signals.
     wake: UnixStream,
-    /// Interval between two notifications of the service manager's watchdog, and the next one's time.
+    /// Interval between two notifications of the service manager's watchdog, and the next one's
+    /// time.
     watchdog: Option<(Duration, Instant)>,
 }
 

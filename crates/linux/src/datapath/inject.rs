@@ -1,11 +1,11 @@
 //! Injection of packets that the gateway makes, by raw sockets.
 //!
-//! Read first: raw(7), and "Connection tracking" in the module above. Injected packets leave through
-//! the OUTPUT hook, so they never come back to the queue, which is in FORWARD.
+//! Read first: raw(7), and "Connection tracking" in the module above. Injected packets leave
+//! through the OUTPUT hook, so they never come back to the queue, which is in FORWARD.
 //!
 //! They are routed as packets of this host, but by their source address, which is another host's.
-//! So policy routing rules that match the source treat them like forwarded packets; rules that match
-//! the input interface do not.
+//! So policy routing rules that match the source treat them like forwarded packets; rules that
+//! match the input interface do not.
 
 use airtcp_gateway::config::Mark;
 use airtcp_gateway::packets::Egress;

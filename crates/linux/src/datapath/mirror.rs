@@ -506,8 +506,8 @@ fn key(mobile: MobileId) -> [u8; 16] {
     }
 }
 
-/// Policy of each uplink and prefix. A longer prefix includes the policies of the shorter ones around
-/// it, whose groups may be behind another interface.
+/// Policy of each uplink and prefix. A longer prefix includes the policies of the shorter ones
+/// around it, whose groups may be behind another interface.
 fn wanted(config: &GatewayConfig) -> MirrorTargets {
     let copied = || (0..).zip(&config.groups).filter(|(_, group)| group.is_mirrored());
     let policy = |group, of: &Group| MirrorPolicy { selection: Selection::of(of), group };

@@ -3,9 +3,9 @@
 //! Read first: linux/netfilter/nfnetlink_queue.h; `netlink` (messages). Rules (`rules`) select the
 //! packets.
 //!
-//! [`Nfqueue::receive`] reads a batch of messages in one system call, one packet a message. Verdicts
-//! are collected until the next flush: one for each dropped packet, then one batch verdict that
-//! accepts all others up to an identifier. The queue is configured with:
+//! [`Nfqueue::receive`] reads a batch of messages in one system call, one packet a message.
+//! Verdicts are collected until the next flush: one for each dropped packet, then one batch verdict
+//! that accepts all others up to an identifier. The queue is configured with:
 //! - GSO: super-packets stay whole, and checksums that are not filled in yet stay so.
 //! - FAIL_OPEN and a short queue: packets pass when this process is too slow or stopped.
 
@@ -283,14 +283,15 @@ fn configuration(queue: u16, length: u32) -> Vec<u8> {
     .finish()
 }
 
-/// The netlink port of the process that listens to `queue`, for which the kernel returns EPERM, too.
+/// The netlink port of the process that listens to `queue`, for which the kernel returns EPERM,
+/// too.
 fn listener(queue: u16) -> Option<u32> {
     let table = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").ok()?;
     listed(&table, queue)
 }
 
-/// Finds the listener in the kernel's table. A line has the queue's number, its listener's port, and
-/// counters.
+/// Finds the listener in the kernel's table. A line has the queue's number, its listener's port,
+/// and counters.
 fn listed(table: &str, queue: u16) -> Option<u32> {
     table.lines().find_map(|line| {
         let mut fields = line.split_whitespace();

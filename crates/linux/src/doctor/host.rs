@@ -1,4 +1,4 @@
-//! What the kernel tells about itself: privileges, BPF, clocks, settings.
+//! Checks of the kernel's files: privileges, BPF, clocks, settings.
 
 use super::parse::{self, Capability};
 use super::{
@@ -24,14 +24,14 @@ pub(super) fn checks() -> Vec<Check> {
         "offloads",
         NOBODY,
         GATEWAY,
-        "packets in bundles (GRO, GSO, TSO): several times the throughput",
+        "super-packets (GRO, GSO, TSO) multiply the throughput",
     ));
     checks.extend(SETTINGS.iter().map(|setting| setting.check(&setting.read())));
     checks.push(reverse_path(interfaces_with_strict_filter()).named(
         "rp_filter",
         NOBODY,
         GATEWAY,
-        "the strict reverse path filter drops packets of mobiles that come by another way",
+        "the strict reverse path filter drops packets of mobiles that arrive by another interface",
     ));
     checks.push(systemd(Path::new("/run/systemd/system").is_dir()).named(
         "systemd",
@@ -43,7 +43,7 @@ pub(super) fn checks() -> Vec<Check> {
         "modem-manager",
         NOBODY,
         GATEWAY,
-        "tells when the modem of an uplink has no network",
+        "reports that the modem of an uplink has no network",
     ));
     checks
 }
@@ -56,7 +56,7 @@ fn effective_capabilities() -> Option<u64> {
     read("/proc/self/status").ok().as_deref().and_then(parse::effective_capabilities)
 }
 
-/// Whether this process may look at BPF maps that it did not make (bpf(2), BPF_MAP_GET_NEXT_ID).
+/// True if this process may list BPF maps of other processes (bpf(2), BPF_MAP_GET_NEXT_ID).
 pub(crate) fn sees_all_maps() -> bool {
     effective_capabilities().is_some_and(|set| Capability::SysAdmin.is_in(set))
 }
@@ -64,7 +64,7 @@ pub(crate) fn sees_all_maps() -> bool {
 fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
     use Capability::{Bpf, NetAdmin, NetRaw, Perfmon, SysAdmin};
     let has = |wanted: &[Capability]| match effective {
-        None => Finding::unknown("/proc/self/status cannot be read", "mount /proc"),
+        None => Finding::unknown("cannot read /proc/self/status", "mount /proc"),
         Some(set) => {
             let lacking: Vec<_> =
                 wanted.iter().filter(|c| !c.is_in(set)).map(|c| c.name()).collect();
@@ -80,7 +80,7 @@ fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
     let bpf = match (effective, on_the_machine) {
         (Some(_), false) => Finding::missing(
             "in a user namespace",
-            "run outside of containers with a user namespace: BPF is refused there",
+            "run outside containers with a user namespace, where the kernel refuses BPF",
         ),
         (Some(set), true) if SysAdmin.is_in(set) => Finding::ok("held (CAP_SYS_ADMIN)"),
         _ => has(&[Bpf, Perfmon]),
@@ -96,14 +96,14 @@ fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
             "cap-net-raw",
             QUEUES,
             NOBODY,
-            "the gateway sends the segments it injects, delack sees the data that arrive",
+            "the gateway injects segments, delack captures arriving data",
         ),
         bpf.named("cap-bpf", BPF, HELPED_BY_BPF, "loads BPF programs (CAP_BPF and CAP_PERFMON)"),
         has(&[SysAdmin]).named(
             "cap-sys-admin",
             NOBODY,
             DELACK,
-            "a program for TCP options is attached to the root of the cgroups",
+            "attaches a program for TCP options to the root cgroup",
         ),
     ]
 }
@@ -122,13 +122,14 @@ fn bpf() -> Vec<Check> {
         .ok()
         .and_then(|bytes| parse::btf_knows(bytes, name))
     {
-        Some(true) => Finding::ok(format!("the kernel knows {name}")),
-        Some(false) => Finding::missing(format!("the kernel does not know {name}"), fix),
-        None => Finding::unknown("cannot be seen without BTF", fix),
+        Some(true) => Finding::ok(format!("the kernel has {name}")),
+        Some(false) => Finding::missing(format!("the kernel does not have {name}"), fix),
+        None => Finding::unknown("cannot be determined without BTF", fix),
     };
     vec![
-        types.named("btf", BPF, GATEWAY, "BPF programs find their way in this kernel's types"),
-        // Programs for TCP came with Linux 5.6; links, by which they outlive the loader, with 6.4.
+        types.named("btf", BPF, GATEWAY, "BPF programs adapt to this kernel's types (CO-RE)"),
+        // Linux 5.6 has struct_ops for TCP; 6.4 has links, with which a program outlives its
+        // loader.
         knows("bpf_struct_ops_link", "needs Linux 6.4 or newer with CONFIG_BPF_JIT").named(
             "struct-ops",
             CC,
@@ -139,15 +140,15 @@ fn bpf() -> Vec<Check> {
             "bpf-file-system",
             CC,
             NOBODY,
-            "what is loaded has its name there and stays when the command ends",
+            "a loaded program is pinned there and stays when the command ends",
         ),
         knows("bpf_nf_link", "needs Linux 6.4 or newer with CONFIG_NETFILTER_BPF_LINK").named(
             "netfilter-bpf",
             WAKE,
             GATEWAY,
-            "packets of mobiles in reach go on at once, and mechanisms get copies",
+            "the kernel forwards packets of mobiles in reach at once and mirrors them to the gateway",
         ),
-        // The helper by which a program for TCP options knows its network namespace.
+        // The helper that identifies the network namespace in a program for TCP options.
         knows("bpf_get_netns_cookie_sock_ops", "needs Linux 5.14 or newer with CONFIG_CGROUP_BPF")
             .named(
                 "sock-ops",
@@ -202,7 +203,7 @@ fn high_resolution(resolution: Option<Duration>) -> Finding {
     }
 }
 
-/// The coarse clock steps once a tick.
+/// Finding on the tick, which is the resolution of the coarse clock.
 fn hz(tick: Option<Duration>) -> Finding {
     let Some(tick) = tick.filter(|tick| !tick.is_zero()) else {
         return Finding::unknown("clock_getres failed", "needs Linux 2.6.32 or newer");
@@ -220,26 +221,26 @@ fn hz(tick: Option<Duration>) -> Finding {
 
 fn clock_source(current: Option<&str>) -> Finding {
     match current.map(str::trim) {
-        None => Finding::unknown("not told in /sys", "mount /sys"),
-        // Devices outside the processor; the others are read without leaving the program.
+        None => Finding::unknown("not reported in /sys", "mount /sys"),
+        // Devices outside the processor; other clocks are read without a system call.
         Some(slow @ ("hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit")) => {
             Finding::degraded(
                 slow,
-                "start the kernel with clocksource=tsc if the processor's counter can be trusted (dmesg says why \
-             it was not)",
+                "start the kernel with clocksource=tsc if the processor's counter is reliable (dmesg says why \
+             it was rejected)",
             )
         }
         Some(other) => Finding::ok(other),
     }
 }
 
-/// The entries of net.ipv4.conf with the strict filter; on an interface the greater of its own and
-/// that of `all` counts (Documentation/networking/ip-sysctl.rst of Linux).
+/// Entries of net.ipv4.conf with the strict filter. An interface uses the maximum of its own value
+/// and that of `all` (Documentation/networking/ip-sysctl.rst of Linux).
 fn interfaces_with_strict_filter() -> io::Result<Vec<String>> {
     let mut strict = Vec::new();
     for entry in fs::read_dir("/proc/sys/net/ipv4/conf")? {
         let folder = entry?;
-        // An interface may vanish meanwhile.
+        // The interface may vanish meanwhile.
         if fs::read_to_string(folder.path().join("rp_filter")).is_ok_and(|v| v.trim() == "1") {
             strict.push(folder.file_name().to_string_lossy().into_owned());
         }
@@ -254,7 +255,7 @@ fn reverse_path(strict: io::Result<Vec<String>>) -> Finding {
         Ok(strict) if strict.is_empty() => Finding::ok("strict nowhere"),
         Ok(strict) => Finding::degraded(
             format!("strict on {}", strict.join(", ")),
-            "sysctl -w net.ipv4.conf.all.rp_filter=2 (it outweighs that of each interface)",
+            "sysctl -w net.ipv4.conf.all.rp_filter=2 (it overrides the value of each interface)",
         ),
     }
 }
@@ -278,20 +279,20 @@ fn modem_manager(modems: Result<usize, String>) -> Finding {
     }
 }
 
-/// A kernel setting (sysctl(8)) and what airtcp wants of it.
+/// A kernel setting (sysctl(8)) and its recommended value.
 struct Setting {
     name: &'static str,
     wants: fn(&str) -> bool,
-    /// The value that `sysctl -w` would be given.
+    /// Recommended value, as for `sysctl -w`.
     wanted: &'static str,
-    /// The commands that cannot work with another value.
+    /// Commands that cannot work with another value.
     needed_for: &'static [LiveCommand],
     helps: &'static [LiveCommand],
     purpose: &'static str,
 }
 
-/// On a gateway the settings of forwarding count; those of TCP count on the hosts at the ends, and
-/// on this machine if its own connections are the ones protected or emulated.
+/// Settings to check. Forwarding matters on a gateway; the TCP settings matter on the end hosts,
+/// and on this machine if its own connections are protected or emulated.
 const SETTINGS: &[Setting] = &[
     Setting {
         name: "net.ipv4.ip_forward",
@@ -299,7 +300,7 @@ const SETTINGS: &[Setting] = &[
         wanted: "1",
         needed_for: NOBODY,
         helps: GATEWAY,
-        purpose: "a gateway that is a router forwards (a bridge need not)",
+        purpose: "a gateway that is a router must forward (a bridge need not)",
     },
     Setting {
         name: "net.ipv6.conf.all.forwarding",
@@ -323,7 +324,7 @@ const SETTINGS: &[Setting] = &[
         wanted: "15",
         needed_for: NOBODY,
         helps: GATEWAY,
-        purpose: "a sender survives an outage that no gateway answers for",
+        purpose: "a sender survives an outage without a gateway's help",
     },
     Setting {
         name: "net.ipv4.tcp_rto_max_ms",
@@ -347,7 +348,7 @@ const SETTINGS: &[Setting] = &[
         wanted: "1",
         needed_for: NOBODY,
         helps: GATEWAY,
-        purpose: "a sender tells spurious time-outs from losses",
+        purpose: "a sender distinguishes spurious time-outs from losses",
     },
     Setting {
         name: "net.core.bpf_jit_enable",
@@ -355,7 +356,7 @@ const SETTINGS: &[Setting] = &[
         wanted: "1",
         needed_for: CC,
         helps: GATEWAY,
-        purpose: "BPF programs run as machine code; those that call the kernel's functions must",
+        purpose: "BPF programs run as machine code, which those that call kernel functions require",
     },
 ];
 
@@ -376,7 +377,7 @@ impl Setting {
             Ok(value) if self.needed_for.is_empty() => Finding::degraded(value.trim(), fix()),
             Ok(value) => Finding::missing(value.trim(), fix()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Finding::unknown("may not be read", AS_ROOT)
+                Finding::unknown("no permission to read it", AS_ROOT)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::unknown(
                 "this kernel does not have it",
@@ -399,12 +400,12 @@ mod tests {
     }
 
     #[test]
-    fn modem_manager_is_there_or_it_is_said_why_not() {
+    fn modem_manager_is_found_or_the_reason_is_reported() {
         assert_eq!(modem_manager(Ok(2)), Finding::ok("2 modems"));
-        let missing = modem_manager(Err("it does not run".to_owned()));
+        let missing = modem_manager(Err("it is not running".to_owned()));
         assert_eq!(
             (missing.state, missing.found.as_str()),
-            (CheckState::Missing, "it does not run")
+            (CheckState::Missing, "it is not running")
         );
     }
 

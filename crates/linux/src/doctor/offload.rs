@@ -1,4 +1,4 @@
-//! Offloads of the interfaces, asked of the kernel's `ethtool` netlink family (Linux 5.6 or newer).
+//! Offloads of the interfaces, from the kernel's `ethtool` netlink family (Linux 5.6 or newer).
 //!
 //! Read first: Documentation/networking/ethtool-netlink.rst of Linux, "Bit sets" and
 //! "FEATURES_GET".
@@ -7,7 +7,7 @@ use super::Finding;
 use crate::kernel::netlink::{Message, Netlink, attributes, name, one_name, u16_at, value_of};
 use std::io;
 
-/// GRO, GSO and TSO by the names that `ethtool -k` abbreviates.
+/// Kernel names of GRO, GSO and TSO, with the names in `ethtool -k`.
 const WANTED: [(&str, &str); 3] =
     [("rx-gro", "GRO"), ("tx-generic-segmentation", "GSO"), ("tx-tcp-segmentation", "TSO")];
 
@@ -25,7 +25,7 @@ const ETHTOOL_A_BITSET_BIT_NAME: u16 = 2;
 /// Size of `struct genlmsghdr`.
 const HEADER: usize = 4;
 
-/// What the interfaces that stand for hardware or a hypervisor's have switched on.
+/// Finding on the offloads of physical and paravirtual interfaces.
 pub(super) fn finding() -> Finding {
     match interfaces().and_then(|names| {
         let kernel = Ethtool::open()?;
@@ -36,7 +36,7 @@ pub(super) fn finding() -> Finding {
     }
 }
 
-/// Interfaces with a device behind them; those made by software have their offloads by themselves.
+/// Interfaces with a device; purely virtual ones always have these offloads.
 fn interfaces() -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir("/sys/class/net")? {
@@ -72,7 +72,7 @@ fn judge(interfaces: Vec<(Vec<String>, String)>) -> Finding {
     }
 }
 
-/// The kernel's side of ethtool(8).
+/// Client of the kernel's `ethtool` netlink family.
 struct Ethtool {
     netlink: Netlink,
     family: u16,
@@ -97,8 +97,7 @@ impl Ethtool {
     }
 }
 
-/// The features that are on in an answer to FEATURES_GET: its set has no mask, so it lists only
-/// those.
+/// Active features in an answer to FEATURES_GET: its bit set has no mask, so it lists only those.
 fn active(answer: &[u8]) -> Vec<String> {
     let inside = |bytes, wanted| value_of(bytes, wanted).unwrap_or_default();
     let set = inside(answer.get(HEADER..).unwrap_or_default(), ETHTOOL_A_FEATURES_ACTIVE);
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_is_said_with_the_command_that_switches_it_on() {
+    fn offloads_that_are_off_are_reported_with_the_command_to_enable_them() {
         let all = WANTED.map(|(feature, _)| feature.to_owned()).to_vec();
         let finding = judge(vec![(all.clone(), "eth0".into())]);
         assert_eq!(finding, Finding::ok("eth0: GRO GSO TSO"));

@@ -1,8 +1,8 @@
 //! Receives reports of the mobiles' agents.
 //!
 //! Read first: [`airtcp_gateway::signals::gate`], which decides which reports are accepted. The
-//! latest accepted timestamp is on file, in case the time of day is set back before the next gateway
-//! starts.
+//! latest accepted timestamp is on file, in case the time of day is set back before the next
+//! gateway starts.
 
 use super::stop::{Stop, Woken};
 use crate::command::{Command, Handle};

@@ -1,16 +1,16 @@
-//! Signals from ModemManager on the system bus: connection state and signal quality of the modems of
-//! uplinks.
+//! Signals from ModemManager on the system bus: connection state and signal quality of the modems
+//! of uplinks.
 //!
 //! Read first: ModemManager's D-Bus reference (properties `State`, `Bearers`, `Ports` and
 //! `SignalQuality` of org.freedesktop.ModemManager1.Modem; `MMModemState`), and the interface
-//! org.freedesktop.DBus.ObjectManager in the D-Bus specification. [`Modem`] has a modem's properties,
-//! [`Watch`] turns them into signals without I/O, [`run`] is the thread.
+//! org.freedesktop.DBus.ObjectManager in the D-Bus specification. [`Modem`] has a modem's
+//! properties, [`Watch`] turns them into signals without I/O, [`run`] is the thread.
 //!
 //! *State.* An uplink is down while its modem has no network ("not registered", "searching"). It is
 //! also down while a connection was requested from ModemManager (`Bearers`: "as requested by the
 //! user") and none is active: `connected` is "one or more packet data bearers is active",
-//! `connecting` "the first". If none was requested, ModemManager does not control the connection. In
-//! `registered`, data connections then "may be available for use", and the uplink counts as up.
+//! `connecting` "the first". If none was requested, ModemManager does not control the connection.
+//! In `registered`, data connections then "may be available for use", and the uplink counts as up.
 //!
 //! *Level.* Below the configured level a connected uplink fades, until the level is higher by
 //! [`MARGIN`](super::level::MARGIN). A value that was not "recently taken" is ignored.
@@ -19,8 +19,8 @@
 //! vanished, has an unknown state or was never there, or if ModemManager or the bus is gone. (The
 //! `carrier` source reports a missing interface.)
 //!
-//! *Signals on the bus are not trusted*, because any process on the machine can send them. Each only
-//! triggers a query of ModemManager's objects, whose answer counts.
+//! *Signals on the bus are not trusted*, because any process on the machine can send them. Each
+//! only triggers a query of ModemManager's objects, whose answer counts.
 
 use super::level::is_faint;
 use super::stop::Stop;
@@ -53,8 +53,8 @@ const SERVICE: &str = "org.freedesktop.ModemManager1";
 const ROOT: &str = "/org/freedesktop/ModemManager1";
 const MODEM: &str = "org.freedesktop.ModemManager1.Modem";
 
-/// Match rules of D-Bus signals that trigger a query: ModemManager has come or gone, a modem has, or
-/// a modem's properties have changed.
+/// Match rules of D-Bus signals that trigger a query: ModemManager has come or gone, a modem has,
+/// or a modem's properties have changed.
 const CHANGE_RULES: [&str; 3] = [
     "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',\
      member='NameOwnerChanged',arg0='org.freedesktop.ModemManager1'",
@@ -391,7 +391,7 @@ mod tests {
         Modem { path, interfaces, state, is_requested: true, quality }
     }
 
-    /// What is said about a modem.
+    /// Signals about a modem: uplink and signal.
     fn reported(watch: &mut Watch, modems: &[Modem]) -> Vec<(String, LinkSignal)> {
         let signals = watch.take(modems).into_iter();
         signals

@@ -4,22 +4,22 @@
 //! [`Watch`] turns them into signals without I/O, [`Listener`] is the thread.
 //!
 //! *Carrier.* Without it, all mobiles behind the interface are down. Those are the neighbours seen
-//! there (even if the kernel has since forgotten them, as it does when the carrier is lost), and the
-//! single addresses (not prefixes) of the groups that name the interface, for links without
+//! there (even if the kernel has since forgotten them, as it does when the carrier is lost), and
+//! the single addresses (not prefixes) of the groups that name the interface, for links without
 //! neighbours (PPP, tunnels, satellite modems). A missing interface has no carrier; an interface is
 //! identified by its name.
 //!
 //! An uplink is down without carrier, too. It is up again when it has a carrier and the routes it
 //! had ([`routes`]): until then the router rejects packets of hosts on board. The gateway itself
-//! needs no route, and an answer to one of its probes would release them too soon. So while an uplink
-//! is down and without routes, the loop is notified that it has no interface. Losing routes alone
-//! does not take an uplink down: its traffic may have been moved to another. An interface that is
-//! recreated has another index, of which the loop is notified first.
+//! needs no route, and an answer to one of its probes would release them too soon. So while an
+//! uplink is down and without routes, the loop is notified that it has no interface. Losing routes
+//! alone does not take an uplink down: its traffic may have been moved to another. An interface
+//! that is recreated has another index, of which the loop is notified first.
 //!
 //! *Neighbour.* A neighbour that failed to answer is down, and up again when its link-layer address
-//! is valid: the kernel learns it only from the mobile. But nothing is sent to the mobile of a frozen
-//! connection, so the kernel would not look for it. While a neighbour is down, [`Watch::probes`] has
-//! the kernel probe it, with growing intervals.
+//! is valid: the kernel learns it only from the mobile. But nothing is sent to the mobile of a
+//! frozen connection, so the kernel would not look for it. While a neighbour is down,
+//! [`Watch::probes`] has the kernel probe it, with growing intervals.
 
 use super::routes::{self, Routed, Routes};
 use super::stop::{Stop, Woken};
@@ -50,8 +50,8 @@ const SHORTEST_PROBE: Duration = Duration::from_secs(1);
 /// Longest interval between two probes.
 const LONGEST_PROBE: Duration = Duration::from_secs(60);
 /// Time that an uplink which had routes for both IP versions, and has those of one again, waits for
-/// the other: until DHCP has sent two requests (after 4 s ± 1 s: RFC 2131, §4.1). A new IPv6 address
-/// and a router take at most 2 s (RFC 4862, §5.1; RFC 4861, §6.3.7).
+/// the other: until DHCP has sent two requests (after 4 s ± 1 s: RFC 2131, §4.1). A new IPv6
+/// address and a router take at most 2 s (RFC 4862, §5.1; RFC 4861, §6.3.7).
 const OTHER_ROUTE: Duration = Duration::from_secs(5);
 
 /// A notification of the kernel.
@@ -79,8 +79,8 @@ fn event(kind: u16, body: &[u8]) -> Option<Event> {
     }
 }
 
-/// Parses `struct ifinfomsg`: family (1), padding (1), type (2), index (4), flags (4), changed flags
-/// (4).
+/// Parses `struct ifinfomsg`: family (1), padding (1), type (2), index (4), flags (4), changed
+/// flags (4).
 fn link(kind: u16, body: &[u8]) -> Option<Event> {
     // A bridge announces its ports with messages of the same types.
     if i32::from(*body.first()?) != libc::AF_UNSPEC {

@@ -46,8 +46,8 @@ impl BitOr for Routed {
 
 /// The interface of the route in a message of rtnetlink; `None` if it has none or several.
 ///
-/// The attributes follow `struct rtmsg`: family (1), lengths of destination and source (2), TOS (1),
-/// table (1), protocol (1), scope (1), type (1), flags (4).
+/// The attributes follow `struct rtmsg`: family (1), lengths of destination and source (2), TOS
+/// (1), table (1), protocol (1), scope (1), type (1), flags (4).
 pub(super) fn interface(body: &[u8]) -> Option<u32> {
     u32_at(value_of(body.get(12..)?, libc::RTA_OIF)?, 0)
 }

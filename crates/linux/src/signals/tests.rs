@@ -41,7 +41,7 @@ fn said(mobile: &str, signal: LinkSignal, source: SignalSource) -> MobileSignal 
     MobileSignal { mobile: MobileId::Host(mobile.parse().unwrap()), signal, source }
 }
 
-/// An agent with the key in `text` that says `signal` once.
+/// An agent with the key in `text` that reports `signal` once.
 fn send(
     running: &Running,
     text: &str,

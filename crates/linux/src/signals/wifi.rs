@@ -2,12 +2,12 @@
 //!
 //! Read first: `wireless_seq_printf_stats` in Linux' net/wireless/wext-proc.c, which writes it. A
 //! line has the interface, its state, the link quality, the levels of signal and noise, and
-//! counters. A level in dBm is negative; another one is on a scale of the driver or means no signal,
-//! and is ignored.
+//! counters. A level in dBm is negative; another one is on a scale of the driver or means no
+//! signal, and is ignored.
 //!
 //! Below the configured level an uplink fades, until the level is higher by
-//! [`MARGIN`](super::level::MARGIN). An interface that is not listed, or has no level in dBm, counts
-//! as up, and other sources decide.
+//! [`MARGIN`](super::level::MARGIN). An interface that is not listed, or has no level in dBm,
+//! counts as up, and other sources decide.
 
 use super::level::is_faint;
 use super::stop::{Stop, Woken};

@@ -37,7 +37,7 @@ const QUEUE: u16 = 7;
 /// Longest wait for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether these tests can be done here.
+/// True if these tests can run here.
 fn possible() -> bool {
     let made = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
     let tools =
@@ -250,7 +250,7 @@ fn always() -> GatewayConfig {
     config(QUEUE, 1000, vec![group("all", &["10.99.2.0/24", "fd99:2::/64"], MirrorMode::Always)])
 }
 
-/// What a gateway does with a packet, besides the verdict.
+/// Verdict of a gateway on a packet, and its side effects.
 type Policy = Box<dyn FnMut(&Intercepted, &mut Nfqueue) -> Verdict + Send>;
 
 /// A loop over the data path.
@@ -310,7 +310,7 @@ impl Drop for Gateway {
     }
 }
 
-/// Rules in the gateway's namespace, which are removed there too.
+/// Rules in the gateway's namespace, where they are also removed.
 fn install(net: &Net, config: GatewayConfig) -> Installed<'_> {
     Installed { rules: in_gateway(net, move || Some(Rules::install(&config).unwrap())), net }
 }
@@ -332,7 +332,7 @@ impl Installed<'_> {
             rules
         }));
     }
-    /// As if the process were killed.
+    /// Leaves the rules, as if the process were killed.
     fn forget(mut self) {
         std::mem::forget(self.rules.take());
         in_gateway(self.net, close_claim);
@@ -478,7 +478,7 @@ fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
     Verdict::Drop
 }
 
-/// What both hosts say arrives, though none of it but what the gateway sends.
+/// The gateway replaces every packet of both hosts, and all data arrive.
 fn injected_segments_arrive(net: &Net, address: &str, gateway: Gateway, config: GatewayConfig) {
     let _rules = install(net, config);
     let (fixed, mobile) = net.connect(
@@ -522,7 +522,7 @@ fn injected_segments_are_routed_by_their_source() {
         return;
     }
     let net = Net::new();
-    // Only what one host sends to the other finds a way.
+    // Only packets from one host to the other are routed.
     net.sh(
         "g",
         "for v in -4 -6; do
@@ -706,7 +706,7 @@ fn of_groups_that_copy_when_fading_only_watched_mobiles_are_queued() {
     only_watched_mobiles_come(&net, &gateway, config(QUEUE, 1000, vec![group]));
 }
 
-/// Packets come while the mobiles are watched, and only then.
+/// Packets are queued while the mobiles are watched, and only then.
 fn only_watched_mobiles_come(net: &Net, gateway: &Gateway, config: GatewayConfig) {
     let mut rules = install(net, config);
     let mut come = |watch: Option<bool>| {

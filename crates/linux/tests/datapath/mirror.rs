@@ -1,4 +1,4 @@
-//! Copies beside the forwarding.
+//! Mirrored packets, in network namespaces.
 
 use super::*;
 use airtcp_core::{Addr, Flow, SeqNum};
@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::BTreeSet;
 use std::sync::mpsc;
 
-/// All mobiles get copies.
+/// Packets of all mobiles are mirrored.
 fn copied() -> GatewayConfig {
     let mut config = always();
     config.groups[0].mechanism = MechanismConfig::MTcpPlus(Default::default());
@@ -19,7 +19,7 @@ fn copied() -> GatewayConfig {
     config
 }
 
-/// The same with wake, of whose mobiles only what goes into a silence is copied.
+/// The same with wake, which mirrors only packets sent while answers are overdue.
 fn waking(towards: Towards) -> GatewayConfig {
     let mut config = copied();
     config.groups[0].mechanism =
@@ -27,8 +27,8 @@ fn waking(towards: Towards) -> GatewayConfig {
     config
 }
 
-/// The program at work in the calling thread's namespace; `None`, said on standard error, where it
-/// does not work.
+/// The program, attached in the calling thread's namespace; `None`, with a note on standard error,
+/// if that is not possible here.
 fn start(config: GatewayConfig) -> Option<Mirror> {
     let mut copies = Mirror::default();
     let (config, prepared) = copies.prepare(config);
@@ -45,8 +45,8 @@ fn take_all(source: &Mirror, copies: &mut Vec<Intercepted>) {
     while source.program().unwrap().take(copies).unwrap() != Taken::None {}
 }
 
-/// Does `step` in the gateway's namespace, where the program is, each time before `action` is done
-/// by the test; the copies that came of each.
+/// For each step, does `step` in the gateway's namespace, where the program is, and then `action`;
+/// returns the mirrored packets of each step.
 fn mirrored_of<T: Send + 'static>(
     net: &Net,
     config: GatewayConfig,
@@ -74,8 +74,8 @@ fn mirrored_of<T: Send + 'static>(
     thread.join().unwrap()
 }
 
-/// What is queued and what is copied while `action` is done by the test. In the gateway's
-/// namespace, where the program is, comes what `prepare` makes; it is called again and again.
+/// The packets that are queued and mirrored during `action`. Meanwhile the function that `prepare`
+/// returns is called repeatedly in the gateway's namespace, where the program is.
 fn queued_and_mirrored<F: FnMut()>(
     net: &Net,
     prepare: impl FnOnce(&Mirror) -> F + Send + 'static,
@@ -91,7 +91,7 @@ fn queued_and_mirrored<F: FnMut()>(
             let mut turn = prepare(&source);
             ready.send(()).unwrap();
             let (mut queued, mut copies) = (Vec::new(), Vec::new());
-            // When the hosts are done, their last packets may still be on the way.
+            // When the hosts are done, their last packets may still be in flight.
             let mut quiet_since = None;
             while quiet_since.is_none_or(|since: Instant| since.elapsed() < QUIET) {
                 if wake.read().is_ok() {
@@ -122,7 +122,7 @@ fn queued_and_mirrored<F: FnMut()>(
     thread.join().unwrap()
 }
 
-/// Without a packet for so long, none comes any more.
+/// Time without a packet after which no more are expected.
 const QUIET: Duration = Duration::from_millis(200);
 
 /// Sends whole packets from a host.
@@ -139,7 +139,8 @@ fn send_raw(net: &Net, host: &str, packets: Vec<Vec<u8>>) {
     net.run(host, send).join().unwrap();
 }
 
-/// Fixed and mobile hosts that nobody is, so that nobody answers, not by an error either.
+/// Addresses of fixed and mobile hosts that do not exist, so that nothing answers, not even an
+/// error.
 const NOBODY: [[&str; 2]; 2] = [["10.99.1.77", "10.99.2.77"], ["fd99:1::77", "fd99:2::77"]];
 
 /// From such a fixed host to such a mobile; flows differ by their ports.
@@ -154,7 +155,7 @@ fn udp(flow: Flow) -> Vec<u8> {
     packet
 }
 
-/// Longer than it takes to call a mobile silent that answers at once.
+/// Longer than the time after which a mobile that answers at once counts as silent.
 const SILENCE: Duration = Duration::from_millis(100);
 
 #[test]

@@ -1,15 +1,15 @@
 //! The rules in the language of iptables-restore(8).
 //!
-//! Chain `AIRTCP` of table `mangle` is entered from the end of FORWARD. It jumps to `AIRTCP-FROM` for
-//! packets from mobiles, to `AIRTCP-TO` for packets to them, and queues ICMP messages of routers that
-//! a packet was too big. `AIRTCP-WATCHED` has two rules for each watched mobile. With uplinks,
-//! `AIRTCP-UPLINK` returns packets of mobiles and passes the others to `AIRTCP-OVER`, which has the
-//! rules of each uplink; `AIRTCP-IN` and `AIRTCP-OUT` pass this host's own packets to it. `AIRTCP` is
-//! not entered while nothing is queued: rules that queue nothing still cost a sixth of the packet
-//! rate. Chain `AIRTCP` of table `raw`, entered from OUTPUT, exempts injected packets from connection
-//! tracking. The verdict on a queued packet ends its traversal of `mangle`, so our rules come after
-//! those of others. `airtcp delack` has only chain `AIRTCP-ACKS` of table `mangle`, entered from
-//! OUTPUT.
+//! Chain `AIRTCP` of table `mangle` is entered from the end of FORWARD. It jumps to `AIRTCP-FROM`
+//! for packets from mobiles, to `AIRTCP-TO` for packets to them, and queues ICMP messages of
+//! routers that a packet was too big. `AIRTCP-WATCHED` has two rules for each watched mobile. With
+//! uplinks, `AIRTCP-UPLINK` returns packets of mobiles and passes the others to `AIRTCP-OVER`,
+//! which has the rules of each uplink; `AIRTCP-IN` and `AIRTCP-OUT` pass this host's own packets to
+//! it. `AIRTCP` is not entered while nothing is queued: rules that queue nothing still cost a sixth
+//! of the packet rate. Chain `AIRTCP` of table `raw`, entered from OUTPUT, exempts injected packets
+//! from connection tracking. The verdict on a queued packet ends its traversal of `mangle`, so our
+//! rules come after those of others. `airtcp delack` has only chain `AIRTCP-ACKS` of table
+//! `mangle`, entered from OUTPUT.
 
 use super::guard::{self, Gaps, Uses};
 use super::{ACK_LENGTHS, AckSelection, Queued, RuleSet, Selection, run};

@@ -8,10 +8,10 @@
 //! Packets from and to a group's mobiles are queued: all of them, or those of *watched* mobiles
 //! ([`Queued`]). A mobile belongs to the first group with its address. Packets of other hosts that
 //! cross an uplink are queued likewise, including those of this host's own connections (INPUT,
-//! OUTPUT). If a mechanism replays segments, ICMP messages of routers near the mobiles that a packet
-//! was too big are queued, too; they have a router's address. While nothing has to be queued,
-//! packets bypass the rules. A network namespace has one set of rules, and so one gateway, and
-//! optionally the [`AckRules`] of one `airtcp delack`.
+//! OUTPUT). If a mechanism replays segments, ICMP messages of routers near the mobiles that a
+//! packet was too big are queued, too; they have a router's address. While nothing has to be
+//! queued, packets bypass the rules. A network namespace has one set of rules, and so one gateway,
+//! and optionally the [`AckRules`] of one `airtcp delack`.
 
 mod guard;
 mod iptables;
@@ -61,8 +61,9 @@ pub enum RulesError {
     Claim(#[from] io::Error),
 }
 
-/// Program that sets the rules. Kernels support one, the other or both: some distributions no longer
-/// build the modules of iptables, and other kernels lack the `queue` statement (CONFIG_NFT_QUEUE).
+/// Program that sets the rules. Kernels support one, the other or both: some distributions no
+/// longer build the modules of iptables, and other kernels lack the `queue` statement
+/// (CONFIG_NFT_QUEUE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// `nft`, with the `queue` statement.
@@ -196,8 +197,8 @@ impl AckSelection {
     }
 }
 
-/// The rules of an [`AckSelection`], in force until this is dropped, in the network namespace of the
-/// thread that made it. A namespace has at most one set of them, besides those of a gateway.
+/// The rules of an [`AckSelection`], in force until this is dropped, in the network namespace of
+/// the thread that made it. A namespace has at most one set of them, besides those of a gateway.
 #[derive(Debug)]
 pub struct AckRules {
     backend: Backend,
@@ -418,8 +419,8 @@ impl Rules {
     }
 
     /// Begins (`on`) or ends to queue the packets of these mobiles, if their group is
-    /// [`Queued::Watched`]. One step for all mobiles, which takes some milliseconds. Idempotent. For
-    /// a moment a packet may be both queued and mirrored, but none is neither.
+    /// [`Queued::Watched`]. One step for all mobiles, which takes some milliseconds. Idempotent.
+    /// For a moment a packet may be both queued and mirrored, but none is neither.
     ///
     /// # Errors
     /// The rules were refused: nothing has changed.
@@ -575,8 +576,8 @@ mod tests {
         [RuleSet { watched: BTreeSet::new(), ..watching.clone() }, watching]
     }
 
-    /// A group that is queued when watched within one that is always queued behind an interface, and
-    /// an IPv6 group.
+    /// A group that is queued when watched within one that is always queued behind an interface,
+    /// and an IPv6 group.
     pub(super) fn wanted() -> RuleSet {
         let group = |addresses: &str, interface: Option<&str>, queued| Selection {
             addresses: addresses.parse().unwrap(),

@@ -1,12 +1,12 @@
 //! The rules in the language of nft(8): table `inet airtcp`, which belongs to the gateway alone.
 //!
 //! Chain `forward` jumps to `from_mobiles` for packets from mobiles, to `to_mobiles` for packets to
-//! them, and to `uplinks` for packets that cross an uplink; last, it queues ICMP messages of routers
-//! that a packet was too big. It is empty while nothing is queued. Chains `local_in` and `local_out`
-//! check this host's own packets for uplinks. Sets contain the watched mobiles and uplinks. Chain
-//! `queued` has the `queue` statement. It exists even if nothing is queued, so that a kernel without
-//! the statement refuses the whole table. Chain `output` exempts injected packets from connection
-//! tracking.
+//! them, and to `uplinks` for packets that cross an uplink; last, it queues ICMP messages of
+//! routers that a packet was too big. It is empty while nothing is queued. Chains `local_in` and
+//! `local_out` check this host's own packets for uplinks. Sets contain the watched mobiles and
+//! uplinks. Chain `queued` has the `queue` statement. It exists even if nothing is queued, so that
+//! a kernel without the statement refuses the whole table. Chain `output` exempts injected packets
+//! from connection tracking.
 //!
 //! Where the kernel lacks the `queue` statement (CONFIG_NFT_QUEUE), tests try only the rest.
 //! `make test-kernels` has kernels with it.
@@ -141,11 +141,12 @@ fn changes(before: &RuleSet, after: &RuleSet, mobiles: &[MobileId]) -> String {
     text
 }
 
-/// A chain at a hook, which passes packets to the rules of the groups; empty while nothing is queued.
+/// A chain at a hook, which passes packets to the rules of the groups; empty while nothing is
+/// queued.
 struct HookChain {
     chain: &'static str,
-    /// Hook and priority. Ahead of other chains of priority mangle, which may change the mark of the
-    /// gateway's own packets.
+    /// Hook and priority. Ahead of other chains of priority mangle, which may change the mark of
+    /// the gateway's own packets.
     place: &'static str,
     is_open: fn(&RuleSet) -> bool,
     rules: &'static [&'static str],

@@ -68,8 +68,8 @@ impl Watcher {
         self.send(Request::Mirror(mirror));
     }
 
-    /// Begins to install the rules of another configuration. The thread calls `done` with the result
-    /// of [`Rules::replace`].
+    /// Begins to install the rules of another configuration. The thread calls `done` with the
+    /// result of [`Rules::replace`].
     pub fn replace(
         &self,
         config: &GatewayConfig,
