@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const PROGRAMS: [&str; 3] = ["copies", "cwnd", "karak"];
+const PROGRAMS: [&str; 3] = ["mirror", "cwnd", "karak"];
 const HEADERS: [&str; 2] = ["bpf/ip.h", "bpf/kernel.h"];
 
 fn main() -> ExitCode {

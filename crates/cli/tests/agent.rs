@@ -156,5 +156,5 @@ fn bad_input_is_refused_with_what_was_expected() {
     refused(&["keygen", "my phone", "10.0.0.7"], "expected 1 to 16 of a-z");
     refused(&["keygen", "phone", "10.0.0.7/8"], "the prefix is 10.0.0.0/8");
     std::fs::set_permissions(gateway.key(), std::fs::Permissions::from_mode(0o644)).unwrap();
-    refused(&["--gateway", "127.0.0.1:9", "--key", key, "send", "up"], "mend it by: chmod 600");
+    refused(&["--gateway", "127.0.0.1:9", "--key", key, "send", "up"], "fix it with: chmod 600");
 }

@@ -165,7 +165,7 @@ impl Bed {
         let mut command = self.mobile.command(&[program, "delack", "--interface", "airtcp0"]);
         command.args(options);
         let delack = Process::start(command);
-        delack.says("acknowledgements are delayed");
+        delack.says("delaying acknowledgements");
         delack
     }
 
@@ -175,7 +175,7 @@ impl Bed {
         let mut command = self.server.command(&[program, "delack", "--sender"]);
         command.args(options);
         let sender = Process::start(command);
-        sender.says("cwnd travels");
+        sender.says("exchanging cwnd");
         sender
     }
 
@@ -317,7 +317,7 @@ fn a_daemon_that_is_killed_takes_no_connection_with_it_and_comes_back() {
     // The ACK that waited is lost. Later ones say the same, or the retransmission of what it
     // acknowledged draws another.
     assert!(transfer.timeouts <= 1, "{transfer:?}");
-    delack.says("acknowledgements are delayed");
+    delack.says("delaying acknowledgements");
     let delayed = bed.download(4_000_000, || ());
     assert!(!delayed.is_plain(), "{delayed:?}");
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
@@ -392,7 +392,7 @@ fn a_daemon_killed_at_the_end_of_a_transfer_costs_one_time_out_at_most() {
         let end = || kill(daemon, Signal::SIGKILL).unwrap();
         let [timeouts, probes] = last_ack(&bed, "reno", segments * 1448, end);
         assert!(timeouts <= 1, "{segments}: {timeouts}, {probes}");
-        delack.says("acknowledgements are delayed");
+        delack.says("delaying acknowledgements");
     }
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
 }
@@ -412,9 +412,9 @@ fn told(sender: Option<&[&str]>, options: &[&str]) -> Option<([u64; 3], u32, f64
     let sender = sender.map(|options| bed.sender(options));
     let delack = bed.delack(options);
     let transfer = bed.download(1_000_000, || ());
-    let of_receiver = delack.numbers("no longer delayed");
+    let of_receiver = delack.numbers("stopped delaying");
     let connections =
-        sender.map_or(0, |sender| sender.numbers("cwnd no longer")("connections_told"));
+        sender.map_or(0, |sender| sender.numbers("stopped exchanging")("connections_reported"));
     let counts = [of_receiver("segments_with_cwnd"), of_receiver("data_segments"), connections];
     Some((counts, transfer.mss, transfer.acks_per_segment()))
 }
@@ -471,7 +471,7 @@ fn a_path_that_drops_the_option_costs_one_time_out() {
     let (sender, delack) = (bed.sender(&[]), bed.delack(&["--ask-cwnd"]));
     let transfer = bed.download(1_000_000, || ());
     assert!((1..=2).contains(&transfer.timeouts), "{transfer:?}");
-    assert_eq!(sender.numbers("cwnd no longer")("connections_told"), 1);
+    assert_eq!(sender.numbers("stopped exchanging")("connections_reported"), 1);
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
 }
 
@@ -508,7 +508,7 @@ fn bad_input_is_refused_with_what_was_expected() {
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains(told), "{stderr}");
     };
-    refused(&["--interface", "no-such-if"], "there is no interface \"no-such-if\"");
+    refused(&["--interface", "no-such-if"], "no interface \"no-such-if\"");
     refused(&["--interface", "lo", "--peer", "10.0.0"], "an address or a prefix");
     refused(&["--interface", "lo", "--window", "1"], "2..=1000");
     refused(&["--interface", "lo", "--policy", "dac"], "dca");

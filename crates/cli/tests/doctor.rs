@@ -99,11 +99,11 @@ fn check_schema(report: &Value) {
     for check in checks {
         assert_eq!(
             keys(check),
-            ["found", "helps", "mend", "name", "needed_for", "purpose", "state"]
+            ["found", "helps", "fix", "name", "needed_for", "purpose", "state"]
         );
         let state = check["state"].as_str().unwrap();
         assert!(["ok", "degraded", "unknown", "missing"].contains(&state), "{check}");
-        assert_eq!(check["mend"] == "", state == "ok", "whatever is not ok has a mend: {check}");
+        assert_eq!(check["fix"] == "", state == "ok", "whatever is not ok has a fix: {check}");
         assert_ne!(check["found"], "", "{check}");
         assert_ne!(check["purpose"], "", "{check}");
     }
@@ -138,7 +138,7 @@ fn a_required_command_that_cannot_work_is_exit_code_1() {
     assert!(stdout.lines().last().unwrap().contains("gateway: will not work here ("), "{stdout}");
 }
 
-/// The default mechanism does not start there (`DispatchError::Copies`), others do.
+/// The default mechanism does not start there (`DispatchError::NoMirror`), others do.
 #[test]
 fn without_the_right_to_load_bpf_wake_will_not_work() {
     let rights = "-bpf,-perfmon,-sys_admin";

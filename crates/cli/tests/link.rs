@@ -6,7 +6,7 @@
 
 #![cfg(target_os = "linux")]
 
-use airtcp_emu::control::Status;
+use airtcp_emu::control::LinkStatus;
 use airtcp_emu::emulator::{OUTSIDE, OUTSIDE6};
 use airtcp_testing::skip;
 use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
@@ -304,7 +304,7 @@ fn an_outage_that_holds_delays_and_loses_nothing() {
 }
 
 /// Gives an order to the link that listens, or will soon, at `socket`.
-fn order(socket: &str, words: &[&str]) -> Status {
+fn order(socket: &str, words: &[&str]) -> LinkStatus {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
         let output = airtcp(&["--at", socket]).args(words).output().unwrap();
@@ -317,7 +317,7 @@ fn order(socket: &str, words: &[&str]) -> Status {
 
 /// Makes an outage of both directions by hand, of just over a second, during 25 round trips.
 /// Returns its length in milliseconds, the status before it ended, and the round trips.
-fn outage_by_hand(options: &[&str]) -> (f64, Status, Vec<f64>) {
+fn outage_by_hand(options: &[&str]) -> (f64, LinkStatus, Vec<f64>) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("control");
     let socket = socket.to_str().unwrap();

@@ -18,7 +18,7 @@ fn main() {}
 mod linux {
     use airtcp_core::{DataRate, Duration as Span};
     use airtcp_emu::emulator::OUTSIDE;
-    use airtcp_emu::{Report, Setup, Way, around_command};
+    use airtcp_emu::{DirectionSetup, Report, Setup, around_command};
     use airtcp_net::config::{DelayConfig, LinkConfig, LossConfig, QueueConfig, QueueLimit};
     use nix::poll::ppoll;
     use nix::sys::time::TimeSpec;
@@ -34,7 +34,7 @@ mod linux {
     /// The variable that makes this program a sender: `flood`, `paced` or `stream`, `:`, and where
     /// to.
     const ROLE: &str = "AIRTCP_LINK_BENCH_ROLE";
-    /// How long each measurement takes.
+    /// Duration of each measurement.
     const TIME: Duration = Duration::from_secs(5);
     /// Payload of a small datagram.
     const SMALL: usize = 22;
@@ -76,7 +76,7 @@ mod linux {
         }
     }
 
-    /// How late a real-time thread wakes up that sleeps 1 ms at a time, in microseconds: median,
+    /// Wake-up latency of a real-time thread that sleeps 1 ms at a time, in microseconds: median,
     /// 99th percentile, maximum.
     fn wake_ups() -> [u128; 3] {
         let thread = std::thread::spawn(|| {
@@ -93,7 +93,7 @@ mod linux {
         thread.join().expect("it only sleeps")
     }
 
-    /// As the emulator is, or other work on the machine is what is measured.
+    /// With the emulator's priority; otherwise the machine's other load is measured.
     fn be_real_time() {
         let real_time = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
         let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, real_time);
@@ -112,10 +112,10 @@ mod linux {
     }
 
     fn behind_link(config: &LinkConfig, role: &str) -> Report {
-        let way = Way { config, trace: None, log: None };
+        let direction = DirectionSetup { config, trace: None, log: None };
         let setup = Setup {
-            up: way,
-            down: way,
+            up: direction,
+            down: direction,
             air: None,
             seed: 1,
             late: Span::from_millis(1),
@@ -160,7 +160,7 @@ mod linux {
                 let output = Command::new("ip").args(counter.split(' ')).output().expect("ip");
                 String::from_utf8_lossy(&output.stdout).trim().parse::<f64>().expect("a number")
             };
-            // Somebody must listen, or an error message answers each packet.
+            // Without a listener each packet is answered by an ICMP error.
             let program = std::env::current_exe().expect("the name of this program");
             let exec = |end: &str, role: &str| {
                 let mut command = Command::new("ip");

@@ -9,7 +9,7 @@ use airtcp_net::wifi::{
 
 /// The command's station.
 pub(crate) const STATION: StationId = StationId(0);
-/// Where the link begins.
+/// The station at which the link begins.
 pub(crate) const ACCESS_POINT: StationId = StationId(1);
 
 /// A packet received.
@@ -18,7 +18,7 @@ pub(crate) struct Received {
     pub(crate) packet: Vec<u8>,
 }
 
-/// The simulator's channel, with the packets that it only has handles of.
+/// The simulator's channel, and the packets that stand behind its handles.
 pub(crate) struct Air {
     channel: Channel<u32>,
     /// The packets, by handle.
@@ -57,13 +57,13 @@ impl Air {
         }
     }
 
-    /// Nothing is received before this time.
+    /// Earliest time at which a packet can be received.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.channel.next_deadline()
     }
 
-    /// What is received by `now`, a packet at a time; call until `None`. Lost ones are counted at
-    /// their station.
+    /// The next packet received by `now`; call until `None`. Lost packets are counted at their
+    /// station.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Received> {
         loop {
             match self.channel.poll(now)? {
@@ -81,7 +81,7 @@ impl Air {
         }
     }
 
-    /// What each station counted by `now`: the command's, and the access point.
+    /// Counters of the command's station and of the access point at `now`.
     pub(crate) fn counters(&mut self, now: Instant) -> [StationCounters; 2] {
         self.channel.catch_up(now);
         [STATION, ACCESS_POINT].map(|station| self.channel.counters(station))

@@ -23,7 +23,7 @@ pub struct EmulatedLink {
 /// A direction of [`EmulatedLink`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmulatedDirection {
-    /// The model.
+    /// The link model of this direction.
     pub config: LinkConfig,
     /// File with a trace that replaces the rate, as written: relative to the link file.
     pub trace: Option<String>,
@@ -149,7 +149,7 @@ The TOML file of `airtcp link --config` ([guide](link.md)). Every key may be lef
 
 "#;
 
-/// `docs/link-config.md`.
+/// The text of `docs/link-config.md`, generated from the schema.
 pub fn markdown() -> String {
     let mut out = INTRODUCTION.to_owned();
     out.push_str(&document::markdown_link_units());
@@ -213,12 +213,12 @@ mod tests {
             value: "8 Mbits".to_owned(),
         };
         let error = EmulatedLink::parse("link.toml", "delais = \"1 s\"", &[rate]).unwrap_err();
-        let told = error.to_string();
+        let message = error.to_string();
         assert!(
-            told.contains("link.toml:1:1: delais: unknown key (did you mean `delay`?)"),
-            "{told}"
+            message.contains("link.toml:1:1: delais: unknown key (did you mean `delay`?)"),
+            "{message}"
         );
-        assert!(told.contains("--rate:1:6: rate: "), "{told}");
+        assert!(message.contains("--rate:1:6: rate: "), "{message}");
     }
 
     #[test]

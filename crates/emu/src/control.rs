@@ -1,9 +1,9 @@
-//! The control socket: orders to a running link, and what it answers.
+//! The control socket: orders to a running link, and its answers.
 //!
-//! A Unix socket of the user alone. An order is a line ([`Order`]); the answer is a line of JSON
-//! ([`Status`], or an object with `error`), given when the order has taken effect. [`ask`] is the
-//! other side. A thread of its own talks to clients, one order at a time; the pump carries them
-//! out.
+//! A Unix socket that only its user can open. An order is a line ([`Order`]); the answer is a line
+//! of JSON ([`LinkStatus`], or an object with `error`), sent when the order has taken effect.
+//! [`ask`] is the client. A separate thread serves clients, one order at a time; the pump carries
+//! the orders out.
 
 use crate::EmuError;
 use crate::lateness::Lateness;
@@ -29,7 +29,7 @@ use std::time::Duration;
 
 /// Most clients connected at once; further ones wait.
 const CONNECTIONS: usize = 16;
-/// Longest order.
+/// Longest order, in bytes; a client that sends more without a newline is dropped.
 const LONGEST_ORDER: usize = 64;
 /// A client that does not read the answer in this time is dropped.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// One direction of the link, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directions {
-    /// Both.
+    /// Uplink and downlink.
     Both,
     /// From the inside (or the first namespace) to the outside.
     Uplink,
@@ -46,13 +46,13 @@ pub enum Directions {
 }
 
 impl Directions {
-    /// Whether the uplink, and whether the downlink, is meant.
+    /// True for each of uplink and downlink that is included, in this order.
     pub(crate) fn include(self) -> [bool; 2] {
         [self != Self::Downlink, self != Self::Uplink]
     }
 }
 
-/// What a link can be told while it runs.
+/// An order to a running link.
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
@@ -63,11 +63,12 @@ impl Directions {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// `down [uplink|downlink]`: an outage begins. Packets meet what the link's `outage.mode` says.
+    /// `down [uplink|downlink]`: begins an outage. `outage.mode` of the link says what happens to
+    /// packets.
     Down(Directions),
-    /// `up [uplink|downlink]`: the outage by hand ends. One of the schedule goes on.
+    /// `up [uplink|downlink]`: ends an outage begun by `down`. A scheduled outage continues.
     Up(Directions),
-    /// `status`: nothing changes.
+    /// `status`: changes nothing.
     Status,
 }
 
@@ -113,58 +114,58 @@ impl fmt::Display for Order {
     }
 }
 
-/// How a link is doing: the answer to every order, given after it took effect.
+/// State of a link: the answer to every order, sent after it took effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
-    /// When the order took effect, on the machine's CLOCK_MONOTONIC.
+pub struct LinkStatus {
+    /// Time at which the order took effect, CLOCK_MONOTONIC in nanoseconds.
     pub monotonic_ns: u64,
     /// From the inside to the outside.
     pub uplink: DirectionStatus,
     /// From the outside to the inside.
     pub downlink: DirectionStatus,
-    /// Of the packets released so far.
+    /// Lateness of the packets released so far.
     pub lateness: LatenessStatus,
     /// The emulator runs with SCHED_FIFO.
     pub real_time: bool,
 }
 
-/// How one direction is doing; counts are since the start.
+/// State of one direction; counted since the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionStatus {
-    /// In an outage, by hand or by schedule.
+    /// True in an outage, whether ordered or scheduled.
     pub down: bool,
-    /// Packets waiting for the server, the one in service not counted.
+    /// Packets in the queue, not counting the one in service.
     pub queue_packets: u64,
-    /// Packets accepted that have not come out.
+    /// Packets accepted and not yet delivered or lost.
     pub in_transit_packets: u64,
-    /// Packets that have come out, lost ones included.
+    /// Packets that have left the server, including lost ones.
     pub packets_sent: u64,
-    /// Bytes of these.
+    /// Bytes in `packets_sent`.
     pub bytes_sent: u64,
     /// Packets the queue refused or dropped.
     pub queue_drops: u64,
-    /// Packets the queue marked instead (ECN).
+    /// Packets the queue marked instead of dropping (ECN).
     pub ecn_marks: u64,
-    /// Packets the loss model took.
+    /// Packets dropped by the loss model.
     pub loss_drops: u64,
-    /// Packets the policer dropped.
+    /// Packets dropped by the policer.
     pub policer_drops: u64,
-    /// Packets an outage took.
+    /// Packets dropped by an outage.
     pub outage_drops: u64,
-    /// Longest queue, packets.
+    /// Longest queue so far, in packets.
     pub max_queue_packets: u64,
 }
 
-/// How late packets were released.
+/// Lateness of the packets released since the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatenessStatus {
-    /// Packets released.
+    /// Number of packets released.
     pub packets: u64,
-    /// Median.
+    /// Median lateness.
     pub p50_ns: u64,
-    /// 99th percentile.
+    /// 99th percentile of the lateness.
     pub p99_ns: u64,
-    /// Largest.
+    /// Largest lateness.
     pub max_ns: u64,
 }
 
@@ -207,12 +208,12 @@ impl LatenessStatus {
     }
 }
 
-/// Gives an order to the link whose control socket is `socket`; its answer, when that has taken
-/// effect.
+/// Sends an order to the link whose control socket is `socket` and waits for its answer, which
+/// comes when the order has taken effect.
 ///
 /// # Errors
 /// No link listens there, or it refuses the order.
-pub fn ask(socket: &Path, order: Order) -> io::Result<Status> {
+pub fn ask(socket: &Path, order: Order) -> io::Result<LinkStatus> {
     let mut stream = UnixStream::connect(socket)?;
     stream.write_all(format!("{order}\n").as_bytes())?;
     let mut answer = String::new();
@@ -223,14 +224,14 @@ pub fn ask(socket: &Path, order: Order) -> io::Result<Status> {
     serde_json::from_str(&answer).map_err(|_| io::Error::other(answer.trim().to_owned()))
 }
 
-/// An order that waits for the pump, and where the answer goes.
-type Request = (Order, SyncSender<Status>);
+/// An order that waits for the pump, with the channel for its answer.
+type Request = (Order, SyncSender<LinkStatus>);
 
-/// The socket of a running link; it goes with this.
+/// The control socket of a running link; removed on drop.
 #[derive(Debug)]
 pub(crate) struct Control {
     path: PathBuf,
-    /// The socket's file: device and inode, so that another's is not removed.
+    /// Device and inode of the socket's file, so that another link's file is not removed.
     file: (u64, u64),
     /// `None` only while this is being dropped.
     running: Option<Running>,
@@ -241,13 +242,13 @@ struct Running {
     requests: Receiver<Request>,
     /// Readable when a request waits.
     bell: UnixStream,
-    /// Its end stops the thread.
+    /// Stops the thread when closed.
     stop: UnixStream,
     thread: JoinHandle<()>,
 }
 
 impl Control {
-    /// Listens at `path`. A socket left by a process that is gone is replaced.
+    /// Listens at `path`. Replaces a socket that a dead process left behind.
     pub(crate) fn listen(path: &Path) -> Result<Self, EmuError> {
         let failed = |source| EmuError::Control { path: path.to_owned(), source };
         let listener = open(path).map_err(failed)?;
@@ -257,7 +258,7 @@ impl Control {
         let (stop, stopped) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         let thread = std::thread::spawn(move || {
-            let mut server = Server { listener, ring, give, visitors: Vec::new() };
+            let mut server = Server { listener, ring, give, clients: Vec::new() };
             while server.serve(&stopped) {}
         });
         Ok(Self {
@@ -267,20 +268,20 @@ impl Control {
         })
     }
 
-    /// Readable when [`Control::next`] has something.
+    /// Readable while requests wait for [`Control::carry_out`].
     pub(crate) fn bell(&self) -> Option<BorrowedFd<'_>> {
         self.running.as_ref().map(|running| running.bell.as_fd())
     }
 
-    /// Carries out what is asked for: `obey` does, and answers.
-    pub(crate) fn carry_out(&self, mut obey: impl FnMut(Order) -> Status) {
+    /// Has `handle` carry out each waiting order, and sends its answer to the client.
+    pub(crate) fn carry_out(&self, mut handle: impl FnMut(Order) -> LinkStatus) {
         let Some(Running { requests, bell, .. }) = &self.running else { return };
-        // Silences the bell first: a request that comes after that rings it again.
+        // Drained before the requests are read: one that arrives later makes it readable again.
         let mut bell: &UnixStream = bell;
         while bell.read(&mut [0; 64]).is_ok_and(|size| size > 0) {}
         for (order, answer) in requests.try_iter() {
-            // The server waits for it, unless it stopped.
-            let _ = answer.send(obey(order));
+            // Fails only if the server has stopped.
+            let _ = answer.send(handle(order));
         }
     }
 }
@@ -292,7 +293,7 @@ impl Drop for Control {
             let _ = fs::remove_file(&self.path);
         }
         if let Some(Running { requests, bell: _bell, stop, thread }) = self.running.take() {
-            // A server that waits for an answer learns from this that none will come.
+            // Wakes a server that waits for an answer.
             drop(requests);
             drop(stop);
             let _ = thread.join();
@@ -300,7 +301,7 @@ impl Drop for Control {
     }
 }
 
-/// Binds the socket, which only its user may ever connect to.
+/// Binds the socket so that only its user can connect, from the first moment on.
 fn open(path: &Path) -> io::Result<UnixListener> {
     remove_stale(path)?;
     let fd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
@@ -320,7 +321,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     if !metadata.file_type().is_socket() {
         return Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
-            "there is a file of that name which is no socket",
+            "a file of that name exists and is not a socket",
         ));
     }
     match UnixStream::connect(path) {
@@ -330,28 +331,28 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The thread's side.
+/// State of the thread that serves clients.
 struct Server {
     listener: UnixListener,
     ring: UnixStream,
     give: Sender<Request>,
-    visitors: Vec<Visitor>,
+    clients: Vec<Client>,
 }
 
-/// A client, and what has come of its next order.
-struct Visitor {
+/// A client, with the bytes received of its next order.
+struct Client {
     stream: UnixStream,
     line: Vec<u8>,
 }
 
 impl Server {
-    /// Waits for something to do and does it; false when it is time to end.
+    /// Waits for one event and handles it; false when the thread must end.
     fn serve(&mut self, stopped: &UnixStream) -> bool {
-        let full = self.visitors.len() >= CONNECTIONS;
+        let full = self.clients.len() >= CONNECTIONS;
         let sources = [stopped.as_fd(), self.listener.as_fd()].into_iter();
         let sources = sources.take(if full { 1 } else { 2 });
         let mut polled: Vec<PollFd<'_>> = sources
-            .chain(self.visitors.iter().map(|visitor| visitor.stream.as_fd()))
+            .chain(self.clients.iter().map(|client| client.stream.as_fd()))
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
             .collect();
         match poll(&mut polled, PollTimeout::NONE) {
@@ -363,36 +364,40 @@ impl Server {
         if ready[0] {
             return false;
         }
-        let heard = ready.split_off(if full { 1 } else { 2 });
+        let readable = ready.split_off(if full { 1 } else { 2 });
         let mut open = true;
-        let Self { ring, give, visitors, .. } = self;
-        let mut heard = heard.into_iter();
-        visitors.retain_mut(|visitor| {
-            !heard.next().unwrap_or(false)
-                || visitor.listen(&mut |o| order(o, ring, give), &mut open)
+        let Self { ring, give, clients, .. } = self;
+        let mut readable = readable.into_iter();
+        clients.retain_mut(|client| {
+            !readable.next().unwrap_or(false)
+                || client.listen(&mut |o| order(o, ring, give), &mut open)
         });
         if ready.get(1) == Some(&true)
             && let Ok((stream, _)) = self.listener.accept()
             && stream.set_write_timeout(Some(PATIENCE)).is_ok()
         {
-            self.visitors.push(Visitor { stream, line: Vec::new() });
+            self.clients.push(Client { stream, line: Vec::new() });
         }
         open
     }
 }
 
-/// Has the pump carry out an order; `None` when there is no pump any more.
-fn order(order: Order, mut ring: &UnixStream, give: &Sender<Request>) -> Option<Status> {
+/// Has the pump carry out an order; `None` if the pump has ended.
+fn order(order: Order, mut ring: &UnixStream, give: &Sender<Request>) -> Option<LinkStatus> {
     let (answer, answered) = sync_channel(1);
     give.send((order, answer)).ok()?;
     ring.write_all(&[0]).ok()?;
     answered.recv().ok()
 }
 
-impl Visitor {
-    /// Reads what has come and answers each full line; false when the visit is over. `open` becomes
-    /// false when there is no pump to carry out `order`.
-    fn listen(&mut self, order: &mut dyn FnMut(Order) -> Option<Status>, open: &mut bool) -> bool {
+impl Client {
+    /// Reads what has arrived and answers each complete line; false when the connection is over.
+    /// Sets `open` to false if there is no pump to carry out `order`.
+    fn listen(
+        &mut self,
+        order: &mut dyn FnMut(Order) -> Option<LinkStatus>,
+        open: &mut bool,
+    ) -> bool {
         let mut buffer = [0; LONGEST_ORDER];
         let size = match self.stream.read(&mut buffer) {
             Ok(0) | Err(_) => return false,
@@ -442,7 +447,7 @@ mod tests {
         }
     }
 
-    fn status(monotonic_ns: u64) -> Status {
+    fn status(monotonic_ns: u64) -> LinkStatus {
         let direction = DirectionStatus {
             down: false,
             queue_packets: 0,
@@ -456,7 +461,7 @@ mod tests {
             outage_drops: 0,
             max_queue_packets: 0,
         };
-        Status {
+        LinkStatus {
             monotonic_ns,
             uplink: direction.clone(),
             downlink: direction,
@@ -465,8 +470,8 @@ mod tests {
         }
     }
 
-    /// Plays the pump until this many orders are done.
-    fn obey(control: &Control, mut orders: usize) -> Vec<Order> {
+    /// Acts as the pump until this many orders are done.
+    fn handle(control: &Control, mut orders: usize) -> Vec<Order> {
         let mut done = Vec::new();
         while orders > 0 {
             let mut polled = [PollFd::new(control.bell().unwrap(), PollFlags::POLLIN)];
@@ -491,18 +496,18 @@ mod tests {
             let down = ask(&path, Order::Down(Directions::Both)).unwrap();
             (down.monotonic_ns, ask(&path, Order::Status).unwrap().monotonic_ns)
         });
-        assert_eq!(obey(&control, 2), [Order::Down(Directions::Both), Order::Status]);
+        assert_eq!(handle(&control, 2), [Order::Down(Directions::Both), Order::Status]);
         assert_eq!(asked.join().unwrap(), (1, 2));
     }
 
     #[test]
-    fn an_idle_visitor_keeps_nobody_waiting() {
+    fn an_idle_client_does_not_block_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("control");
         let control = Control::listen(&path).unwrap();
         let _idle = UnixStream::connect(&path).unwrap();
         let asked = std::thread::spawn(move || ask(&path, Order::Status).unwrap());
-        obey(&control, 1);
+        handle(&control, 1);
         assert_eq!(asked.join().unwrap(), status(1));
     }
 
@@ -513,7 +518,7 @@ mod tests {
         let control = Control::listen(&path).unwrap();
         let mut stream = UnixStream::connect(&path).unwrap();
         stream.write_all(b"up\nsideways\nstatus\n").unwrap();
-        assert_eq!(obey(&control, 2).len(), 2);
+        assert_eq!(handle(&control, 2).len(), 2);
         let lines = BufReader::new(stream).lines().take(3).map(Result::unwrap);
         let lines: Vec<String> = lines.collect();
         assert!(lines[0].contains("\"monotonic_ns\":1"), "{lines:?}");
@@ -522,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_when_the_link_ends_is_told() {
+    fn a_client_that_waits_when_the_link_ends_gets_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("control");
         let control = Control::listen(&path).unwrap();

@@ -1,4 +1,4 @@
-//! What a run is: a link around a command, or between two namespaces that exist.
+//! A run of the emulator: a link around a command, or between two existing namespaces.
 
 use crate::EmuError;
 use crate::air::Air;
@@ -25,44 +25,46 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
 
-/// The variable that tells the command the IPv4 address of the outside end.
+/// Environment variable of the command: the IPv4 address of the outside end.
 pub const OUTSIDE: &str = "AIRTCP_LINK_OUTSIDE";
-/// The same for its IPv6 address; in reach where the machine has IPv6.
+/// Environment variable of the command: the IPv6 address of the outside end, reachable if the
+/// machine has IPv6.
 pub const OUTSIDE6: &str = "AIRTCP_LINK_OUTSIDE6";
 
-/// One direction of a link.
+/// Settings of one direction of a link.
 #[derive(Clone, Copy, Debug)]
-pub struct Way<'a> {
-    /// What it is made of.
+pub struct DirectionSetup<'a> {
+    /// The link model.
     pub config: &'a LinkConfig,
     /// A recorded rate that replaces the configured one.
     pub trace: Option<&'a Trace>,
-    /// Where to write a log in Mahimahi's format.
+    /// File for a log in Mahimahi's format.
     pub log: Option<&'a Path>,
 }
 
-/// A link: its two directions and what goes with them.
+/// Settings of a link: its two directions, and what they share.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     /// From the inside to the outside.
-    pub up: Way<'a>,
+    pub up: DirectionSetup<'a>,
     /// From the outside to the inside.
-    pub down: Way<'a>,
-    /// The air between the inside and the link.
+    pub down: DirectionSetup<'a>,
+    /// The 802.11 hop between the inside and the link, if there is one.
     pub air: Option<&'a ChannelConfig>,
-    /// Same seed, same draws; what they meet depends on the traffic.
+    /// Seed of the random draws. The same seed gives the same draws, but which packets they hit
+    /// depends on the traffic.
     pub seed: u64,
-    /// How late packets may be ([`Report::kept_up`]). From 10 ms on, the emulator sleeps until
-    /// each packet's time; below, it wakes up 150 us earlier, for up to a sixth of a processor.
+    /// Bound on lateness ([`Report::kept_up`]). From 10 ms on, the emulator sleeps until each
+    /// packet's time; below, it wakes up 150 us early, which takes up to a sixth of a processor.
     pub late: Duration,
-    /// Where to listen for orders ([`crate::control`]).
+    /// Path of the control socket ([`crate::control`]).
     pub control: Option<&'a Path>,
-    /// For the header of logs.
+    /// Command line written to the header of logs.
     pub command_line: &'a str,
 }
 
 impl Setup<'_> {
-    /// Makes the files of the logs, too.
+    /// Builds both directions and creates the log files.
     fn lanes(&self) -> Result<Lanes, EmuError> {
         Ok(Lanes {
             up: self.lane("up", "Uplink", self.up)?,
@@ -71,8 +73,8 @@ impl Setup<'_> {
         })
     }
 
-    fn lane(&self, name: &str, title: &str, way: Way<'_>) -> Result<Lane, EmuError> {
-        let Way { config, trace, log } = way;
+    fn lane(&self, name: &str, title: &str, setup: DirectionSetup<'_>) -> Result<Lane, EmuError> {
+        let DirectionSetup { config, trace, log } = setup;
         let mut link = Link::new(config, LinkStreams::named(self.seed, name));
         if let Some(trace) = trace {
             link = link.with_trace(trace.clone());
@@ -89,30 +91,29 @@ impl Setup<'_> {
     }
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What a shell would say of the command (128 + signal when one ended it); 0 without a command.
+    /// Exit code of the command as a shell reports it (128 + signal); 0 without a command.
     pub code: i32,
-    /// What the link did.
+    /// Counters and lateness of the link.
     pub report: Report,
 }
 
-/// Runs `command` in a new network namespace whose only way out is the link. `tell` hears, in a
-/// line each, what was set up.
+/// Runs `command` in a new network namespace whose only connection is the link. `notify` gets a
+/// line for each limitation of the setup.
 ///
 /// The outside end is in the calling thread's namespace, which gets a device and its addresses,
 /// and, when it forwards packets, a table of nftables that masquerades the inside. SIGINT and
 /// SIGQUIT are left to the command, as a shell does; SIGTERM and SIGHUP are passed to it. It is
-/// killed when this process is. It finds the addresses of the outside end in [`OUTSIDE`] and
-/// [`OUTSIDE6`].
+/// killed when this process is. [`OUTSIDE`] and [`OUTSIDE6`] hold the addresses of the outside end.
 ///
 /// # Errors
 /// Something needed is missing: the network is then as before.
 pub fn around_command(
     setup: Setup<'_>,
     command: &[OsString],
-    tell: &mut dyn FnMut(&str),
+    notify: &mut dyn FnMut(&str),
 ) -> Result<Outcome, EmuError> {
     let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
     let control = setup.control.map(Control::listen).transpose()?;
@@ -153,7 +154,7 @@ pub fn around_command(
                 Err(panic) => std::panic::resume_unwind(panic),
             });
         };
-        let _nat = masquerade(slot, tell);
+        let _nat = masquerade(slot, notify);
         let _ = start.send(());
         let report =
             pump::run(&inside, &outside, lanes, setup.late, control.as_ref(), stop.as_fd());
@@ -170,14 +171,14 @@ pub fn around_command(
 }
 
 /// Joins two namespaces until SIGINT, SIGTERM or SIGHUP. The first is the inside, but no route is
-/// set in either beyond the addresses of the link's ends. `tell` hears of the devices.
+/// set in either beyond the addresses of the link's ends. `notify` gets the names of the devices.
 ///
 /// # Errors
-/// There is no such namespace, or something needed is missing: both are then as before.
+/// A namespace does not exist, or something needed is missing: both are then as before.
 pub fn between(
     setup: Setup<'_>,
     [first, second]: [&str; 2],
-    tell: &mut dyn FnMut(&str),
+    notify: &mut dyn FnMut(&str),
 ) -> Result<Outcome, EmuError> {
     let (inner, outer) = (Namespace::named(first)?, Namespace::named(second)?);
     let control = setup.control.map(Control::listen).transpose()?;
@@ -195,7 +196,7 @@ pub fn between(
     };
     outer.within(|| Port::configure(slot, End::Outside, false))?;
     inner.within(|| Port::configure(slot, End::Inside, false))?;
-    tell(&format!(
+    notify(&format!(
         "{}: {} in {first}, {} in {second}",
         slot.device(),
         slot.ipv4(End::Inside),
@@ -218,10 +219,10 @@ fn make_first(mut slot: Slot) -> Result<(Port, Slot), EmuError> {
     }
 }
 
-fn masquerade(slot: Slot, tell: &mut dyn FnMut(&str)) -> Option<Nat> {
+fn masquerade(slot: Slot, notify: &mut dyn FnMut(&str)) -> Option<Nat> {
     if !nat::forwards() {
-        tell(
-            "only this host is in reach behind the link (to reach further: \
+        notify(
+            "only this host can be reached through the link (for other hosts: \
              `sysctl -w net.ipv4.ip_forward=1`)",
         );
         return None;
@@ -229,16 +230,16 @@ fn masquerade(slot: Slot, tell: &mut dyn FnMut(&str)) -> Option<Nat> {
     match Nat::new(slot) {
         Ok(nat) => Some(nat),
         Err(error) => {
-            tell(&format!(
-                "only this host is in reach behind the link: `nft`: {error} (package nftables)"
+            notify(&format!(
+                "only this host can be reached through the link: `nft`: {error} (package nftables)"
             ));
             None
         }
     }
 }
 
-/// Starts the command so that it is killed when the calling thread ends, which only a process can
-/// arrange for itself: `setpriv` does, and becomes the command.
+/// Starts the command so that it is killed when the calling thread ends. Only a process itself can
+/// ask for that (PR_SET_PDEATHSIG): `setpriv` does, and then executes the command.
 fn spawn(command: &[OsString], slot: Slot) -> Result<Child, EmuError> {
     let failed = |source| EmuError::Program { program: "setpriv", package: "util-linux", source };
     Command::new("setpriv")
@@ -257,7 +258,7 @@ fn pass_on(signals: &mut Signals, child: Pid) {
             SIGHUP => Signal::SIGHUP,
             _ => continue,
         };
-        // It may just have ended.
+        // The child may just have ended.
         let _ = kill(child, signal);
     }
 }

@@ -1,25 +1,26 @@
-//! What can keep a link from coming up.
+//! Errors of the emulator.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The emulator could not start or go on; the message says what is missing and how to mend it.
+/// An error that keeps the emulator from starting or continuing. The message says what is missing
+/// and how to fix it.
 #[derive(Debug, thiserror::Error)]
 pub enum EmuError {
     /// No right to make or enter network namespaces.
     #[error("cannot {what}: {source} (network namespaces need CAP_SYS_ADMIN: run as root)")]
     Namespace {
-        /// What was tried.
+        /// The operation that failed, as a verb phrase.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// There is no namespace of that name.
     #[error("no network namespace {name:?} in /run/netns{}", nearest(.known))]
     NoSuchNamespace {
-        /// As given.
+        /// The name asked for.
         name: String,
-        /// Those there are.
+        /// The names in /run/netns.
         known: Vec<String>,
     },
     /// The TUN device could not be made.
@@ -31,11 +32,11 @@ pub enum EmuError {
     /// A program the emulator needs could not be started.
     #[error("cannot run `{program}`: {source} (package {package})")]
     Program {
-        /// Its name.
+        /// Name of the executable.
         program: &'static str,
-        /// The Debian package that has it.
+        /// The Debian package that provides it.
         package: &'static str,
-        /// Why not.
+        /// The error on starting it.
         source: io::Error,
     },
     /// The addresses could not be set.
@@ -47,20 +48,20 @@ pub enum EmuError {
     /// The control socket could not be made.
     #[error("cannot listen at {}: {source}", .path.display())]
     Control {
-        /// As given.
+        /// Path of the socket.
         path: PathBuf,
-        /// Why not.
+        /// The error on binding it.
         source: io::Error,
     },
     /// A log could not be written.
     #[error("cannot write {}: {source}", .path.display())]
     Log {
-        /// As given.
+        /// Path of the log file.
         path: PathBuf,
-        /// Why not.
+        /// The error on creating or writing it.
         source: io::Error,
     },
-    /// A system call failed that normally does not.
+    /// Unexpected failure of a system call.
     #[error("{0}")]
     Io(#[from] io::Error),
 }

@@ -1,12 +1,12 @@
-//! How late packets were released, and whether that still is emulation.
+//! Lateness of released packets: the emulator's measure of its own accuracy.
 
 use airtcp_core::Duration;
 use hdrhistogram::Histogram;
 
-/// Time between the instant the model says and the instant a packet was handed to the kernel.
+/// Time from a packet's departure in the model until the kernel got it: distribution over a run.
 #[derive(Clone, Debug)]
 pub struct Lateness {
-    /// Nanoseconds.
+    /// Lateness in nanoseconds.
     histogram: Histogram<u64>,
 }
 
@@ -22,18 +22,17 @@ impl Lateness {
         self.histogram.saturating_record(late.as_nanos());
     }
 
-    /// Packets released.
+    /// Number of packets released.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// The lateness that a part `quantile` (0 to 1) of the packets does not exceed; zero without
-    /// packets.
+    /// The lateness at `quantile` (0 to 1); zero if there were no packets.
     pub fn quantile(&self, quantile: f64) -> Duration {
         Duration::from_nanos(self.histogram.value_at_quantile(quantile))
     }
 
-    /// The largest.
+    /// Largest lateness.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.histogram.max())
     }

@@ -1,14 +1,14 @@
-//! A log of what passed through one direction of a link, in the format of Mahimahi's `mm-link`.
+//! A log of the packets in one direction of a link, in the format of Mahimahi's `mm-link`.
 //!
-//! Each line begins with a time in milliseconds since the link started: `+ BYTES` a packet came, `d
-//! PACKETS BYTES` the link dropped it, `- BYTES DELAY` it left the link's server after DELAY ms, `#
-//! BYTES` the server could send that much. Unlike in Mahimahi a packet may be lost after the queue,
-//! to an outage or the loss model: that is a `d` too, at the time of its departure. A link with a
-//! constant rate has an opportunity each millisecond, for what it can send in that time. There are
-//! none in an outage.
+//! Each line begins with a time in milliseconds since the link started: `+ BYTES`, a packet
+//! arrived; `d PACKETS BYTES`, the link dropped it; `- BYTES DELAY`, it left the link's server
+//! after DELAY ms; `# BYTES`, an opportunity to send that much. Unlike in Mahimahi, a packet may be
+//! lost behind the queue, to an outage or the loss model: that is also a `d`, at the time of its
+//! departure. A link with a constant rate has an opportunity each millisecond. There are none in an
+//! outage.
 //!
-//! Packets of a trace-driven link count as many bytes as the model counts, 4 more than their IP
-//! size. The pump reports events; a thread formats and writes them.
+//! As in the model, packets of a trace-driven link count 4 bytes more than their IP size. The pump
+//! reports events; a thread formats and writes them.
 
 use crate::EmuError;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -25,18 +25,18 @@ use std::time::SystemTime;
 /// lateness.
 const BACKLOG: usize = 1 << 16;
 
-/// What happened on a link, in the order of time.
+/// An event on a link; events are logged in order of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// A packet came.
+    /// A packet arrived.
     Arrival(Instant, Bytes),
-    /// The entrance refused the packet that came.
+    /// The policer or the queue dropped an arriving packet.
     Refusal(Instant, Bytes),
     /// A packet left the server.
     Departure(Departure),
-    /// An outage by hand began or ended: the link is down from now on, or not.
+    /// An order took the link down (true) or up.
     Steered(Instant, bool),
-    /// Nothing more until then.
+    /// The run ended at this time.
     End(Instant),
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Makes the file; `name` of the direction and `command_line` are for its header.
+    /// Creates the file; `name` of the direction and `command_line` go to its header.
     pub(crate) fn create(
         path: &Path,
         name: &str,
@@ -78,13 +78,13 @@ impl Log {
         Ok(Self { path: path.to_owned(), events, writer })
     }
 
-    /// Notes an event.
+    /// Queues an event for the writer.
     pub(crate) fn note(&self, event: Event) {
-        // A writer that failed has ended; `Log::close` tells.
+        // Fails only if the writer has ended with an error, which `Log::close` returns.
         let _ = self.events.send(event);
     }
 
-    /// Writes the rest.
+    /// Waits until all events are written.
     pub(crate) fn close(self) -> Result<(), EmuError> {
         let Self { path, events, writer } = self;
         drop(events);
@@ -109,27 +109,27 @@ fn queue(config: &QueueConfig) -> String {
     }
 }
 
-/// The lines of a log.
+/// Formats events as lines of a log.
 struct Text<W> {
     to: W,
-    /// What a packet counts beyond its size.
+    /// Bytes that the model adds to a packet's size.
     header: Bytes,
     capacity: Capacity,
     outages: Schedule,
-    /// Taken down by hand.
+    /// Taken down by an order.
     down: bool,
 }
 
-/// What the server can send.
+/// Capacity of the server.
 enum Capacity {
-    /// At a constant rate: one each millisecond; the number that have passed.
+    /// A constant rate, as one opportunity each millisecond; `passed` of them are over.
     Rate { rate: DataRate, passed: u64 },
-    /// By a trace; the number of its opportunities that have passed.
+    /// A trace; `passed` of its opportunities are over.
     Trace { trace: Trace, passed: u64 },
 }
 
 impl Capacity {
-    /// When the next opportunity is, and what it carries.
+    /// Time and size of the next opportunity.
     fn next(&self) -> (Instant, Bytes) {
         match self {
             Self::Rate { rate, passed } => {
@@ -217,7 +217,7 @@ impl<W: Write> Text<W> {
     }
 }
 
-/// Whole milliseconds since the start.
+/// Time since the start in whole milliseconds.
 fn millis(at: Instant) -> u64 {
     at.since_start().as_nanos() / Duration::from_millis(1).as_nanos()
 }
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_trace_has_its_opportunities_and_counts_headers() {
-        // 2 x 629 in one of 1504 bytes; the rest of it is lost.
+        // Two packets of 629 bytes use an opportunity of 1504; its rest is lost.
         assert_eq!(
             log(&config(), Some("3\n10\n"), &[1_500, 1_500, 4_000], 13_000),
             "1 + 629\n1 + 629\n3 # 1504\n3 - 629 2\n3 - 629 2\n4 + 629\n10 # 1504\n10 - 629 6\n\

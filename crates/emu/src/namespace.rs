@@ -1,7 +1,7 @@
-//! Network namespaces: a new one, one that has a name, and work done inside.
+//! Network namespaces: new ones, named ones, and work done inside.
 //!
-//! A thread is in a namespace, so work inside one is done by a thread of its own, and this process
-//! stays where it is.
+//! A namespace is a property of a thread, so work inside one is done by a separate thread, and the
+//! rest of the process stays where it is.
 
 use crate::EmuError;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -9,10 +9,10 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Where `ip netns` keeps names.
+/// Folder with the namespaces that `ip netns` has named.
 const NAMED: &str = "/run/netns";
 
-/// An open network namespace; it lives at least as long as this.
+/// An open network namespace, kept alive by this handle.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
@@ -38,7 +38,7 @@ impl Namespace {
         }
     }
 
-    /// Does `work` inside, on a thread of its own.
+    /// Does `work` inside, on a separate thread.
     ///
     /// # Errors
     /// The namespace cannot be entered, or what `work` returns.
@@ -59,7 +59,7 @@ impl Namespace {
     }
 }
 
-/// Moves the calling thread, and what it starts from now on, to a new network namespace.
+/// Moves the calling thread, and all that it starts afterwards, to a new network namespace.
 ///
 /// # Errors
 /// The kernel or a missing privilege forbids it.

@@ -1,9 +1,9 @@
-//! The way from inside the link to networks beyond the outer namespace: one table of nftables that
+//! Access from inside the link to networks beyond the outer namespace: one table of nftables that
 //! masquerades the inner address.
 //!
-//! The table has an owner (`flags owner`, Linux 5.12): the `nft -i` that made it and that waits for
-//! more on a pipe from this process. When the process ends, however that happens, the pipe closes,
-//! `nft` ends, and the kernel removes the table.
+//! The table has an owner (`flags owner`, Linux 5.12): the `nft -i` that made it, which reads from
+//! a pipe of this process. When the process ends, however it ends, the pipe closes, `nft` ends, and
+//! the kernel removes the table.
 
 use crate::port::{End, Slot};
 use std::io::{self, Write};
@@ -12,17 +12,17 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long `nft` may take to put the table in force.
+/// Longest time for `nft` to put the table in force.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The rule is in force as long as this.
+/// The masquerading rule, in force until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Nat {
     nft: Child,
 }
 
 impl Nat {
-    /// Masquerades what comes out of the link in the calling thread's namespace, from now on.
+    /// Masquerades packets that leave the link in the calling thread's namespace.
     pub(crate) fn new(slot: Slot) -> io::Result<Self> {
         let name = format!("{}_{}", slot.device(), std::process::id());
         let table = table(slot, &name);
@@ -39,11 +39,12 @@ impl Nat {
             stdin.write_all(table.as_bytes())?;
         }
         let nat = Self { nft };
-        // Until then packets would leave with the inner address, and nobody could answer them.
+        // Until the table is there, packets would leave with the inner address, and no answer
+        // could reach them.
         let until = Instant::now() + PATIENCE;
         while !is_there(&name)? {
             if Instant::now() > until {
-                return Err(io::Error::other("nft does not set the table"));
+                return Err(io::Error::other("nft did not create the table in time"));
             }
             thread::sleep(Duration::from_millis(2));
         }
@@ -53,19 +54,20 @@ impl Nat {
 
 impl Drop for Nat {
     fn drop(&mut self) {
-        // The table goes when `nft` has ended; the kernel does later what cannot be done here.
+        // The kernel removes the table when `nft` has ended; if waiting fails, it does so later.
         drop(self.nft.stdin.take());
         let _ = self.nft.wait();
     }
 }
 
-/// Whether the outer namespace forwards packets at all.
+/// True if the outer namespace forwards IPv4 packets.
 pub(crate) fn forwards() -> bool {
     let setting = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward");
     setting.is_ok_and(|text| text.trim() != "0")
 }
 
-/// Lets the calling thread's namespace, which must be one of ours, forward: for links nested in it.
+/// Enables forwarding in the calling thread's namespace, which must be one of ours, for links
+/// nested in it.
 pub(crate) fn forward() -> io::Result<()> {
     std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")
 }
@@ -78,7 +80,7 @@ fn table(slot: Slot, name: &str) -> String {
     )
 }
 
-/// Whether the calling thread's namespace has the table.
+/// True if the calling thread's namespace has the table.
 fn is_there(name: &str) -> io::Result<bool> {
     let mut nft = Command::new("nft");
     nft.args(["list", "table", "ip", name]).stdin(Stdio::null());
@@ -99,6 +101,6 @@ fn check(table: &str) -> io::Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(told.lines().next().unwrap_or("refused").to_owned()))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(stderr.lines().next().unwrap_or("refused").to_owned()))
 }

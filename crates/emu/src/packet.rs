@@ -1,11 +1,11 @@
-//! What the link model asks of a packet.
+//! The properties of a packet that the link model uses.
 
 use airtcp_core::Bytes;
 use airtcp_net::PacketMeta;
 use airtcp_net::queue::flow::flow_number;
 use etherparse::{SlicedPacket, TransportSlice};
 
-/// Size, flow and ECN field of the IP packet, and whether it carries payload of its transport.
+/// Size, flow and ECN field of an IP packet, and whether its TCP or UDP payload is not empty.
 pub(crate) fn meta(packet: &[u8]) -> PacketMeta {
     let data = match SlicedPacket::from_ip(packet).ok().and_then(|sliced| sliced.transport) {
         Some(TransportSlice::Tcp(tcp)) => !tcp.payload().is_empty(),

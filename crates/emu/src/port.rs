@@ -1,7 +1,7 @@
 //! One end of the link: a TUN device, its addresses, and the `ip` command that sets them.
 //!
-//! `ip -batch` instead of netlink calls of our own: it acts in the namespace of the thread that
-//! starts it, takes all settings of an end at once, and people can read what was done.
+//! `ip -batch` replaces netlink calls of our own: it acts in the namespace of the thread that
+//! starts it, takes all settings of an end at once, and its input is readable.
 
 use crate::EmuError;
 use std::fmt;
@@ -12,9 +12,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{Command, Stdio};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// Largest packet, as on Ethernet.
+/// Largest packet in bytes, as on Ethernet.
 pub(crate) const MTU: u16 = 1500;
-/// What the kernel holds for the emulator while that is busy, packets.
+/// Packets that the kernel queues in a device while the emulator is busy.
 const DEVICE_QUEUE: u32 = 4096;
 
 /// The number of a link: its devices are called `airtcpN` and its addresses are made from N. Unique
@@ -23,7 +23,7 @@ const DEVICE_QUEUE: u32 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(u32);
 
-/// Which end.
+/// An end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Outside,
@@ -31,7 +31,8 @@ pub(crate) enum End {
 }
 
 impl Slot {
-    /// 100.64.0.0/10 (RFC 6598, shared address space) has room for this many.
+    /// Number of links: each takes four addresses of 100.64.0.0/10 (RFC 6598, shared address
+    /// space).
     const COUNT: u32 = 1 << 20;
 
     /// The first number after those of the devices in the calling thread's namespace.
@@ -68,7 +69,7 @@ fn next_number(devices: &str) -> u32 {
     numbers.max().map_or(0, |n: u32| n.saturating_add(1))
 }
 
-/// A TUN device, not blocking.
+/// A non-blocking TUN device.
 pub(crate) struct Port {
     device: SyncDevice,
 }
@@ -86,12 +87,12 @@ impl AsFd for Port {
 }
 
 impl Port {
-    /// Makes the device in the calling thread's namespace, or `None` when the name is taken.
+    /// Makes the device in the calling thread's namespace; `None` if the name is taken.
     pub(crate) fn make(slot: Slot) -> Result<Option<Self>, EmuError> {
         if slot.0 >= Slot::COUNT {
             return Err(EmuError::Tun(io::Error::other("all numbers of links are taken")));
         }
-        // First by hand: tun-rs would make a device file that is not there.
+        // Opened here first: tun-rs would create a missing device file.
         File::options().read(true).write(true).open("/dev/net/tun").map_err(EmuError::Tun)?;
         let builder = DeviceBuilder::new().name(slot.device()).mtu(MTU);
         let device = match builder.tx_queue_len(DEVICE_QUEUE).enable(false).build_sync() {
@@ -103,13 +104,13 @@ impl Port {
         Ok(Some(Self { device }))
     }
 
-    /// Gives the end its addresses and takes it up. The calling thread must be in the device's
+    /// Gives the end its addresses and sets it up. The calling thread must be in the device's
     /// namespace.
     pub(crate) fn configure(slot: Slot, end: End, default_route: bool) -> Result<(), EmuError> {
         ip(&settings(slot, end, default_route, has_ipv6()))
     }
 
-    /// The next packet from the kernel; `None` when there is none now.
+    /// The next packet from the kernel; `None` if none waits.
     pub(crate) fn receive<'b>(&self, buffer: &'b mut [u8]) -> io::Result<Option<&'b [u8]>> {
         match self.device.recv(buffer) {
             Ok(size) => Ok(Some(&buffer[..size])),
@@ -124,8 +125,8 @@ impl Port {
     }
 }
 
-/// What the kernel threw away because the device's queue was full, in the calling thread's
-/// namespace.
+/// Packets that the kernel dropped because the device's queue was full. The device is in the
+/// calling thread's namespace.
 pub(crate) fn dropped_by_kernel(slot: Slot) -> io::Result<u64> {
     let devices = std::fs::read_to_string("/proc/thread-self/net/dev")?;
     Ok(transmit_drops(&devices, &slot.device()).unwrap_or(0))
@@ -181,8 +182,8 @@ fn ip(batch: &str) -> Result<(), EmuError> {
     if output.status.success() {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    Err(EmuError::Addresses(told.lines().collect::<Vec<_>>().join("; ")))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(EmuError::Addresses(stderr.lines().collect::<Vec<_>>().join("; ")))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::EmuError;
 use crate::air::{self, Air, Received};
-use crate::control::{Control, DirectionStatus, LatenessStatus, Order, Status};
+use crate::control::{Control, DirectionStatus, LatenessStatus, LinkStatus, Order};
 use crate::lateness::Lateness;
 use crate::log::{Event, Log};
 use crate::packet;
@@ -17,54 +17,54 @@ use nix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Packets taken from one device before the loop looks at the clock for the others again.
+/// Packets read from one device before the loop serves the others again.
 const BATCH: usize = 32;
 /// Most bytes of a packet that a device hands over; one without offloads keeps to its MTU.
 const BUFFER: usize = MTU as usize + 64;
 
-/// What happened on an emulated link.
+/// Counters and lateness of an emulated link.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// From the inside to the outside.
     pub up: LinkCounters,
     /// From the outside to the inside.
     pub down: LinkCounters,
-    /// Of the packets released.
+    /// Lateness of the packets released.
     pub lateness: Lateness,
-    /// Packets that the kernel threw away before the emulator could read them.
+    /// Packets that the kernel dropped before the emulator could read them.
     pub dropped_by_kernel: u64,
-    /// Packets that the kernel did not take from the emulator (the device is down).
+    /// Packets that the kernel refused from the emulator (the device is down).
     pub refused_by_kernel: u64,
-    /// The emulator ran with SCHED_FIFO.
+    /// True if the emulator ran with SCHED_FIFO.
     pub real_time: bool,
-    /// The command's station and the access point, where there is air between them.
+    /// Counters of the command's station and the access point, if there is a wireless hop.
     pub air: Option<[StationCounters; 2]>,
 }
 
 impl Report {
-    /// The emulator was as fast as the link it emulates: nothing was thrown away before it, and 99
-    /// in 100 packets were late by no more than `bound`.
+    /// True if the emulator kept up with the link: the kernel dropped nothing before it, and 99 %
+    /// of packets were late by at most `bound`.
     pub fn kept_up(&self, bound: Duration) -> bool {
         self.dropped_by_kernel == 0 && self.lateness.quantile(0.99) <= bound
     }
 }
 
-/// A link to be emulated, and where to log what passes.
+/// One direction's link, and its log.
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) link: Link<Vec<u8>>,
     pub(crate) log: Option<Log>,
 }
 
-/// All of what is emulated.
+/// Both directions, and the wireless hop.
 pub(crate) struct Lanes {
     pub(crate) up: Lane,
     pub(crate) down: Lane,
-    /// In front of the link.
+    /// The wireless hop in front of the link.
     pub(crate) air: Option<Air>,
 }
 
-/// One direction.
+/// A link with the devices at its ends.
 struct Direction<'a> {
     from: &'a Port,
     to: &'a Port,
@@ -72,7 +72,7 @@ struct Direction<'a> {
 }
 
 impl Direction<'_> {
-    /// Logs what has happened inside the link.
+    /// Logs the departures until `now`.
     fn log_until(&mut self, now: Instant) {
         let Some(log) = &self.lane.log else { return };
         while let Some(departure) = self.lane.link.next_departure(now) {
@@ -87,7 +87,7 @@ impl Direction<'_> {
         if let Some(log) = &self.lane.log {
             log.note(Event::Arrival(now, meta.size));
         }
-        // What the link refuses it has counted.
+        // The link has counted a refused packet.
         let refused = self.lane.link.send(now, packet, meta).is_err();
         if let Some(log) = self.lane.log.as_ref().filter(|_| refused) {
             log.note(Event::Refusal(now, meta.size));
@@ -107,7 +107,7 @@ impl Direction<'_> {
         }
     }
 
-    /// The end: what the link did.
+    /// Closes the log and returns the link's counters.
     fn end(mut self, now: Instant) -> Result<LinkCounters, EmuError> {
         self.log_until(now);
         if let Some(log) = self.lane.log {
@@ -118,25 +118,26 @@ impl Direction<'_> {
     }
 }
 
-/// The way of packets: by the air, if there is any, and up the link; down the link and by the air.
-struct Way<'a> {
+/// Path of the packets: uplink packets cross the wireless hop, if there is one, then the link;
+/// downlink packets the other way round.
+struct Datapath<'a> {
     directions: [Direction<'a>; 2],
     air: Option<Air>,
     lateness: Lateness,
     refused_by_kernel: u64,
 }
 
-impl Way<'_> {
-    /// When something is next to be carried out.
+impl Datapath<'_> {
+    /// Time of the next event.
     fn next_deadline(&self) -> Option<Instant> {
         let links = self.directions.iter().filter_map(|d| d.lane.link.next_deadline());
         links.chain(self.air.as_ref().and_then(Air::next_deadline)).min()
     }
 
-    /// Carries out what is due by `clock`, step by step.
+    /// Handles all events that are due by `clock`, in order.
     fn carry_out(&mut self, clock: impl Fn() -> Instant) {
         while let Some(due) = self.next_deadline().filter(|&due| due <= clock()) {
-            // All that is due by then, and nothing later: the lateness is that of this packet.
+            // Events at `due` only: the lateness recorded must be that of this packet.
             while let Some(Received { by, packet }) = self.air.as_mut().and_then(|a| a.poll(due)) {
                 match by {
                     air::ACCESS_POINT => self.directions[UP].offer(due, packet),
@@ -157,7 +158,7 @@ impl Way<'_> {
         }
     }
 
-    /// Gives a packet that is due to the kernel.
+    /// Hands a packet that was due at `due` to the kernel.
     fn release(
         &mut self,
         direction: usize,
@@ -171,17 +172,75 @@ impl Way<'_> {
         self.lateness.record(clock().since(due));
     }
 
-    /// Takes a packet from the kernel. What was due before has been carried out.
+    /// Reads a bounded number of packets from the device of `direction`, and offers them.
+    fn receive(&mut self, direction: usize, clock: impl Fn() -> Instant) -> Result<(), EmuError> {
+        let mut buffer = [0; BUFFER];
+        for _ in 0..BATCH {
+            let from = self.directions[direction].from;
+            let received = from.receive(&mut buffer).map_err(EmuError::Link)?;
+            let Some(packet) = received else { break };
+            let now = clock();
+            if self.air.is_some() {
+                // Events must reach the wireless hop, and the link behind it, in order.
+                self.carry_out(|| now);
+            }
+            self.offer(direction, now, packet);
+        }
+        Ok(())
+    }
+
+    /// Offers a packet from the kernel. Events due earlier must have been handled.
     fn offer(&mut self, direction: usize, now: Instant, packet: &[u8]) {
         match &mut self.air {
             Some(air) if direction == UP => air.offer(now, air::STATION, packet),
             _ => self.directions[direction].offer(now, packet.to_vec()),
         }
     }
+
+    /// Carries out an order, after all events that are due earlier.
+    fn handle(&mut self, order: Order, now: Instant) {
+        self.carry_out(|| now);
+        let (down, which) = match order {
+            Order::Down(which) => (true, which),
+            Order::Up(which) => (false, which),
+            Order::Status => return,
+        };
+        let directions = self.directions.iter_mut().zip(which.include());
+        for (direction, _) in directions.filter(|(_, is_included)| *is_included) {
+            direction.steer(now, down);
+        }
+    }
+
+    /// State of the link; `origin` is the clock's time at the start, in nanoseconds.
+    fn status(&self, now: Instant, origin: u64, real_time: bool) -> LinkStatus {
+        let [uplink, downlink] = self.directions.each_ref();
+        LinkStatus {
+            monotonic_ns: origin + now.as_nanos(),
+            uplink: DirectionStatus::of(&uplink.lane.link, now),
+            downlink: DirectionStatus::of(&downlink.lane.link, now),
+            lateness: LatenessStatus::of(&self.lateness),
+            real_time,
+        }
+    }
+
+    /// Closes the logs and reports.
+    fn end(self, now: Instant, real_time: bool) -> Result<Report, EmuError> {
+        let Self { directions, air, lateness, refused_by_kernel } = self;
+        let [up, down] = directions.map(|direction| direction.end(now));
+        Ok(Report {
+            up: up?,
+            down: down?,
+            lateness,
+            dropped_by_kernel: 0,
+            refused_by_kernel,
+            real_time,
+            air: air.map(|mut air| air.counters(now)),
+        })
+    }
 }
 
-/// Emulates until `stop` is readable. Packets may be `late` by that much. Logical time is the
-/// monotonic clock's since the call.
+/// Emulates until `stop` is readable. `late` is the bound on lateness. Logical time is the
+/// monotonic clock's time since the call.
 pub(crate) fn run(
     inside: &Port,
     outside: &Port,
@@ -192,9 +251,9 @@ pub(crate) fn run(
 ) -> Result<Report, EmuError> {
     let real_time = be_real_time();
     let origin = monotonic_nanos()?;
-    // The clock was read before, so it can be read again.
+    // Reading the clock cannot fail after it has succeeded once.
     let clock = || Instant::from_nanos(monotonic_nanos().unwrap_or(origin) - origin);
-    let mut way = Way {
+    let mut datapath = Datapath {
         directions: [
             Direction { from: inside, to: outside, lane: up },
             Direction { from: outside, to: inside, lane: down },
@@ -203,15 +262,15 @@ pub(crate) fn run(
         lateness: Lateness::new(),
         refused_by_kernel: 0,
     };
-    let mut buffer = [0; BUFFER];
-    let mut vigil = Vigil { needed: late < Vigil::UNNEEDED, ..Vigil::default() };
+    let mut sleep_policy =
+        SleepPolicy { needed: late < SleepPolicy::UNNEEDED, ..SleepPolicy::default() };
     let bell = control.and_then(Control::bell);
     let sources = [inside.as_fd(), outside.as_fd(), stop].into_iter().chain(bell);
     let mut sources: Vec<PollFd<'_>> =
         sources.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     loop {
-        way.carry_out(clock);
-        let wait = vigil.wait(clock(), way.next_deadline());
+        datapath.carry_out(clock);
+        let wait = sleep_policy.wait(clock(), datapath.next_deadline());
         let ready = wait_for(&mut sources, wait).map_err(EmuError::Link)?;
         if ready[STOP] {
             break;
@@ -219,70 +278,41 @@ pub(crate) fn run(
         if let Some(control) = control.filter(|_| ready[BELL]) {
             control.carry_out(|order| {
                 let now = clock();
-                way.carry_out(|| now);
-                obey(order, &mut way.directions, now);
-                let [uplink, downlink] =
-                    [0, 1].map(|i| DirectionStatus::of(&way.directions[i].lane.link, now));
-                Status {
-                    monotonic_ns: origin + now.as_nanos(),
-                    uplink,
-                    downlink,
-                    lateness: LatenessStatus::of(&way.lateness),
-                    real_time,
-                }
+                datapath.handle(order, now);
+                datapath.status(now, origin, real_time)
             });
         }
         for direction in [UP, DOWN].into_iter().filter(|direction| ready[*direction]) {
-            for _ in 0..BATCH {
-                let from = way.directions[direction].from;
-                let received = from.receive(&mut buffer).map_err(EmuError::Link)?;
-                let Some(packet) = received else { break };
-                let now = clock();
-                if way.air.is_some() {
-                    // A packet of the past must not enter the air, or a link behind it, later.
-                    way.carry_out(|| now);
-                }
-                way.offer(direction, now, packet);
-            }
+            datapath.receive(direction, clock)?;
         }
     }
-    let now = clock();
-    let Way { directions, air, lateness, refused_by_kernel } = way;
-    let [up, down] = directions.map(|direction| direction.end(now));
-    Ok(Report {
-        up: up?,
-        down: down?,
-        lateness,
-        dropped_by_kernel: 0,
-        refused_by_kernel,
-        real_time,
-        air: air.map(|mut air| air.counters(now)),
-    })
+    datapath.end(clock(), real_time)
 }
 
-/// When to sleep and when to stay awake. The kernel wakes a sleeper some tens of microseconds late,
-/// so the last of the wait is spent asking; but a real-time thread that never sleeps is stopped by
-/// the kernel for tens of milliseconds, so staying awake is rationed.
+/// Decides between sleeping and busy waiting. The kernel wakes a sleeper some tens of microseconds
+/// late, so the end of a wait is spent polling. But the kernel throttles a real-time thread that
+/// never sleeps for tens of milliseconds, so the time awake is limited by a credit.
 #[derive(Debug, Default)]
-struct Vigil {
-    /// Whether packets must be that punctual; if not, it sleeps until they are due.
+struct SleepPolicy {
+    /// True if packets must be that punctual; otherwise the thread sleeps until they are due.
     needed: bool,
-    /// How long it may stay awake.
+    /// Time that the thread may still stay awake.
     credit: Duration,
     awake: bool,
     seen: Instant,
 }
 
-impl Vigil {
-    /// Sleep ends this long before a packet's time.
+impl SleepPolicy {
+    /// Sleep ends this early before a packet's time.
     const AWAKE: Duration = Duration::from_micros(150);
-    /// The time not spent awake, divided by this, is credit.
+    /// Time asleep, divided by this, is added to the credit.
     const RATION: u64 = 5;
+    /// Largest credit.
     const MOST: Duration = Duration::from_millis(2);
-    /// Whoever allows packets to be that late need not pay for staying awake.
+    /// From this bound on lateness on, staying awake is not needed.
     const UNNEEDED: Duration = Duration::from_millis(10);
 
-    /// How long to sleep when the next packet is due at `due`; `None`: until one comes in.
+    /// Time to sleep if the next packet is due at `due`; `None`: until a packet arrives.
     fn wait(&mut self, now: Instant, due: Option<Instant>) -> Option<Duration> {
         let wait = due.map(|due| due.since(now));
         if !self.needed {
@@ -296,40 +326,29 @@ impl Vigil {
             (self.credit + passed / Self::RATION).min(Self::MOST)
         };
         self.awake = !self.credit.is_zero() && wait.is_some_and(|wait| wait <= Self::AWAKE);
-        // Without credit it sleeps to the end.
+        // Without credit the thread sleeps until the packet is due.
         if self.credit.is_zero() { wait } else { wait.map(|wait| wait - Self::AWAKE) }
     }
 }
 
-/// Carries out an order.
-fn obey(order: Order, directions: &mut [Direction<'_>; 2], now: Instant) {
-    let (down, which) = match order {
-        Order::Down(which) => (true, which),
-        Order::Up(which) => (false, which),
-        Order::Status => return,
-    };
-    for (direction, _) in directions.iter_mut().zip(which.include()).filter(|(_, is)| *is) {
-        direction.steer(now, down);
-    }
-}
-
-/// Nanoseconds of CLOCK_MONOTONIC, which other processes can compare with.
+/// CLOCK_MONOTONIC in nanoseconds, comparable across processes.
 fn monotonic_nanos() -> io::Result<u64> {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
     Ok(std::time::Duration::from(now).as_nanos() as u64)
 }
 
-/// The directions, and the devices that they read.
+/// Index of the uplink, and of the device that it reads.
 const UP: usize = 0;
+/// Index of the downlink, and of the device that it reads.
 const DOWN: usize = 1;
-/// The devices come first.
+/// Index of the stop event in the polled sources.
 const STOP: usize = 2;
-/// Where the control socket rings, if there is one.
+/// Index of the control socket's wake-up, if there is one.
 const BELL: usize = 3;
-/// What the pump waits for.
+/// Number of sources that the pump polls.
 const SOURCES: usize = 4;
 
-/// Which of the sources are readable, at the latest when `wait` is over.
+/// Waits for at most `wait`; true for each source that is readable.
 fn wait_for(sources: &mut [PollFd<'_>], wait: Option<Duration>) -> io::Result<[bool; SOURCES]> {
     let wait =
         wait.map(|wait| TimeSpec::from_duration(std::time::Duration::from_nanos(wait.as_nanos())));
@@ -345,13 +364,14 @@ fn wait_for(sources: &mut [PollFd<'_>], wait: Option<Duration>) -> io::Result<[b
     Ok(ready)
 }
 
-/// Takes the lowest real-time priority for this thread, and wakes it without slack.
+/// Gives this thread the lowest real-time priority and the least timer slack. False if the
+/// priority was refused.
 fn be_real_time() -> bool {
     use thread_priority::{
         RealtimeThreadSchedulePolicy::Fifo, ThreadPriority, ThreadSchedulePolicy::Realtime,
         set_thread_priority_and_policy, thread_native_id,
     };
-    // Without the right to either, the emulator is later; it says how late.
+    // Without these rights the emulator only gets later, and reports how late.
     let _ = nix::sys::prctl::set_timerslack(1);
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, Realtime(Fifo)).is_ok()
 }
@@ -366,28 +386,28 @@ mod tests {
 
     #[test]
     fn sleep_ends_before_the_packet_is_due() {
-        let mut vigil = Vigil { needed: true, ..Vigil::default() };
+        let mut sleep_policy = SleepPolicy { needed: true, ..SleepPolicy::default() };
         let now = Instant::from_secs(1);
-        assert_eq!(vigil.wait(now, None), None);
-        assert_eq!(vigil.wait(now, Some(now + us(500))), Some(us(350)));
-        assert_eq!(vigil.wait(now + us(350), Some(now + us(500))), Some(Duration::ZERO));
+        assert_eq!(sleep_policy.wait(now, None), None);
+        assert_eq!(sleep_policy.wait(now, Some(now + us(500))), Some(us(350)));
+        assert_eq!(sleep_policy.wait(now + us(350), Some(now + us(500))), Some(Duration::ZERO));
     }
 
     #[test]
-    fn it_sleeps_to_the_end_if_packets_may_be_late() {
-        let mut vigil = Vigil::default();
+    fn it_sleeps_until_packets_are_due_if_they_may_be_late() {
+        let mut sleep_policy = SleepPolicy::default();
         let now = Instant::from_secs(1);
-        assert_eq!(vigil.wait(now, Some(now + us(500))), Some(us(500)));
-        assert_eq!(vigil.wait(now, Some(now + us(100))), Some(us(100)));
+        assert_eq!(sleep_policy.wait(now, Some(now + us(500))), Some(us(500)));
+        assert_eq!(sleep_policy.wait(now, Some(now + us(100))), Some(us(100)));
     }
 
     #[test]
-    fn staying_awake_is_rationed() {
+    fn time_awake_is_limited() {
         // A packet every 50 us for 1 s: all of it could be spent awake; a sixth is allowed.
-        let mut vigil = Vigil { needed: true, ..Vigil::default() };
+        let mut sleep_policy = SleepPolicy { needed: true, ..SleepPolicy::default() };
         let (mut now, mut asleep) = (Instant::ZERO, Duration::ZERO);
         while now < Instant::from_secs(1) {
-            let wait = vigil.wait(now, Some(now + us(50))).expect("a packet is due");
+            let wait = sleep_policy.wait(now, Some(now + us(50))).expect("a packet is due");
             asleep += wait;
             now += wait.max(us(5));
         }

@@ -111,14 +111,14 @@ const METRICS: &[Metric] = {
             "Packets of the gateway's own making that the system did not send",
         ),
         metric(
-            "missed_copies_total",
-            Counter("copies_missed"),
+            "mirror_missed_packets_total",
+            Counter("mirror_missed_packets"),
             "Packets that went on without a copy for M-TCP+ or holdover because the gateway was too slow",
         ),
         metric(
-            "mended_rules_total",
-            Counter("rules_mended"),
-            "Times that firewall rules which another program had removed were put in force again",
+            "repaired_rules_total",
+            Counter("rules_repaired"),
+            "Times that firewall rules which another program had removed were restored",
         ),
         metric(
             "unkept_promises_total",

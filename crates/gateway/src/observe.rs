@@ -231,7 +231,7 @@ impl Observation {
             status.groups.push(GroupStatus {
                 name: group.config.name.clone(),
                 mechanism: OBSERVE.to_owned(),
-                path: "copies".to_owned(),
+                path: "mirror".to_owned(),
                 flows,
                 segments_refused: group.observer.observed().packets_refused,
                 ..GroupStatus::default()
@@ -266,7 +266,7 @@ impl Observed {
     /// Has all copied of the mobiles that the observer wants to see all of.
     fn attend(&mut self, effects: &mut Vec<Effect>) {
         let attention = self.observer.drain_attention();
-        effects.extend(attention.map(|(mobile, on)| Effect::CopyAll { mobile, on }));
+        effects.extend(attention.map(|(mobile, on)| Effect::MirrorAll { mobile, on }));
     }
 
     /// Of all of its packets, with what the kernel has counted in its place.

@@ -46,7 +46,7 @@ pub struct GroupStatus {
     /// The mechanism's word in the configuration.
     pub mechanism: String,
     /// Path of its packets to the mechanism: they wait for it ("nfqueue"), or it gets copies while
-    /// a mobile is in reach ("copies").
+    /// a mobile is in reach ("mirror").
     pub path: String,
     /// Number of connections known.
     pub flows: u64,

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const BYTES: u64 = 2_000_000;
 
 /// Keys of a scenario's middlebox and of a gateway's group alike, with the gateway's defaults.
-const WITH_COPIES: [&str; 2] = [
+const WITH_MIRROR: [&str; 2] = [
     r#"mechanism = "m-tcp-plus", fifo = "4 MiB", max-down = "24 h", probe-interval = "100 ms", acknowledge = "in-time""#,
     r#"mechanism = "holdover", fifo = "4 MiB", max-down = "24 h", probe-interval = "100 ms""#,
 ];
@@ -74,7 +74,7 @@ struct Node {
     dispatcher: Dispatcher,
     effects: Vec<Effect>,
     /// Packets go on at once, and the gateway gets copies.
-    is_copied: bool,
+    is_mirrored: bool,
     packets: u32,
     done: Arc<Done>,
 }
@@ -82,9 +82,9 @@ struct Node {
 impl Node {
     fn new(config: &str, done: Arc<Done>) -> Self {
         let config = GatewayConfig::parse("gateway.toml", config).unwrap();
-        let (keeper, is_copied) = (Box::new(Forgetful), config.groups[0].is_copied());
+        let (keeper, is_mirrored) = (Box::new(Forgetful), config.groups[0].is_mirrored());
         let dispatcher = Dispatcher::new(&config, (1, 2), &|_| None, keeper).unwrap();
-        Self { dispatcher, effects: Vec::new(), is_copied, packets: 0, done }
+        Self { dispatcher, effects: Vec::new(), is_mirrored, packets: 0, done }
     }
 
     /// Does what the dispatcher wants done. Each byte that it sends is the one of its place.
@@ -115,7 +115,7 @@ impl Middlebox<Length> for Node {
         encode(&with_payload(&segment, content(&segment)), &mut packet).unwrap();
         self.packets += 1;
         let intercepted = Intercepted {
-            id: (!self.is_copied).then_some(PacketId(self.packets)),
+            id: (!self.is_mirrored).then_some(PacketId(self.packets)),
             packet: packet.into(),
             input: None,
             output: None,
@@ -124,7 +124,7 @@ impl Middlebox<Length> for Node {
             silence: None,
         };
         match self.dispatcher.on_packet(now, &intercepted, &mut self.effects) {
-            Verdict::Drop if !self.is_copied => {
+            Verdict::Drop if !self.is_mirrored => {
                 self.done.kept.fetch_add(1, Relaxed);
             }
             Verdict::Pass | Verdict::Drop => {
@@ -202,7 +202,7 @@ fn scenario(mechanism: &str) -> Scenario {
 /// gateway has seen it, unless the mechanism wants copies.
 fn gateway(mechanism: &str) -> String {
     let keys = mechanism.replace(", ", "\n");
-    let fast_path = if WITH_COPIES.contains(&mechanism) { "fast-path = \"off\"" } else { "" };
+    let fast_path = if WITH_MIRROR.contains(&mechanism) { "fast-path = \"off\"" } else { "" };
     format!("[[mobile]]\nname = \"phones\"\naddresses = [\"10.0.0.3\"]\n{keys}\n{fast_path}\n")
 }
 
@@ -223,7 +223,7 @@ fn both(mechanism: &str, seed: u64) -> ([RunMetrics; 2], Arc<Done>) {
 
 #[test]
 fn hosts_cannot_tell_the_gateway_from_the_mechanism_in_the_simulator() {
-    let mechanisms = || WITH_COPIES.into_iter().chain(WITHOUT).chain([WAKE]);
+    let mechanisms = || WITH_MIRROR.into_iter().chain(WITHOUT).chain([WAKE]);
     for (mechanism, seed) in (1..=3).flat_map(|seed| mechanisms().map(move |m| (m, seed))) {
         let ([simulated, through_gateway], done) = both(mechanism, seed);
         assert_eq!(through_gateway.flows, simulated.flows, "{mechanism}");
@@ -236,7 +236,7 @@ fn hosts_cannot_tell_the_gateway_from_the_mechanism_in_the_simulator() {
 
 #[test]
 fn what_the_gateway_kept_through_outages_it_sends_byte_for_byte() {
-    for mechanism in WITH_COPIES.into_iter().chain([WAKE]) {
+    for mechanism in WITH_MIRROR.into_iter().chain([WAKE]) {
         let ([_, through_gateway], done) = both(mechanism, 1);
         assert_eq!(through_gateway.flows[0].delivered_bytes, BYTES, "{mechanism}");
         let kept = done.kept.load(Relaxed);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A TCP option by which a Linux sender tells its cwnd to the receiver, for TCP-DCA (Chen, Lee, Gerla
+ * A TCP option in which a Linux sender reports its cwnd to the receiver, for TCP-DCA (Chen, Lee, Gerla
  * and Sanadidi, "TCP with Delayed Ack for Wireless Networks", section VI).
  *
- * Read first: crates/linux/src/delack/cwnd.rs, how this is loaded; crates/wire/src/options.rs, the
- * option.
+ * Read first: crates/linux/src/delack/cwnd.rs, the loader; crates/wire/src/options.rs, the option.
  *
  * The program is attached to the root of the cgroup hierarchy and sees the connections of the whole
- * machine; it acts on those of one network namespace. A receiver asks: its first segments have the
- * option without a value, 4 bytes. A sender that has been asked tells: its data have the option
- * with cwnd, 8 bytes. So nobody is told who has not asked, and the SYN, which every listener would
- * have to be prepared for, stays as it is.
+ * machine; it acts on those of one network namespace. A receiver requests the cwnd: its first segments
+ * have the option without a value, 4 bytes. A sender that got a request reports its cwnd: its data
+ * segments have the option with the value, 8 bytes. So only receivers that ask get the option, and the
+ * SYN, which goes to any listener, is not changed.
  *
- * Flags of a connection are set and never cleared: they may be another program's, too.
+ * Flags of a connection are set and never cleared, because another program may have set them, too.
  */
 #include "ip.h"
 #include "kernel.h"
@@ -22,11 +21,11 @@ char license_of_program[] SEC("license") = "Dual MIT/GPL";
 /* ---- Maps. The loader knows these layouts: crates/linux/src/delack/cwnd.rs. ---- */
 
 struct role {
-	/* Of the network namespace (SO_NETNS_COOKIE). */
+	/* Cookie of the network namespace (SO_NETNS_COOKIE). */
 	__u64 namespace;
-	__u32 asks;
-	__u32 tells;
-	/* Whether only connections with some peers, or with some ports, count. */
+	__u32 requests;
+	__u32 reports;
+	/* Only connections with the hosts in `peers`, or with the ports in `ports`, are selected. */
 	__u32 some_peers;
 	__u32 some_ports;
 };
@@ -53,10 +52,10 @@ struct {
 	type_field(value, __u32);
 } ports SEC(".maps");
 
-/* Connections. */
+/* Connections in which this host requests cwnd, and in which it reports it. */
 struct counts {
-	__u64 asking;
-	__u64 told;
+	__u64 requesting;
+	__u64 reporting;
 };
 
 struct {
@@ -66,23 +65,23 @@ struct {
 	type_field(value, struct counts);
 } counts SEC(".maps");
 
-/* Of a connection, as it was when the peer asked. */
-struct question {
+/* State of a connection when the peer's request arrived. */
+struct request {
 	__u32 snd_nxt;
 	__u32 total_retrans;
-	/* It gets no answer any more. */
+	/* cwnd is no longer reported. */
 	__u32 is_over;
 };
 
-/* The connections whose peer is told. */
+/* Requests of the connections in which this host reports cwnd. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_SK_STORAGE);
 	uint_field(map_flags, BPF_F_NO_PREALLOC);
 	type_field(key, int);
-	type_field(value, struct question);
-} asked SEC(".maps");
+	type_field(value, struct request);
+} requests SEC(".maps");
 
-/* ---- The kernel's interface (linux/bpf.h); none of it can change. ---- */
+/* ---- The kernel's interface (linux/bpf.h), which is stable. ---- */
 
 struct bpf_sock;
 
@@ -90,7 +89,7 @@ struct bpf_sock_ops {
 	__u32 op;
 	__u32 args[4];
 	__u32 family;
-	/* Volatile, so that no instruction reads one or the other: the verifier refuses that. */
+	/* Volatile, so that the compiler does not merge the loads of both: the verifier refuses that. */
 	volatile __u32 remote_ip4;
 	__u32 local_ip4;
 	volatile __u32 remote_ip6[4];
@@ -139,7 +138,7 @@ enum {
 	BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG = 1 << 5,
 	BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG = 1 << 6,
 
-	/* How many bytes there are for data is the question, not what is in a segment. */
+	/* The kernel computes the MSS, not a segment. */
 	BPF_WRITE_HDR_TCP_CURRENT_MSS = 1,
 
 	BPF_SK_STORAGE_GET_F_CREATE = 1,
@@ -162,8 +161,8 @@ static long (*const bpf_reserve_hdr_opt)(struct bpf_sock_ops *ctx, __u32 len,
 
 enum {
 	KIND = 253,
-	QUESTION = 4,
-	ANSWER = 8,
+	REQUEST = 4,
+	REPORT = 8,
 };
 
 struct option {
@@ -176,10 +175,10 @@ struct option {
 #define EXPERIMENT { 0xa1, 0xdc }
 
 /*
- * A question may be lost, and the last of a handshake's ACKs may be another host's; so the first
- * segments all have it.
+ * Segments that carry the request. One may be lost, and the last ACK of a handshake may be another
+ * host's.
  */
-static const __u32 QUESTIONS = 5;
+static const __u32 REQUESTS = 5;
 
 /* ---- */
 
@@ -198,7 +197,7 @@ static inline_always struct counts *the_counts(void)
 	return bpf_map_lookup_elem(&counts, &only);
 }
 
-/* Whether the connection is one of those that count. */
+/* True if `role` selects the connection. */
 static inline_always int is_selected(struct bpf_sock_ops *ctx, const struct role *role)
 {
 	if (role->some_peers) {
@@ -223,41 +222,41 @@ static inline_always int is_selected(struct bpf_sock_ops *ctx, const struct role
 	return 1;
 }
 
-/* Looks for a question in the segment that came. */
-static inline_always int is_asked(struct bpf_sock_ops *ctx)
+/* True if the segment that arrived has a request. */
+static inline_always int has_request(struct bpf_sock_ops *ctx)
 {
-	/* What is looked for: kind, length of what follows, experiment. */
-	struct option option = { .kind = KIND, .length = QUESTION, .experiment = EXPERIMENT };
+	/* Search pattern: kind, length, experiment. */
+	struct option option = { .kind = KIND, .length = REQUEST, .experiment = EXPERIMENT };
 
-	return bpf_load_hdr_opt(ctx, &option, sizeof(option), 0) == QUESTION;
+	return bpf_load_hdr_opt(ctx, &option, sizeof(option), 0) == REQUEST;
 }
 
 static inline_always void remember(struct bpf_sock_ops *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct counts *counts = the_counts();
-	struct question now = { .snd_nxt = ctx->snd_nxt, .total_retrans = ctx->total_retrans };
+	struct request now = { .snd_nxt = ctx->snd_nxt, .total_retrans = ctx->total_retrans };
 
-	if (!sk || bpf_sk_storage_get(&asked, sk, 0, 0))
+	if (!sk || bpf_sk_storage_get(&requests, sk, 0, 0))
 		return;
-	if (bpf_sk_storage_get(&asked, sk, &now, BPF_SK_STORAGE_GET_F_CREATE) && counts)
-		__sync_fetch_and_add(&counts->told, 1);
+	if (bpf_sk_storage_get(&requests, sk, &now, BPF_SK_STORAGE_GET_F_CREATE) && counts)
+		__sync_fetch_and_add(&counts->reporting, 1);
 }
 
 /*
- * Whether the peer is told. If the first segments with the option are lost, the path may drop what
- * has it; then the rest goes without.
+ * True if cwnd is reported to the peer. If the first segments with the option are lost, the path may
+ * drop segments because of it; then the option is left out.
  */
-static inline_always int is_told(struct bpf_sock_ops *ctx, struct bpf_sock *sk)
+static inline_always int is_reporting(struct bpf_sock_ops *ctx, struct bpf_sock *sk)
 {
-	struct question *question = bpf_sk_storage_get(&asked, sk, 0, 0);
+	struct request *request = bpf_sk_storage_get(&requests, sk, 0, 0);
 
-	if (!question)
+	if (!request)
 		return 0;
-	if (ctx->total_retrans != question->total_retrans &&
-	    (int)(ctx->snd_una - question->snd_nxt) <= 0)
-		question->is_over = 1;
-	return !question->is_over;
+	if (ctx->total_retrans != request->total_retrans &&
+	    (int)(ctx->snd_una - request->snd_nxt) <= 0)
+		request->is_over = 1;
+	return !request->is_over;
 }
 
 static inline_always void begin(struct bpf_sock_ops *ctx, const struct role *role)
@@ -269,13 +268,13 @@ static inline_always void begin(struct bpf_sock_ops *ctx, const struct role *rol
 
 	int flags = ctx->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
 
-	if (role->tells)
+	if (role->reports)
 		flags |= BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG;
 	if (bpf_sock_ops_cb_flags_set(ctx, flags))
 		return;
-	if (role->asks && counts)
-		__sync_fetch_and_add(&counts->asking, 1);
-	if (role->tells && is_asked(ctx))
+	if (role->requests && counts)
+		__sync_fetch_and_add(&counts->requesting, 1);
+	if (role->reports && has_request(ctx))
 		remember(ctx);
 }
 
@@ -286,17 +285,17 @@ static inline_always __u32 length(struct bpf_sock_ops *ctx, const struct role *r
 
 	if (!sk)
 		return 0;
-	if (role->asks && ctx->segs_out < QUESTIONS)
-		return QUESTION;
-	return role->tells && is_told(ctx, sk) ? ANSWER : 0;
+	if (role->requests && ctx->segs_out < REQUESTS)
+		return REQUEST;
+	return role->reports && is_reporting(ctx, sk) ? REPORT : 0;
 }
 
 static inline_always void reserve(struct bpf_sock_ops *ctx, const struct role *role)
 {
 	__u32 bytes = length(ctx, role);
 
-	/* The receiver wants to know it with data. */
-	if (bytes == ANSWER && ctx->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS && !ctx->skb_len)
+	/* cwnd is reported in data segments only. */
+	if (bytes == REPORT && ctx->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS && !ctx->skb_len)
 		return;
 	if (bytes)
 		bpf_reserve_hdr_opt(ctx, bytes, 0);
@@ -312,15 +311,15 @@ static inline_always void write(struct bpf_sock_ops *ctx, const struct role *rol
 		.cwnd = ntoh32(ctx->snd_cwnd * ctx->mss_cache),
 	};
 
-	/* Where nothing was reserved, this is refused. */
-	if (bytes == QUESTION)
-		bpf_store_hdr_opt(ctx, &option, QUESTION, 0);
-	else if (bytes == ANSWER)
-		bpf_store_hdr_opt(ctx, &option, ANSWER, 0);
+	/* The kernel refuses this if nothing was reserved. */
+	if (bytes == REQUEST)
+		bpf_store_hdr_opt(ctx, &option, REQUEST, 0);
+	else if (bytes == REPORT)
+		bpf_store_hdr_opt(ctx, &option, REPORT, 0);
 }
 
 SEC("sockops")
-int tell_cwnd(struct bpf_sock_ops *ctx)
+int report_cwnd(struct bpf_sock_ops *ctx)
 {
 	const struct role *role = role_in(ctx);
 
@@ -332,7 +331,7 @@ int tell_cwnd(struct bpf_sock_ops *ctx)
 		begin(ctx, role);
 		break;
 	case BPF_SOCK_OPS_PARSE_HDR_OPT_CB:
-		if (role->tells && is_asked(ctx))
+		if (role->reports && has_request(ctx))
 			remember(ctx);
 		break;
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:

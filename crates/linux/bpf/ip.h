@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Headers of IP (RFC 791, RFC 8200), and addresses as the maps have them. */
+/* Headers of IP (RFC 791, RFC 8200), and addresses as keys of maps. */
 #ifndef AIRTCP_IP_H
 #define AIRTCP_IP_H
 
 #include "kernel.h"
 
-/* An IPv4 address is mapped to IPv6 (RFC 4291 section 2.5.5.2). In the network's byte order. */
+/* In network byte order. An IPv4 address is mapped to IPv6 (RFC 4291 section 2.5.5.2). */
 struct address {
 	__u32 words[4];
 };
@@ -23,7 +23,7 @@ static inline_always struct address mapped(__u32 ipv4)
 	return address;
 }
 
-/* Key of an LPM trie; an IPv4 prefix is 96 bits longer. */
+/* Key of an LPM trie. An IPv4 prefix of n bits has n + 96. */
 struct prefix {
 	__u32 bits;
 	struct address address;
@@ -59,7 +59,7 @@ struct ipv6_header {
 	struct address dst;
 };
 
-/* Up to its checksum. */
+/* TCP header (RFC 9293) up to the window. */
 struct tcp_header {
 	__u32 ports;
 	__u32 seq;

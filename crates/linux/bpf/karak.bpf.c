@@ -3,17 +3,17 @@
  * TCP Karak (Almobaideen and Al-maitah, "TCP Karak: A New TCP AIMD Algorithm Based on Duplicated
  * Acknowledgement for MANET", 2014, section 3, table 1) as a congestion control of Linux.
  *
- * Read first: crates/tcp/src/congestion/karak.rs, the rule and what was decided where the paper is
- * silent; crates/linux/src/cc.rs, how this is loaded. tcp_input.c of Linux calls the hooks.
+ * Read first: crates/tcp/src/congestion/karak.rs, the rule and the decisions where the paper is
+ * silent; crates/linux/src/cc.rs, the loader. The hooks are called by tcp_input.c of Linux.
  *
- * Linux's reno but for the time-out. One or two duplicate ACKs before it tell of a broken link or a
- * bit error, so slow start begins at an eighth or a quarter of cwnd, raised to a power of two. On a
- * time-out Linux calls ssthresh (if it has not yet in this window), sets cwnd to 1 (plus what it
- * takes to be still on its way), and calls set_state.
+ * Same as Linux's reno except for the time-out. One or two duplicate ACKs before a time-out indicate
+ * a broken link or a bit error, so slow start begins at an eighth or a quarter of cwnd, rounded up to
+ * a power of two. On a time-out Linux calls ssthresh (unless it has called it in this window), sets
+ * cwnd to 1 (plus the segments that it considers in flight), and calls set_state.
  *
  * With SACK, Linux often begins fast recovery before the third duplicate (RFC 8985) and calls
  * ssthresh then. The cwnd that is divided is the one from before that recovery, unless SND.UNA moved
- * in it.
+ * during the recovery.
  */
 #include "kernel.h"
 
@@ -22,16 +22,16 @@ char license_of_program[] SEC("license") = "Dual MIT/GPL";
 /* ---- The map. The loader knows its layout: crates/linux/src/cc.rs. ---- */
 
 struct state {
-	/* Of the airtcp that loaded the program; ends with 0. */
+	/* Version of the airtcp that loaded the program; ends with 0. */
 	char version[32];
-	/* Connections, ever and of those that ended. */
+	/* Connections begun and ended since the program was loaded. */
 	__u64 begun;
 	__u64 ended;
-	/* Time-outs after no, one, two, and more duplicate ACKs. */
+	/* Time-outs after zero, one, two, and more duplicate ACKs. */
 	__u64 timeouts[4];
 	/* Time-outs after which cwnd is larger than reno's. */
 	__u64 raised;
-	/* Changes of state of which the kernel did not tell the program. */
+	/* Changes of the congestion state for which the kernel did not call the program. */
 	__u64 skipped;
 };
 
@@ -44,7 +44,7 @@ struct {
 
 /* ---- Structures of the kernel; libbpf finds where the fields are (CO-RE). ---- */
 
-/* libbpf wants to see a definition; no field is used. */
+/* libbpf needs a definition; no field is used. */
 struct sock {
 };
 
@@ -89,8 +89,8 @@ enum {
 	/* linux/tcp.h */
 	TCP_CA_Loss = 4,
 	/*
-	 * net/tcp.h: any user may choose it. Without it, making it the default of a network namespace
-	 * fails and leaves a reference that nothing gives back.
+	 * net/tcp.h: any user may choose the algorithm. Without this flag, making it the default of a
+	 * network namespace fails and leaks a reference.
 	 */
 	TCP_CONG_NON_RESTRICTED = 1,
 };
@@ -101,9 +101,9 @@ extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __attribute__((section(".ksyms"
 
 /* ---- */
 
-/* Of a connection. */
+/* State of a connection. */
 struct karak {
-	/* As they were at the last ACK. */
+	/* Values at the last ACK. */
 	__u32 snd_una;
 	__u32 snd_wnd;
 	__u32 sacked_out;
@@ -114,7 +114,7 @@ struct karak {
 	__u32 duplicates;
 	/* cwnd before it was last reduced; 0 if SND.UNA moved since. */
 	__u32 cwnd;
-	/* As the kernel last told it. */
+	/* Congestion state as of the kernel's last call. */
 	__u32 ca_state;
 };
 
@@ -131,9 +131,10 @@ static inline_always struct state *the_state(void)
 }
 
 /*
- * Counts what the kernel did without the program. Linux always runs it; the kernels of some hosted
- * machines do not while process 1 has the processor, and then ssthresh is whatever was on the stack.
- * A lower bound: an ACK that changes no state, as the second duplicate, is missed unnoticed.
+ * Counts changes of the congestion state for which the kernel did not run the program. Linux always
+ * runs it; the kernels of some hosted machines do not while process 1 has the processor, and then
+ * ssthresh is whatever was on the stack. The count is a lower bound: a skipped ACK that changes no
+ * state, such as the second duplicate, goes unnoticed.
  */
 static inline_always void notice_what_was_skipped(struct tcp_sock *tp)
 {
@@ -194,8 +195,8 @@ __u32 karak_undo_cwnd(__u64 *arguments)
 }
 
 /*
- * After the kernel's bookkeeping of an ACK. Where SND.UNA moves, `sacked_out` is read here: Linux
- * before 6.16 calls in_ack_event earlier, when what the ACK covers still counts.
+ * Called after the kernel's bookkeeping of an ACK. If SND.UNA moved, `sacked_out` is read here: Linux
+ * before 6.16 calls in_ack_event earlier, when segments that the ACK covers are still included.
  */
 SEC("struct_ops")
 void karak_pkts_acked(__u64 *arguments)
@@ -209,7 +210,8 @@ void karak_pkts_acked(__u64 *arguments)
 	karak->sacked_out = tp->sacked_out;
 }
 
-/* RFC 5681 section 2; with SACK the new information counts (RFC 6675 section 2). */
+/* Duplicate ACKs by RFC 5681 section 2; with SACK, ACKs with new SACK information (RFC 6675
+   section 2). */
 SEC("struct_ops")
 void karak_in_ack_event(__u64 *arguments)
 {
@@ -235,7 +237,7 @@ void karak_in_ack_event(__u64 *arguments)
 	karak->data_segs_in = tp->data_segs_in;
 }
 
-/* Half of what is in use (RFC 5681 section 3.1, equation 4), at the beginning of any reduction. */
+/* Half of the flight size (RFC 5681 section 3.1, equation 4), at the beginning of any reduction. */
 SEC("struct_ops")
 __u32 karak_ssthresh(__u64 *arguments)
 {
@@ -262,7 +264,7 @@ void karak_set_state(__u64 *arguments)
 		__sync_fetch_and_add(&state->timeouts[least(duplicates, 3)], 1);
 	if (duplicates == 1 || duplicates == 2) {
 		__u32 divisor = duplicates == 1 ? 8 : 4;
-		/* In a recovery in which SND.UNA moved cwnd is ssthresh (RFC 6675 section 5). */
+		/* Once SND.UNA has moved in a recovery, cwnd is ssthresh (RFC 6675 section 5). */
 		__u32 cwnd = karak->cwnd ? karak->cwnd : tp->snd_ssthresh;
 		__u32 used = least(cwnd, tp->packets_out);
 		__u32 restart = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the programs need of the kernel's interface, written by hand: no vmlinux.h, no header files of
- * the build machine.
- * Layouts and numbers are those of linux/bpf.h and linux/netfilter.h; none of them can change.
+ * The part of the kernel's interface that the programs use, written by hand: no vmlinux.h, no header
+ * files of the build machine. Layouts and numbers are those of linux/bpf.h and linux/netfilter.h; they
+ * are stable.
  */
 #ifndef AIRTCP_KERNEL_H
 #define AIRTCP_KERNEL_H
@@ -12,12 +12,12 @@ typedef unsigned short __u16;
 typedef unsigned int __u32;
 typedef unsigned long long __u64;
 
-/* A packet, as a program sees it. libbpf wants to see a definition; no field is used. */
+/* A packet, as a program sees it. libbpf needs a definition; no field is used. */
 struct __sk_buff {
 	__u32 len;
 };
 
-/* A part of memory or of a packet. */
+/* Handle of a range of memory or of a packet. */
 struct bpf_dynptr {
 	__u64 opaque[2];
 } __attribute__((aligned(8)));
@@ -45,7 +45,7 @@ enum {
 	NFPROTO_IPV4 = 2,
 };
 
-/* In the network's byte order. */
+/* Converts between network and host byte order. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define ntoh32(x) __builtin_bswap32(x)
 #else
@@ -66,26 +66,26 @@ static __u64 (*const bpf_ringbuf_query)(void *ringbuf, __u64 what) = (void *)134
 static long (*const bpf_dynptr_read)(void *to, __u32 len, const struct bpf_dynptr *from, __u32 offset,
 				     __u64 flags) = (void *)201;
 
-/* What bpf_ringbuf_query tells: BPF_RB_AVAIL_DATA. */
+/* Flag of bpf_ringbuf_query: BPF_RB_AVAIL_DATA. */
 #define UNREAD_BYTES 0
 
-/* What libbpf fills in about a field. */
+/* Field information that libbpf fills in (enum bpf_field_info_kind). */
 enum {
 	BYTE_OFFSET = 0,
 	LEFT_SHIFT = 4,
 	RIGHT_SHIFT = 5,
 };
 
-/* The kernel's number of a type. */
+/* BTF id of a type in the running kernel. */
 #define kernel_type(type) __builtin_btf_type_id(*(type *)0, 1)
 
 #define field_info(object, field, kind) __builtin_preserve_field_info((object)->field, kind)
 
-/* A field that is a part of a byte. */
+/* Reads a bit field that lies within one byte. */
 #define bit_field(object, field)                                                                     \
 	({                                                                                           \
 		const __u8 *at = (const __u8 *)(object) + field_info(object, field, BYTE_OFFSET);    \
-		/* So that the offset is not made a part of something else. */                       \
+		/* Keeps the compiler from folding the offset into another expression. */            \
 		asm volatile("" : "+r"(at));                                                         \
 		__u64 bits = (__u64)*at << field_info(object, field, LEFT_SHIFT);                    \
 		bits >> field_info(object, field, RIGHT_SHIFT);                                      \
@@ -93,7 +93,7 @@ enum {
 
 #define inline_always inline __attribute__((always_inline))
 #define SEC(name) __attribute__((section(name), used))
-/* How libbpf reads the definition of a map. */
+/* Encoding of map attributes that libbpf reads (BTF-defined maps). */
 #define uint_field(name, value) int(*name)[value]
 #define type_field(name, type) type *name
 

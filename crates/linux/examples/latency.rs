@@ -1,5 +1,5 @@
-//! One-way latency of small TCP messages at a constant rate: `make bench-gateway` measures with it
-//! what a gateway adds.
+//! One-way latency of small TCP messages at a constant rate: `make bench-gateway` measures the
+//! latency of a gateway with it.
 //!
 //! `latency receive ADDRESS:PORT` waits for one sender and prints quantiles, `latency send
 //! ADDRESS:PORT RATE SECONDS` sends RATE messages a second of 64 B, each with the time at which it
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Bytes of a message.
 const MESSAGE: usize = 64;
-/// Messages at the beginning that do not count: the connection's first windows, cold caches.
+/// Messages at the beginning that are not counted: the connection's first windows, cold caches.
 const WARM_UP: usize = 1000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -70,7 +70,7 @@ fn receive(address: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads a message; when it arrived. `None`: there are no more.
+/// Reads a message and returns its time of arrival; `None` at the end.
 fn read(
     stream: &mut TcpStream,
     message: &mut [u8; MESSAGE],

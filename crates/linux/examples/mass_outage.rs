@@ -1,11 +1,11 @@
-//! How long the gateway's loop is away from its packets when all mobiles go down and come back at
-//! one instant, and when it reads its configuration again meanwhile.
+//! Time that the gateway's loop does not serve packets when all mobiles go down and come back at
+//! once, and when it reloads its configuration meanwhile.
 //!
 //! `mass_outage MECHANISM [MOBILES CONNECTIONS SEGMENTS]` (256, 400 and 1 unless given) drives the
-//! dispatcher without a network: so many connections of each mobile, with so many segments of
-//! 1000 B under way on each. It prints, of each step, how long the longest turn took, how long all
-//! of them took together, and how many packets they sent. Between two turns the loop attends to
-//! packets. The ledger is in memory (/dev/shm), as /run is.
+//! dispatcher without a network: so many connections of each mobile, with so many segments of 1000
+//! B in flight on each. For each step it prints the longest turn, the sum of all turns, and the
+//! number of packets that they sent. Between two turns the loop serves packets. The ledger is in
+//! memory (/dev/shm), as /run is.
 
 use airtcp_core::{Addr, Duration, Flow, Instant, LinkSignal, Segment, SeqNum};
 use airtcp_edge::MobileId;
@@ -54,7 +54,7 @@ struct Bench {
     _state: tempfile::TempDir,
 }
 
-/// What turns took.
+/// Durations of turns.
 #[derive(Default)]
 struct Turns {
     count: usize,
@@ -139,7 +139,7 @@ impl Bench {
         self.timers("what was left of it");
     }
 
-    /// What is due now.
+    /// Runs the timers that are due now.
     fn timers(&mut self, what: &str) {
         let mut turns = Turns::default();
         while self.dispatcher.next_deadline().is_some_and(|due| due <= self.now) {

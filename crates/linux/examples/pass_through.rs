@@ -1,12 +1,12 @@
-//! The smallest gateway: every TCP packet from and to these mobiles comes here and goes on.
+//! The smallest gateway: queues every TCP packet from and to these mobiles, and accepts it.
 //!
-//! `pass_through PREFIX`, as root; ends, and takes its rules along, at SIGINT or SIGTERM. `make
-//! bench-gateway` measures with it what the data path costs without any mechanism.
+//! `pass_through PREFIX`, as root; removes its rules and ends at SIGINT or SIGTERM. `make
+//! bench-gateway` measures the cost of the data path without a mechanism with it.
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
 use airtcp_gateway::config::{
-    CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
+    GatewayConfig, Group, Limits, Mark, Members, MirrorMode, Mode, NfqueueConfig, Signals,
 };
 use airtcp_gateway::packets::Verdict;
 use airtcp_linux::datapath::nfqueue::Nfqueue;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             name: "mobiles".into(),
             members: Members::Mobiles { addresses: vec![mobiles.parse()?], interfaces: Vec::new() },
             mechanism: MechanismConfig::PacketControl { threshold: 3 },
-            copy: CopyMode::Always,
+            mirror: MirrorMode::Always,
             fast_path: Default::default(),
         }],
         signals: Signals::default(),

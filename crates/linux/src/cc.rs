@@ -1,14 +1,13 @@
-//! Congestion control in the kernel: TCP Karak, as a BPF program that Linux calls where it would
-//! call its own reno or cubic.
+//! Congestion control in the kernel: TCP Karak, as a BPF program that Linux calls like its own reno
+//! or cubic.
 //!
 //! Read first: `bpf/karak.bpf.c` (the program); tcp(7) on `TCP_CONGESTION`.
 //!
-//! Loaded, `karak` is one more word that the whole machine knows: a network namespace makes it its
-//! default (`net.ipv4.tcp_congestion_control`), a program chooses it for a socket
-//! (`TCP_CONGESTION`). Nobody uses it before. What keeps it loaded is a link, and what keeps the
-//! link when this process ends is its name in a folder of the BPF file system. Without the name no
-//! new connection can choose Karak; the kernel frees the program when the last connection and the
-//! last namespace let go of it.
+//! Once loaded, `karak` is available on the whole machine: a network namespace can make it its
+//! default (`net.ipv4.tcp_congestion_control`), and a program can choose it for a socket
+//! (`TCP_CONGESTION`). A BPF link keeps it loaded, and a pin in a folder of the BPF file system
+//! keeps the link when this process ends. Without the pin no new connection can choose Karak; the
+//! kernel frees the program after the last connection and the last namespace have released it.
 
 use crate::doctor::sees_all_maps;
 use crate::kernel::bpf::{self, BPF_FILE_SYSTEM, has_file_system};
@@ -22,99 +21,99 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The name that the kernel gets to know.
+/// Name of the congestion control in the kernel.
 pub const KARAK: &str = "karak";
 
-/// `bpf/karak.bpf.c`, compiled.
+/// Object file compiled from `bpf/karak.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/karak.bpf.o"));
 
 /// The only key of the map `state`.
 const ONLY: [u8; 4] = [0; 4];
 
-/// Longest wait for what the kernel does a moment after it was asked to.
+/// Longest wait for operations that the kernel completes a moment after the request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the kernel has of Karak.
+/// State of Karak in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Status {
-    /// [`KARAK`].
+pub struct CcStatus {
+    /// Name of the congestion control: [`KARAK`].
     pub name: &'static str,
-    /// What can be chosen now, if anything can.
+    /// The loaded program, if there is one.
     pub loaded: Option<Loaded>,
-    /// Whether it is the default of the calling thread's network namespace.
+    /// True if it is the default of the calling thread's network namespace.
     pub default_here: bool,
-    /// Programs that were unloaded and are still held by a connection, or by a namespace whose
-    /// default they are. `None`: it takes CAP_SYS_ADMIN to see them.
+    /// Unloaded programs that are still held by a connection, or by a namespace whose default they
+    /// are. `None` without CAP_SYS_ADMIN, which is needed to list them.
     pub retired: Option<usize>,
 }
 
-/// What was loaded and what it did.
+/// The loaded program, and its counters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loaded {
-    /// Of the airtcp that loaded it.
+    /// Version of the airtcp that loaded it.
     pub version: String,
     /// Connections that use it now.
     pub connections: u64,
-    /// Connections that ever did.
+    /// Connections that have used it since it was loaded.
     pub connections_ever: u64,
-    /// Time-outs after no, one, two, and more duplicate ACKs.
+    /// Time-outs after zero, one, two, and more duplicate ACKs.
     pub timeouts: [u64; 4],
     /// Time-outs after which cwnd was larger than reno's.
     pub raised: u64,
-    /// Changes of a connection's state of which the kernel did not tell the program: it ran reno's
-    /// part without Karak's, with an undefined ssthresh.
+    /// Changes of a connection's congestion state for which the kernel did not call the program. It
+    /// then ran reno's part without Karak's, with an undefined ssthresh.
     pub skipped: u64,
 }
 
-/// Why a command failed.
+/// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// There is no BPF file system.
+pub enum CcError {
+    /// No BPF file system is mounted.
     #[error(
-        "{BPF_FILE_SYSTEM} is no BPF file system, where what is loaded gets its name (`mount -t bpf bpf \
-         {BPF_FILE_SYSTEM}` makes it one; `ip netns exec` hides it)"
+        "no BPF file system at {BPF_FILE_SYSTEM}, to pin the program in (`mount -t bpf bpf {BPF_FILE_SYSTEM}` \
+         mounts it; `ip netns exec` hides it)"
     )]
     NoFileSystem,
-    /// It is there already.
+    /// Karak is already loaded, by this version.
     #[error("{KARAK} is already loaded (airtcp {0}); `airtcp cc unload` first")]
     AlreadyLoaded(String),
-    /// It is not there.
+    /// Karak is not loaded.
     #[error("{KARAK} is not loaded")]
     NotLoaded,
-    /// It is there, but not where this process could find it.
+    /// Karak is loaded, but its pin cannot be found.
     #[error(
-        "the kernel offers {KARAK}, but its name is not in {BPF_FILE_SYSTEM} here: it was loaded \
+        "the kernel offers {KARAK}, but it is not pinned in {BPF_FILE_SYSTEM} here: it was loaded \
          in another mount namespace (`ip netns exec` makes one), or not by airtcp"
     )]
     Elsewhere,
-    /// The kernel refuses.
+    /// The kernel refused an operation.
     #[error("{what}: {why}; {said} (`airtcp doctor` says what is missing)")]
     Refused {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// The kernel's answer.
+        /// The kernel's error.
         why: libbpf_rs::Error,
-        /// What libbpf said.
+        /// The last warning of libbpf.
         said: String,
     },
-    /// A file.
-    #[error("{}: {why} (root may do it)", path.display())]
+    /// A file in the BPF file system cannot be accessed.
+    #[error("{}: {why} (requires root)", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error on accessing it.
         why: io::Error,
     },
-    /// It did not go.
+    /// The kernel did not unregister Karak in time.
     #[error("the kernel still offers {KARAK} after {PATIENCE:?}")]
     Stays,
 }
 
-fn refused(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
-    move |why| Error::Refused { what, why, said: bpf::last_warning() }
+fn refused(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> CcError {
+    move |why| CcError::Refused { what, why, said: bpf::last_warning() }
 }
 
-/// The names in the BPF file system.
+/// Paths of the pins in the BPF file system.
 struct Pins {
     folder: PathBuf,
     link: PathBuf,
@@ -127,11 +126,11 @@ impl Pins {
         Self { link: folder.join("link"), state: folder.join("state"), folder }
     }
 
-    /// Removes them, the link's last: while it is there, so is the state.
-    fn remove(&self) -> Result<(), Error> {
+    /// Removes the pins, that of the link last: while it exists, so must the state.
+    fn remove(&self) -> Result<(), CcError> {
         let absent_is_fine = |path: &Path, result: io::Result<()>| match result {
             Err(why) if why.kind() != io::ErrorKind::NotFound => {
-                Err(Error::File { path: path.to_owned(), why })
+                Err(CcError::File { path: path.to_owned(), why })
             }
             _ => Ok(()),
         };
@@ -139,67 +138,67 @@ impl Pins {
             absent_is_fine(path, fs::remove_file(path))?;
         }
         absent_is_fine(&self.folder, fs::remove_dir(&self.folder))?;
-        // Another program's name may be in there one day.
+        // Fails if another program is pinned in the folder.
         let _ = self.folder.parent().map(fs::remove_dir);
         Ok(())
     }
 }
 
-/// Makes Karak known to the kernel, until [`unload`] or a restart.
+/// Registers Karak with the kernel, until [`unload`] or a reboot.
 ///
 /// # Errors
-/// It is loaded already; the kernel cannot do it; a privilege is lacking.
-pub fn load() -> Result<(), Error> {
+/// Karak is already loaded, the kernel does not support it, or a privilege is missing.
+pub fn load() -> Result<(), CcError> {
     if !has_file_system() {
-        return Err(Error::NoFileSystem);
+        return Err(CcError::NoFileSystem);
     }
     if let Some(state) = state()? {
-        return Err(Error::AlreadyLoaded(read(&state)?.version));
+        return Err(CcError::AlreadyLoaded(read(&state)?.version));
     }
     let mut object = bpf::open(OBJECT)
         .and_then(|object| object.load())
         .map_err(refused("loading the program"))?;
     let mut state =
-        MapHandle::try_from(&bpf::map(&object, "state")).map_err(refused("its state"))?;
+        MapHandle::try_from(&bpf::map(&object, "state")).map_err(refused("setting its state"))?;
     state
         .update(&ONLY, &encode_version(env!("CARGO_PKG_VERSION")), MapFlags::ANY)
-        .map_err(refused("its state"))?;
+        .map_err(refused("setting its state"))?;
     let mut operations = object.maps_mut().find(|map| map.name() == KARAK).expect("it has the map");
     let mut link = operations.attach_struct_ops().map_err(refused("registering it"))?;
     let pins = Pins::new();
-    // What a load that was killed has left.
+    // Removes pins that a killed process has left.
     pins.remove()?;
     fs::create_dir_all(&pins.folder)
-        .map_err(|why| Error::File { path: pins.folder.clone(), why })?;
+        .map_err(|why| CcError::File { path: pins.folder.clone(), why })?;
     let pinned = state.pin(&pins.state).and_then(|()| link.pin(&pins.link));
     pinned.map_err(|why| {
         let _ = pins.remove();
-        refused("naming it in the BPF file system")(why)
+        refused("pinning it in the BPF file system")(why)
     })
 }
 
-/// What holds a program that was unloaded.
+/// Remaining users of an unloaded program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unloaded {
     /// Connections that still use it.
     pub connections: u64,
-    /// Whether it is still the default of the calling thread's network namespace.
+    /// True if it is still the default of the calling thread's network namespace.
     pub default_here: bool,
-    /// As in [`Status`].
+    /// Unloaded programs that are still held, as in [`CcStatus`].
     pub retired: Option<usize>,
 }
 
-/// Takes Karak out of the kernel's choice; what uses it goes on.
+/// Unregisters Karak; connections that use it continue.
 ///
 /// # Errors
-/// It is not loaded; a privilege is lacking.
-pub fn unload() -> Result<Unloaded, Error> {
-    let state = state()?.ok_or(Error::NotLoaded)?;
+/// Karak is not loaded, or a privilege is missing.
+pub fn unload() -> Result<Unloaded, CcError> {
+    let state = state()?.ok_or(CcError::NotLoaded)?;
     Pins::new().remove()?;
     if !wait_until(|| !is_offered()) {
-        return Err(Error::Stays);
+        return Err(CcError::Stays);
     }
-    // It goes a moment after the last connection.
+    // The kernel frees the program a moment after the last connection.
     let connections = || read(&state).map(|loaded| loaded.connections);
     let mut still = connections()?;
     wait_until(|| {
@@ -209,41 +208,42 @@ pub fn unload() -> Result<Unloaded, Error> {
     Ok(Unloaded { connections: still, default_here: is_default(), retired: retired(false) })
 }
 
-/// What the kernel has of Karak.
+/// State of Karak in the kernel.
 ///
 /// # Errors
-/// A privilege is lacking.
-pub fn status() -> Result<Status, Error> {
+/// A privilege is missing.
+pub fn status() -> Result<CcStatus, CcError> {
     let loaded = state()?.map(|state| read(&state)).transpose()?;
     let retired = retired(loaded.is_some());
-    Ok(Status { name: KARAK, loaded, default_here: is_default(), retired })
+    Ok(CcStatus { name: KARAK, loaded, default_here: is_default(), retired })
 }
 
-/// The map `state` of what is loaded, if anything is.
-fn state() -> Result<Option<MapHandle>, Error> {
+/// The map `state` of the loaded program, if there is one.
+fn state() -> Result<Option<MapHandle>, CcError> {
     let pins = Pins::new();
-    // Without its link it is a leftover.
+    // A state without its link is a leftover.
     match fs::symlink_metadata(&pins.link) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => {
-            return if is_offered() { Err(Error::Elsewhere) } else { Ok(None) };
+            return if is_offered() { Err(CcError::Elsewhere) } else { Ok(None) };
         }
-        Err(why) => return Err(Error::File { path: pins.link, why }),
+        Err(why) => return Err(CcError::File { path: pins.link, why }),
         Ok(_) => {}
     }
     let map = MapHandle::from_pinned_path(&pins.state);
-    map.map(Some).map_err(refused("what is loaded"))
+    map.map(Some).map_err(refused("reading its state"))
 }
 
-fn read(state: &MapHandle) -> Result<Loaded, Error> {
-    let bytes = state.lookup(&ONLY, MapFlags::ANY).map_err(refused("what is loaded"))?;
+fn read(state: &MapHandle) -> Result<Loaded, CcError> {
+    let bytes = state.lookup(&ONLY, MapFlags::ANY).map_err(refused("reading its state"))?;
     Ok(decode(&bytes.unwrap_or_default()))
 }
 
-/// Bytes of the version in `struct state`, and the counters that follow.
+/// Bytes of the version in `struct state`.
 const VERSION: usize = 32;
+/// Number of counters that follow the version.
 const COUNTERS: usize = 8;
 
-/// `struct state` before anything happened.
+/// Initial value of `struct state`.
 fn encode_version(version: &str) -> Vec<u8> {
     let mut bytes = version.as_bytes()[..version.len().min(VERSION - 1)].to_vec();
     bytes.resize(VERSION + COUNTERS * 8, 0);
@@ -258,7 +258,7 @@ fn decode(bytes: &[u8]) -> Loaded {
     let (begun, ended) = (next(), next());
     Loaded {
         version: String::from_utf8_lossy(version).into_owned(),
-        // Both may change between the reading of one and of the other.
+        // The two may be inconsistent, because they are read while they change.
         connections: begun.saturating_sub(ended),
         connections_ever: begun,
         timeouts: [next(), next(), next(), next()],
@@ -267,7 +267,7 @@ fn decode(bytes: &[u8]) -> Loaded {
     }
 }
 
-/// Whether the kernel offers a congestion control of this name.
+/// True if the kernel offers a congestion control of this name.
 fn is_offered() -> bool {
     let offered = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     offered.is_ok_and(|names| names.split_whitespace().any(|name| name == KARAK))
@@ -278,7 +278,7 @@ fn is_default() -> bool {
     default.is_ok_and(|name| name.trim() == KARAK)
 }
 
-/// How many programs the kernel holds besides what is loaded.
+/// Number of programs that the kernel holds besides the loaded one.
 fn retired(loaded: bool) -> Option<usize> {
     let of_karak = |map: &libbpf_rs::query::MapInfo| {
         map.ty == MapType::StructOps && map.name == OsStr::new(KARAK)
@@ -287,7 +287,7 @@ fn retired(loaded: bool) -> Option<usize> {
     sees_all_maps().then(|| all().saturating_sub(usize::from(loaded)))
 }
 
-/// Whether it became so in time.
+/// Waits until `done` returns true; false if that takes longer than [`PATIENCE`].
 fn wait_until(mut done: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + PATIENCE;
     while !done() {

@@ -1,4 +1,4 @@
-//! What the rest of the daemon asks of the loop, and what it answers.
+//! Commands of other threads to the loop, and its answers.
 
 use crate::datapath::rules::RulesError;
 use airtcp_edge::InterfaceName;
@@ -10,46 +10,46 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc;
 
-/// One thing for the loop to do.
+/// A command to the loop.
 #[derive(Debug)]
 pub enum Command {
-    /// A source reports something about the link to a mobile.
+    /// A source signals a change of the link to a mobile.
     Signal(MobileSignal),
-    /// Nobody asks this source any more: what it reported counts no longer.
+    /// A source was disabled: its signals are discarded.
     Withdrawn(SignalSource),
-    /// The interface of an uplink has this index from now on; none: it is gone.
+    /// The interface of an uplink has this index from now on; `None`: the interface is gone.
     Interface(InterfaceName, Option<u32>),
-    /// What the gateway is doing now.
+    /// Requests the status.
     Status(mpsc::Sender<Status>),
-    /// Goes on with another configuration; mechanisms keep the flows that they know. The answer
-    /// says why it was refused.
+    /// Switches to another configuration; mechanisms keep their flows. The error of the answer is
+    /// the reason for a rejection.
     Reload(Box<GatewayConfig>, mpsc::Sender<Result<(), String>>),
-    /// The rules for that configuration are in force, or why they are not.
+    /// Result of installing the rules of that configuration.
     Replaced(Result<(), RulesError>),
-    /// Answers when all commands before it are done.
+    /// Answers once all earlier commands are done.
     Ping(mpsc::Sender<()>),
     /// Ends the loop. Flows are left to the hosts, except connections with acknowledged bytes held
     /// only by the gateway: see [`Status::committed`].
     Stop,
 }
 
-/// The way to the loop, for any thread.
+/// Sending end of the loop's commands, for any thread.
 #[derive(Clone, Debug)]
 pub struct Handle {
     commands: mpsc::Sender<Command>,
     wake: Arc<EventFd>,
 }
 
-/// The loop's end of it.
+/// Receiving end of the loop's commands.
 #[derive(Debug)]
 pub struct Inbox {
-    /// Commands, first one first.
+    /// Commands in the order in which they were sent.
     pub commands: mpsc::Receiver<Command>,
     /// Readable while there may be commands.
     pub wake: Arc<EventFd>,
 }
 
-/// Both ends.
+/// A channel of commands: its sending and its receiving end.
 ///
 /// # Errors
 /// No more file descriptors.
@@ -62,13 +62,13 @@ pub fn channel() -> io::Result<(Handle, Inbox)> {
 }
 
 impl Handle {
-    /// Sends a command; false when the loop has ended.
+    /// Sends a command; false if the loop has ended.
     pub fn send(&self, command: Command) -> bool {
-        // A full counter is readable all the same.
+        // The write fails only if the counter is full, and then it is readable.
         self.commands.send(command).is_ok() && self.wake.write(1).is_ok()
     }
 
-    /// Asks for the status and waits for it; `None` when the loop has ended.
+    /// Requests the status and waits for it; `None` if the loop has ended.
     pub fn status(&self) -> Option<Status> {
         let (answer, status) = mpsc::channel();
         self.send(Command::Status(answer)).then(|| status.recv().ok()).flatten()

@@ -1,9 +1,9 @@
-//! What this machine can do for the live commands, what is missing, how to mend it.
+//! Checks whether this machine can run the live commands, what is missing, and how to fix it.
 //!
-//! Everything is looked at without changing it: what the kernel tells (`host`), what can be tried
-//! in a namespace that nobody else sees (`sandbox`), which programs are installed (`tools`). Each
-//! look gives a [`Check`]; the checks that a command needs decide its [`Verdict`]. Privileges are
-//! not required: what cannot be seen without them is [`State::Unknown`].
+//! Checks change nothing: they read the kernel's files (`host`), try features in a private
+//! namespace (`sandbox`), and look for installed programs (`tools`). Each gives a [`Check`]; the
+//! checks that a command needs decide its [`Verdict`]. No privileges are required: what cannot be
+//! determined without them is [`CheckState::Unknown`].
 
 mod host;
 mod offload;
@@ -19,26 +19,26 @@ use serde::Serialize;
 use std::fmt;
 use std::process::Command;
 
-/// A command of airtcp that meets the kernel, or what it does by default.
+/// A command of airtcp that uses the kernel, or a mode of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Live {
+pub enum LiveCommand {
     /// `airtcp link`: a command behind an emulated link.
     Link,
-    /// `airtcp gateway`: the edge mechanisms on live traffic, some of them.
+    /// `airtcp gateway` with at least one of its mechanisms.
     Gateway,
     /// `airtcp gateway` with wake, its default mechanism.
     Wake,
-    /// `airtcp delack`: this host's own acknowledgements, delayed.
+    /// `airtcp delack`: delays this host's own acknowledgements.
     Delack,
     /// `airtcp cc`: congestion control in the kernel.
     Cc,
 }
 
-impl Live {
-    /// All of them, in the order of a report.
+impl LiveCommand {
+    /// All commands, in the order of a report.
     pub const ALL: [Self; 5] = [Self::Link, Self::Gateway, Self::Wake, Self::Delack, Self::Cc];
-    /// The name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Link => "link",
@@ -50,28 +50,28 @@ impl Live {
     }
 }
 
-impl fmt::Display for Live {
+impl fmt::Display for LiveCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-/// How a check ended, from good to bad.
+/// Result of a check, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
-    /// As airtcp wants it.
+pub enum CheckState {
+    /// Works.
     Ok,
-    /// It works, but less well than it could.
+    /// Works, but less well than it could.
     Degraded,
-    /// It could not be found out, mostly for want of a privilege.
+    /// Could not be determined, mostly for lack of a privilege.
     Unknown,
-    /// It is not there, or not for this user.
+    /// Missing, or not available to this user.
     Missing,
 }
 
-impl State {
-    /// The name in a report.
+impl CheckState {
+    /// Name in a report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -82,101 +82,101 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// Its name, stable from release to release.
+    /// Name, stable from release to release.
     pub name: &'static str,
-    /// How it ended.
-    pub state: State,
-    /// What was found, for people.
+    /// Result of the check.
+    pub state: CheckState,
+    /// Description of the finding.
     pub found: String,
-    /// The commands that cannot work without it.
-    pub needed_for: &'static [Live],
-    /// The commands that work better with it.
-    pub helps: &'static [Live],
-    /// What airtcp wants it for.
+    /// Commands that cannot work without it.
+    pub needed_for: &'static [LiveCommand],
+    /// Commands that work better with it.
+    pub helps: &'static [LiveCommand],
+    /// Reason why airtcp needs it.
     pub purpose: &'static str,
-    /// How to mend it; empty exactly if the state is [`State::Ok`].
-    pub mend: String,
+    /// Instructions to fix it; empty exactly if the state is [`CheckState::Ok`].
+    pub fix: String,
 }
 
-/// What a look found, before it is known which commands need it.
+/// Finding of a check, apart from the commands that need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
-    state: State,
+    state: CheckState,
     found: String,
-    mend: String,
+    fix: String,
 }
 
 impl Finding {
     fn ok(found: impl Into<String>) -> Self {
-        Self { state: State::Ok, found: found.into(), mend: String::new() }
+        Self { state: CheckState::Ok, found: found.into(), fix: String::new() }
     }
-    fn degraded(found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { state: State::Degraded, found: found.into(), mend: mend.into() }
+    fn degraded(found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { state: CheckState::Degraded, found: found.into(), fix: fix.into() }
     }
-    fn unknown(found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { state: State::Unknown, found: found.into(), mend: mend.into() }
+    fn unknown(found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { state: CheckState::Unknown, found: found.into(), fix: fix.into() }
     }
-    fn missing(found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { state: State::Missing, found: found.into(), mend: mend.into() }
+    fn missing(found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { state: CheckState::Missing, found: found.into(), fix: fix.into() }
     }
-    /// `name`, wanted for `purpose`, without which `needed_for` cannot work.
+    /// Makes a check of the finding.
     fn named(
         self,
         name: &'static str,
-        needed_for: &'static [Live],
-        helps: &'static [Live],
+        needed_for: &'static [LiveCommand],
+        helps: &'static [LiveCommand],
         purpose: &'static str,
     ) -> Check {
-        let Self { state, found, mend } = self;
-        Check { name, state, found, needed_for, helps, purpose, mend }
+        let Self { state, found, fix } = self;
+        Check { name, state, found, needed_for, helps, purpose, fix }
     }
 }
 
-/// What the checks mean for one command.
+/// Conclusion of the checks for one command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// The command.
-    pub command: Live,
-    /// The worst state among what it needs; [`State::Degraded`] if only something that helps is not
-    /// there.
-    pub state: State,
-    /// The checks it needs that are missing or unknown.
+    /// Command that the verdict is about.
+    pub command: LiveCommand,
+    /// Worst state of the checks that the command needs; [`CheckState::Degraded`] if only a check
+    /// that helps failed.
+    pub state: CheckState,
+    /// Needed checks that are missing or unknown.
     pub lacks: Vec<&'static str>,
 }
 
-/// Everything that was looked at, and what it means.
+/// All checks, and the verdict on each command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The checks, in a fixed order.
+    /// Checks in a fixed order.
     pub checks: Vec<Check>,
-    /// One verdict for each of [`Live::ALL`].
+    /// One verdict for each of [`LiveCommand::ALL`].
     pub verdicts: Vec<Verdict>,
 }
 
 impl Report {
     fn of(checks: Vec<Check>) -> Self {
-        let verdicts = Live::ALL.map(|command| verdict(command, &checks)).into();
+        let verdicts = LiveCommand::ALL.map(|command| verdict(command, &checks)).into();
         Self { checks, verdicts }
     }
 }
 
-fn verdict(command: Live, checks: &[Check]) -> Verdict {
+fn verdict(command: LiveCommand, checks: &[Check]) -> Verdict {
     let needed = || checks.iter().filter(|check| check.needed_for.contains(&command));
-    let worst = needed().map(|check| check.state).max().unwrap_or(State::Ok);
-    let helped = |check: &Check| check.helps.contains(&command) && check.state != State::Ok;
+    let worst = needed().map(|check| check.state).max().unwrap_or(CheckState::Ok);
+    let helped = |check: &Check| check.helps.contains(&command) && check.state != CheckState::Ok;
     let state = match worst {
-        State::Ok if checks.iter().any(helped) => State::Degraded,
+        CheckState::Ok if checks.iter().any(helped) => CheckState::Degraded,
         other => other,
     };
-    let lacks = needed().filter(|c| c.state >= State::Unknown).map(|c| c.name).collect();
+    let lacks = needed().filter(|c| c.state >= CheckState::Unknown).map(|c| c.name).collect();
     Verdict { command, state, lacks }
 }
 
-/// Looks at everything. `child` starts this program so that it calls [`probe`] and prints what that
-/// returns.
+/// Runs all checks. `child` must start this program so that it calls [`probe`] and prints the
+/// result.
 pub fn examine(child: &mut Command) -> Report {
     let features = sandbox::features_from(child);
     let mut checks = tried(&features);
@@ -185,22 +185,22 @@ pub fn examine(child: &mut Command) -> Report {
     Report::of(checks)
 }
 
-const LINK: &[Live] = &[Live::Link];
-const GATEWAY: &[Live] = &[Live::Gateway];
-const WAKE: &[Live] = &[Live::Wake];
-const DELACK: &[Live] = &[Live::Delack];
-/// They have packets wait in a queue.
-const QUEUES: &[Live] = &[Live::Gateway, Live::Wake, Live::Delack];
-/// They are better off with BPF programs of their own.
-const HELPED_BY_BPF: &[Live] = &[Live::Gateway, Live::Delack];
-const CC: &[Live] = &[Live::Cc];
-/// They are BPF programs.
-const BPF: &[Live] = &[Live::Wake, Live::Cc];
-const NOBODY: &[Live] = &[];
+const LINK: &[LiveCommand] = &[LiveCommand::Link];
+const GATEWAY: &[LiveCommand] = &[LiveCommand::Gateway];
+const WAKE: &[LiveCommand] = &[LiveCommand::Wake];
+const DELACK: &[LiveCommand] = &[LiveCommand::Delack];
+/// Commands that queue packets.
+const QUEUES: &[LiveCommand] = &[LiveCommand::Gateway, LiveCommand::Wake, LiveCommand::Delack];
+/// Commands that work better with BPF programs.
+const HELPED_BY_BPF: &[LiveCommand] = &[LiveCommand::Gateway, LiveCommand::Delack];
+const CC: &[LiveCommand] = &[LiveCommand::Cc];
+/// Commands that need BPF programs.
+const BPF: &[LiveCommand] = &[LiveCommand::Wake, LiveCommand::Cc];
+const NOBODY: &[LiveCommand] = &[];
 
-/// The checks of what was tried in the sandbox.
+/// Checks of the features tried in the sandbox.
 fn tried(features: &Result<Features, String>) -> Vec<Check> {
-    let of = |feature: Feature, mend: &str| tried_one(features, feature, mend);
+    let of = |feature: Feature, fix: &str| tried_one(features, feature, fix);
     let kernel = |option: &str| format!("needs a kernel with {option} (or its module)");
     let nft = of(Feature::NftQueue, &kernel("CONFIG_NFT_QUEUE"));
     let xt = of(Feature::XtQueue, &kernel("CONFIG_NETFILTER_XT_TARGET_NFQUEUE"));
@@ -237,28 +237,28 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
             "queue-rule",
             QUEUES,
             NOBODY,
-            "the rules that choose the packets for the daemon",
+            "the rules that select packets for the daemon",
         ),
         of(Feature::AfPacket, &kernel("CONFIG_PACKET")).named(
             "af-packet",
             DELACK,
             GATEWAY,
-            "delack sees the data that arrive; captures by tcpdump and tshark",
+            "delack captures arriving data, as tcpdump and tshark do",
         ),
     ]
 }
 
 const AS_ROOT: &str = "run `airtcp doctor` as root";
 
-/// One feature: `mend` says what the kernel would need.
-fn tried_one(features: &Result<Features, String>, feature: Feature, mend: &str) -> Finding {
+/// Finding of one feature; `fix` names the kernel option that it needs.
+fn tried_one(features: &Result<Features, String>, feature: Feature, fix: &str) -> Finding {
     match features {
         Err(why) => Finding::unknown(why.clone(), AS_ROOT),
         Ok(features) => match features.get(&feature) {
             Some(Outcome::Works(_)) => Finding::ok("works"),
-            Some(Outcome::Absent(why)) => Finding::missing(why.clone(), mend),
+            Some(Outcome::Absent(why)) => Finding::missing(why.clone(), fix),
             Some(Outcome::Refused(why)) => Finding::unknown(why.clone(), AS_ROOT),
-            None => Finding::unknown("not tried: no namespace of its own", AS_ROOT),
+            None => Finding::unknown("not tried: no private namespace", AS_ROOT),
         },
     }
 }
@@ -279,22 +279,23 @@ fn namespace(features: &Result<Features, String>) -> Finding {
     }
 }
 
-/// Nothing but the permissions of the device stands in the way of a user who may make namespaces.
+/// Turns an unknown finding into a missing one if the device's permissions are the reason: a user
+/// who may make namespaces lacks nothing else.
 fn tun(finding: Finding) -> Finding {
-    let denied = finding.state == State::Unknown
+    let denied = finding.state == CheckState::Unknown
         && std::fs::File::options().read(true).write(true).open("/dev/net/tun").is_err();
     if denied {
-        let mend = "run as root, or let users open /dev/net/tun (chmod 0666 /dev/net/tun is safe: making a \
+        let fix = "run as root, or let users open /dev/net/tun (chmod 0666 /dev/net/tun is safe: making a \
                     device needs CAP_NET_ADMIN)";
-        return Finding::missing("/dev/net/tun may not be opened", mend);
+        return Finding::missing("no permission to open /dev/net/tun", fix);
     }
     finding
 }
 
-/// That it is not permitted is a plain fact here.
+/// Turns a refusal into a missing feature: a lacking permission is the finding here.
 fn fifo(finding: Finding) -> Finding {
     match finding.state {
-        State::Unknown | State::Missing => Finding::missing(
+        CheckState::Unknown | CheckState::Missing => Finding::missing(
             finding.found,
             "run as root, or give CAP_SYS_NICE or a real-time limit (rtprio in /etc/security/limits.conf)",
         ),
@@ -302,9 +303,9 @@ fn fifo(finding: Finding) -> Finding {
     }
 }
 
-/// Either rule serves, with the program that sets it.
+/// Finding of the queue rule: either kind of rule is enough, together with its program.
 fn queue_rule(nft: Finding, xt: Finding, nft_tool: bool, iptables_tool: bool) -> Finding {
-    let ok = |finding: &Finding| finding.state == State::Ok;
+    let ok = |finding: &Finding| finding.state == CheckState::Ok;
     match (ok(&nft), ok(&xt)) {
         (true, _) if nft_tool => Finding::ok("queue statement of nftables"),
         (_, true) if iptables_tool => Finding::ok("NFQUEUE target of iptables"),
@@ -320,12 +321,12 @@ fn queue_rule(nft: Finding, xt: Finding, nft_tool: bool, iptables_tool: bool) ->
             "the kernel has the NFQUEUE target of iptables; iptables is not installed",
             "install iptables (Debian: apt install iptables)",
         ),
-        (false, false) if nft.state == State::Unknown || xt.state == State::Unknown => {
+        (false, false) if nft.state == CheckState::Unknown || xt.state == CheckState::Unknown => {
             Finding::unknown(nft.found, AS_ROOT)
         }
         (false, false) => Finding::missing(
             format!("nftables: {}; iptables: {}", nft.found, xt.found),
-            format!("{} or CONFIG_NETFILTER_XT_TARGET_NFQUEUE", nft.mend),
+            format!("{} or CONFIG_NETFILTER_XT_TARGET_NFQUEUE", nft.fix),
         ),
     }
 }
@@ -336,11 +337,11 @@ mod tests {
 
     fn check(
         name: &'static str,
-        state: State,
-        needs: &'static [Live],
-        helps: &'static [Live],
+        state: CheckState,
+        needs: &'static [LiveCommand],
+        helps: &'static [LiveCommand],
     ) -> Check {
-        Finding { state, found: String::new(), mend: "mend".into() }.named(name, needs, helps, "")
+        Finding { state, found: String::new(), fix: "fix".into() }.named(name, needs, helps, "")
     }
 
     fn outcomes(outcome: &Outcome) -> Result<Features, String> {
@@ -352,25 +353,27 @@ mod tests {
     #[test]
     fn a_command_is_as_good_as_the_worst_it_needs() {
         let checks = [
-            check("a", State::Unknown, LINK, NOBODY),
-            check("b", State::Missing, LINK, NOBODY),
-            check("c", State::Missing, GATEWAY, LINK),
+            check("a", CheckState::Unknown, LINK, NOBODY),
+            check("b", CheckState::Missing, LINK, NOBODY),
+            check("c", CheckState::Missing, GATEWAY, LINK),
         ];
-        let verdict = verdict(Live::Link, &checks);
-        assert_eq!(verdict.state, State::Missing);
+        let verdict = verdict(LiveCommand::Link, &checks);
+        assert_eq!(verdict.state, CheckState::Missing);
         assert_eq!(verdict.lacks, ["a", "b"]);
     }
 
     #[test]
     fn what_only_helps_cannot_make_a_command_fail() {
-        let checks =
-            [check("a", State::Ok, LINK, NOBODY), check("b", State::Missing, NOBODY, LINK)];
-        let verdict = verdict(Live::Link, &checks);
-        assert_eq!((verdict.state, verdict.lacks), (State::Degraded, vec![]));
+        let checks = [
+            check("a", CheckState::Ok, LINK, NOBODY),
+            check("b", CheckState::Missing, NOBODY, LINK),
+        ];
+        let verdict = verdict(LiveCommand::Link, &checks);
+        assert_eq!((verdict.state, verdict.lacks), (CheckState::Degraded, vec![]));
     }
 
     #[test]
-    fn whatever_happened_all_that_is_not_ok_has_a_mend_and_only_that() {
+    fn whatever_happened_all_that_is_not_ok_has_a_fix_and_only_that() {
         let why = || "why".to_owned();
         for features in [
             outcomes(&Outcome::Works(why())),
@@ -380,7 +383,7 @@ mod tests {
             Err(why()),
         ] {
             for check in tried(&features) {
-                assert_eq!(check.mend.is_empty(), check.state == State::Ok, "{check:?}");
+                assert_eq!(check.fix.is_empty(), check.state == CheckState::Ok, "{check:?}");
             }
         }
     }
@@ -389,24 +392,24 @@ mod tests {
     fn without_a_privilege_the_kernel_is_not_blamed() {
         let refused = tried(&outcomes(&Outcome::Refused("no".into())));
         let state = |name| refused.iter().find(|check| check.name == name).unwrap().state;
-        assert_eq!(state("nfqueue"), State::Unknown);
-        assert_eq!(state("queue-rule"), State::Unknown);
-        assert_eq!(state("sched-fifo"), State::Missing);
+        assert_eq!(state("nfqueue"), CheckState::Unknown);
+        assert_eq!(state("queue-rule"), CheckState::Unknown);
+        assert_eq!(state("sched-fifo"), CheckState::Missing);
     }
 
     #[test]
     fn either_rule_serves_with_its_own_program() {
-        let (yes, no) = (|| Finding::ok(""), || Finding::missing("no", "mend"));
-        assert_eq!(queue_rule(yes(), no(), true, false).state, State::Ok);
-        assert_eq!(queue_rule(no(), yes(), false, true).state, State::Ok);
+        let (yes, no) = (|| Finding::ok(""), || Finding::missing("no", "fix"));
+        assert_eq!(queue_rule(yes(), no(), true, false).state, CheckState::Ok);
+        assert_eq!(queue_rule(no(), yes(), false, true).state, CheckState::Ok);
         assert_eq!(
-            queue_rule(yes(), no(), false, true).mend,
+            queue_rule(yes(), no(), false, true).fix,
             "install nft (Debian: apt install nftables)"
         );
         assert_eq!(
-            queue_rule(no(), yes(), true, false).mend,
+            queue_rule(no(), yes(), true, false).fix,
             "install iptables (Debian: apt install iptables)"
         );
-        assert_eq!(queue_rule(no(), no(), true, true).state, State::Missing);
+        assert_eq!(queue_rule(no(), no(), true, true).state, CheckState::Missing);
     }
 }

@@ -1,13 +1,14 @@
-//! The parts of airtcp that meet a real Linux kernel; empty on other systems.
+//! The parts of airtcp that use the Linux kernel; empty on other systems.
 //!
-//! - [`daemon`]: `airtcp gateway`, the mechanisms of `airtcp-edge` between live hosts. What it
-//!   decides is in `airtcp-gateway`; here are [`datapath`] (how packets come and go), [`signals`]
-//!   (who says when a mobile is out of reach) and [`command`] (what both ask of the loop).
-//! - [`agent`]: a mobile that tells the gateway how its link is.
+//! - [`daemon`]: `airtcp gateway`, the mechanisms of `airtcp-edge` between live hosts. Decisions
+//!   are made in `airtcp-gateway`; here are [`datapath`] (packets from the kernel and to it),
+//!   [`signals`] (sources of link signals) and [`command`] (requests of both to the loop).
+//! - [`agent`]: reports the link state of a mobile to the gateway.
 //! - [`cc`]: congestion control in the kernel.
-//! - [`delack`]: this host's own ACKs, delayed as by TCP-DCA.
-//! - [`doctor`]: what this machine can do for the live commands, what is missing, how to mend it.
-//! - `kernel`: netlink, BPF, clocks, interfaces and programs, for all of them.
+//! - [`delack`]: delays this host's own ACKs as TCP-DCA does.
+//! - [`doctor`]: checks whether this machine can run the live commands, and how to fix what is
+//!   missing.
+//! - `kernel`: netlink, BPF, clocks, interfaces and programs, used by all of them.
 
 #![cfg(target_os = "linux")]
 

@@ -5,7 +5,7 @@
 
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig, MobileId};
-use airtcp_gateway::config::{AgentConfig, CopyMode, Group, Members, Signals};
+use airtcp_gateway::config::{AgentConfig, Group, Members, MirrorMode, Signals};
 use airtcp_gateway::signals::keys::KeyName;
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_linux::agent::program::Program as Source;
@@ -21,7 +21,7 @@ use std::process::{Command as Program, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Whether these tests can be done here.
+/// True if these tests can run here.
 fn possible() -> bool {
     let made = Program::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
     let possible = made.is_ok_and(|status| status.success());
@@ -67,7 +67,7 @@ impl Net {
         ip(&format!("-n {mobile} link set eth0 up"));
     }
 
-    /// Does `work` where the gateway is.
+    /// Does `work` in the gateway's namespace.
     fn at_gateway<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let inside = scope.spawn(|| {
@@ -78,7 +78,7 @@ impl Net {
         })
     }
 
-    /// Something for the mobile, which the kernel cannot send without its link-layer address.
+    /// Sends a packet to the mobile, for which the kernel needs its link-layer address.
     fn send(&self) {
         self.at_gateway(|| {
             let socket = UdpSocket::bind("10.0.0.1:0").unwrap();
@@ -94,7 +94,7 @@ impl Net {
                 interfaces: vec!["wlan0".to_owned()],
             },
             mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
-            copy: CopyMode::Always,
+            mirror: MirrorMode::Always,
             fast_path: Default::default(),
         };
         let (handle, inbox) = channel().unwrap();
@@ -115,7 +115,7 @@ impl Drop for Net {
     }
 }
 
-/// Waits for the next word about 10.0.0.7, which shall be this one.
+/// Waits for the next signal about 10.0.0.7, which must be this one.
 fn expect(inbox: &Inbox, signal: LinkSignal, source: SignalSource) {
     let command = inbox.commands.recv_timeout(Duration::from_secs(8));
     let Ok(Command::Signal(said)) = command else { panic!("{command:?} instead of {signal:?}") };

@@ -1,11 +1,11 @@
 //! The supervisor of the gateway, with processes that really die, hang and are killed.
 //!
-//! Supervisor and daemon are this test program again, in the role that [`ROLE`] names; each tells
-//! on standard output what happens to it.
+//! Supervisor and daemon are this test program again, in the role that [`ROLE`] names; each reports
+//! its events on standard output.
 
 #![cfg(target_os = "linux")]
 
-use airtcp_linux::daemon::supervisor::{Heart, INTERVAL, Timing, supervise};
+use airtcp_linux::daemon::supervisor::{Heartbeat, INTERVAL, Timing, supervise};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGTERM};
@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 /// The variable that makes [`role`] do something: "supervisor", or what the daemon does.
 const ROLE: &str = "AIRTCP_SUPERVISOR_TEST_ROLE";
-/// What the supervisor's daemon does.
+/// The variable that selects the behaviour of the supervisor's daemon.
 const DAEMON: &str = "AIRTCP_SUPERVISOR_TEST_DAEMON";
-/// Before what is told.
+/// Prefix of a reported event.
 const TELL: &str = "told: ";
 
 fn tell(what: &str) {
@@ -49,7 +49,7 @@ fn role() {
 
 fn daemon(behaviour: &str) -> i32 {
     let mut signals = Signals::new([SIGTERM, SIGHUP]).unwrap();
-    let mut heart = Heart::from_stdin().unwrap();
+    let mut heart = Heartbeat::from_stdin().unwrap();
     tell(&format!("started {}", std::process::id()));
     match behaviour {
         "bad input" => return 2,
@@ -80,7 +80,7 @@ fn myself(role: &str) -> Command {
     command
 }
 
-/// A supervisor and its daemon, as told by what they tell.
+/// A supervisor and its daemon, observed by their reports.
 struct Fixture {
     supervisor: Child,
     told: BufReader<ChildStdout>,
@@ -97,7 +97,7 @@ impl Fixture {
         Self { supervisor, told }
     }
 
-    /// What is told next; `None` when all of them have ended.
+    /// The next report; `None` when all processes have ended.
     fn next(&mut self) -> Option<String> {
         let mut line = String::new();
         while self.told.read_line(&mut line).unwrap() > 0 {
@@ -140,7 +140,7 @@ impl Fixture {
         });
     }
 
-    /// What is told next that is not the answer to a reload.
+    /// The next report that is not the answer to a reload.
     fn next_news(&mut self) -> Option<String> {
         loop {
             match self.next() {
@@ -163,7 +163,7 @@ impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = self.supervisor.kill();
         let _ = self.supervisor.wait();
-        // The daemon hears of it and ends, and nothing is told any more.
+        // The daemon gets SIGTERM and ends without further reports.
         while self.next().is_some() {}
     }
 }

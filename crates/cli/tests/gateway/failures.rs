@@ -248,7 +248,7 @@ fn links_of(process: nix::unistd::Pid) -> Vec<u32> {
 
 #[test]
 fn the_program_that_copies_goes_with_the_process_however_it_ends() {
-    let Some(bed) = Testbed::with_copies(&plan()) else { return };
+    let Some(bed) = Testbed::with_mirror(&plan()) else { return };
     let expect_end = |how: &str, end: &dyn Fn()| {
         let own = links_of(bed.daemon().child().expect("the gateway has a child"));
         assert_eq!(own.len(), 2, "one for each IP version");
@@ -264,6 +264,6 @@ fn the_program_that_copies_goes_with_the_process_however_it_ends() {
     expect_end("kill -9", &|| bed.daemon().kill_all());
     assert_eq!(transfer.finish(), SIZE);
     bed.daemon().restart(&bed.gateway);
-    assert_eq!(bed.path(), "copies");
+    assert_eq!(bed.path(), "mirror");
     expect_end("SIGTERM", &|| bed.daemon().signal_parent(Signal::SIGTERM));
 }

@@ -214,7 +214,7 @@ fn expect_unnoticed(mechanism: &str) {
         return;
     }
     let bed = Bed::new(mechanism);
-    if bed.daemon.status().groups[0].path != "copies" {
+    if bed.daemon.status().groups[0].path != "mirror" {
         skip("CAP_BPF and BPF programs at netfilter's hooks (Linux 6.4)");
         return;
     }

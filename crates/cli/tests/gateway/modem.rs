@@ -23,9 +23,9 @@ fn expect_told(gateway: &Gateway, line: &str, times: usize) {
     gateway.wait_until(|_| gateway.log().matches(line).count() == times);
 }
 
-const NOT_FOLLOWED: &str = "ModemManager is not followed: ";
-const ABSENT: &str = "ModemManager does not run";
-const FOLLOWED: &str = "ModemManager is followed";
+const NOT_FOLLOWED: &str = "cannot follow ModemManager: ";
+const ABSENT: &str = "ModemManager is not running";
+const FOLLOWED: &str = "subscribed to ModemManager";
 
 #[test]
 fn modem_manager_is_followed_whatever_becomes_of_it() {

@@ -47,7 +47,7 @@ fn only_iptables(kind: &str) -> Option<tempfile::TempDir> {
 /// A download goes through an outage of whose end nobody tells: only the mobile's answers to what
 /// the gateway asks it show that, and they come by the rules. These are flushed in the outage.
 /// Programs in the folder `tools` come before those of the machine.
-fn expect_mended(tools: Option<tempfile::TempDir>, flush: &str) {
+fn expect_repaired(tools: Option<tempfile::TempDir>, flush: &str) {
     let machine = std::env::var("PATH").unwrap_or_default();
     let path = |folder: &tempfile::TempDir| format!("{}:{machine}", folder.path().display());
     let environment = tools.iter().map(|folder| ("PATH", path(folder))).collect();
@@ -63,7 +63,7 @@ fn expect_mended(tools: Option<tempfile::TempDir>, flush: &str) {
             let flushing = begun.elapsed();
             assert!(output.status.success() || flushing > PATIENCE, "{flush}: {output:?}");
             let flushed = Instant::now();
-            bed.daemon().wait_until(|status| status.counters["rules_mended"] > 0);
+            bed.daemon().wait_until(|status| status.counters["rules_repaired"] > 0);
             let took = flushed.elapsed();
             // Checking the rules and setting them again takes several programs, as the flush did.
             let most = Duration::from_secs(1) + flushing + allowance(flushed);
@@ -77,14 +77,14 @@ fn expect_mended(tools: Option<tempfile::TempDir>, flush: &str) {
     assert!(dead.is_some_and(|dead| dead.is_within(WORST)), "{flush}: {dead:?}\n{log}");
     assert!(log.contains("another program removed rules"), "{log}");
     assert_eq!(transfer.finish(), SIZE);
-    let mended = bed.daemon().status().counters["rules_mended"];
-    assert!(mended == 1 || flushing > PATIENCE, "once was enough: {mended} times\n{log}");
+    let repaired = bed.daemon().status().counters["rules_repaired"];
+    assert!(repaired == 1 || flushing > PATIENCE, "once was enough: {repaired} times\n{log}");
 }
 
 #[test]
 fn rules_that_nft_flushes_in_an_outage_are_back_within_a_second() {
     if possible() {
-        expect_mended(None, NFT);
+        expect_repaired(None, NFT);
     }
 }
 
@@ -93,7 +93,7 @@ fn rules_that_iptables_flushes_in_an_outage_are_back_within_a_second() {
     if possible()
         && let Some(tools) = only_iptables("nft")
     {
-        expect_mended(Some(tools), IPTABLES);
+        expect_repaired(Some(tools), IPTABLES);
     }
 }
 
@@ -102,6 +102,6 @@ fn rules_that_iptables_legacy_flushes_in_an_outage_are_back_within_a_second() {
     if possible()
         && let Some(tools) = only_iptables("legacy")
     {
-        expect_mended(Some(tools), LEGACY);
+        expect_repaired(Some(tools), LEGACY);
     }
 }

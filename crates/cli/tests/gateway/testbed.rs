@@ -280,13 +280,13 @@ impl Testbed {
     }
 
     /// One in which the gateway gets copies of what the kernel forwards; says why there is none.
-    pub(crate) fn with_copies(plan: &Plan) -> Option<Self> {
+    pub(crate) fn with_mirror(plan: &Plan) -> Option<Self> {
         let bed = possible().then(|| Self::new(plan))?;
-        let is_there = bed.path() == "copies";
+        let is_there = bed.path() == "mirror";
         if !is_there {
             // The gateway has the unit's own privileges.
             let log = bed.daemon().log();
-            assert!(log.contains("there are no copies here"), "no reason is given: {log}");
+            assert!(log.contains("cannot mirror packets"), "no reason is given: {log}");
             skip(&format!("CAP_BPF and BPF programs at netfilter's hooks (Linux 6.4): {log}"));
         }
         is_there.then_some(bed)

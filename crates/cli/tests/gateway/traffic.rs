@@ -245,7 +245,7 @@ fn mobiles_whose_signal_is_good_pass_the_gateway_by() {
     if !possible() {
         return;
     }
-    let bed = Testbed::new(&Plan::with("\"m-tcp-plus\"\ncopy = \"when-fading\""));
+    let bed = Testbed::new(&Plan::with("\"m-tcp-plus\"\nmirror = \"when-fading\""));
     let intercepted = || {
         let counters = bed.daemon().status().counters;
         counters["packets_passed"] + counters["packets_dropped"]
@@ -278,7 +278,7 @@ fn expect_left_alone(transfer: &Transfer, intercepted: impl Fn() -> u64) {
 #[test]
 fn packets_of_a_mobile_in_reach_wait_for_nobody() {
     for mechanism in ["\"m-tcp-plus\"", "\"holdover\""] {
-        let Some(bed) = Testbed::with_copies(&Plan::with(mechanism)) else { return };
+        let Some(bed) = Testbed::with_mirror(&Plan::with(mechanism)) else { return };
         let transfer = bed.download(&Load::endless("cubic"));
         transfer.wait_for(2_000_000);
         let status = bed.daemon().status();
@@ -290,7 +290,7 @@ fn packets_of_a_mobile_in_reach_wait_for_nobody() {
         assert!(queued(&bed) > 0);
         expect_left_alone(&transfer, || queued(&bed));
         transfer.finish();
-        assert_eq!(bed.daemon().status().counters["copies_missed"], 0);
+        assert_eq!(bed.daemon().status().counters["mirror_missed_packets"], 0);
     }
 }
 

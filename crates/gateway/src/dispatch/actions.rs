@@ -3,10 +3,10 @@
 use super::Dispatcher;
 use super::counters::Counters;
 use super::effects::Effect;
-use crate::groups::{ActiveGroup, way};
+use crate::groups::{ActiveGroup, egress};
 use crate::hosts::HostPair;
 use crate::ledger::WriteError;
-use crate::packets::{SharedBytes, Verdict, Way};
+use crate::packets::{Egress, SharedBytes, Verdict};
 use airtcp_core::{Flags, Flow, Instant, Payload, Segment};
 use airtcp_edge::{Action, MobileId, Side};
 use airtcp_record::Input;
@@ -34,7 +34,7 @@ impl Dispatcher {
                         hosts.note_replayed(segment.seq, is_in_reach);
                     }
                     for piece in pieces(segment, hosts.largest(to)) {
-                        self.counters.inject(to, group.place.way(to), &piece, effects);
+                        self.counters.inject(to, group.place.egress(to), &piece, effects);
                     }
                 }
             }
@@ -96,7 +96,7 @@ impl Dispatcher {
         }
         let mut effects = Vec::new();
         for piece in pieces(segment, largest) {
-            self.counters.inject(to, Some(way(to)), &piece, &mut effects);
+            self.counters.inject(to, Some(egress(to)), &piece, &mut effects);
         }
         let packet = |effect| match effect {
             Effect::Inject { packet, .. } => Some(packet),
@@ -106,10 +106,10 @@ impl Dispatcher {
     }
 
     /// The egress of packets of a connection that no group has, as far as its addresses tell.
-    pub(super) fn way_of(&self, flow: &Flow, to: Side) -> Option<Way> {
+    pub(super) fn egress_of(&self, flow: &Flow, to: Side) -> Option<Egress> {
         let uplink = || self.groups.iter().find(|group| group.config.uplink().is_some());
         let group = self.group_of_mobile(flow).or_else(uplink);
-        group.map_or(Some(way(to)), |group| group.place.way(to))
+        group.map_or(Some(egress(to)), |group| group.place.egress(to))
     }
 
     /// The group that has the mobile, if that is what the flow goes to.
@@ -134,13 +134,13 @@ impl Counters {
     pub(super) fn inject(
         &mut self,
         to: Side,
-        way: Option<Way>,
+        egress: Option<Egress>,
         segment: &Segment<SharedBytes>,
         effects: &mut Vec<Effect>,
     ) {
         let mut packet = Vec::new();
         match encode(segment, &mut packet) {
-            Ok(()) => self.send(to, way, packet, effects),
+            Ok(()) => self.send(to, egress, packet, effects),
             Err(_) => self.unsendable += 1,
         }
     }
@@ -149,12 +149,12 @@ impl Counters {
     pub(super) fn send(
         &mut self,
         to: Side,
-        way: Option<Way>,
+        egress: Option<Egress>,
         packet: Vec<u8>,
         effects: &mut Vec<Effect>,
     ) {
-        effects.extend(way.map(|way| Effect::Inject { to, way, packet }));
-        self.injected += u64::from(way.is_some());
+        effects.extend(egress.map(|egress| Effect::Inject { to, egress, packet }));
+        self.injected += u64::from(egress.is_some());
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the dispatcher has done outside: packets sent, promises kept, steps recorded.
 
 use crate::ledger::WriteError;
-use crate::packets::{SharedBytes, Way};
+use crate::packets::{Egress, SharedBytes};
 use airtcp_core::{Flow, Instant};
 use airtcp_edge::{Action, MechanismNote, MobileId, Side};
 use airtcp_record::{Input, Setup};
@@ -15,7 +15,7 @@ pub enum Effect {
         /// Out of this side.
         to: Side,
         /// Its way out of this host.
-        way: Way,
+        egress: Egress,
         /// From the IP header on.
         packet: Vec<u8>,
     },
@@ -28,7 +28,7 @@ pub enum Effect {
         watched: bool,
     },
     /// Copy all packets of a mobile from now on, also if it answers; or no longer.
-    CopyAll {
+    MirrorAll {
         /// The mobile.
         mobile: MobileId,
         /// Copy all from now on, or stop.

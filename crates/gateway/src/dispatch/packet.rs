@@ -42,7 +42,7 @@ impl Dispatcher {
         let Some((n, from)) = self.classify(&segment.flow, intercepted) else {
             return self.pass(|c| &mut c.unmatched);
         };
-        if intercepted.is_copy() && !self.groups[n].config.is_copied() {
+        if intercepted.is_copy() && !self.groups[n].config.is_mirrored() {
             return Verdict::Pass;
         }
         let whose = Whose { n, from, flow: from.to_mobile(segment.flow) };
@@ -131,7 +131,7 @@ impl Dispatcher {
         let Some((to, reset)) = self.refusals.on_segment(&flow, from, segment) else {
             return false;
         };
-        self.counters.inject(to, self.groups[n].place.way(to), &reset, effects);
+        self.counters.inject(to, self.groups[n].place.egress(to), &reset, effects);
         self.counters.dropped += 1;
         true
     }

@@ -106,7 +106,7 @@ fn watches(group: &ActiveGroup, mobile: MobileId, on: bool) -> Option<Effect> {
         return None;
     }
     match group.config.queued() {
-        _ if group.config.is_of_all_protocols() => Some(Effect::CopyAll { mobile, on }),
+        _ if group.config.is_of_all_protocols() => Some(Effect::MirrorAll { mobile, on }),
         Queued::Watched => Some(Effect::Watch { mobile, watched: on }),
         Queued::Always | Queued::Never => None,
     }

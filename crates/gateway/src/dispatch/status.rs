@@ -14,7 +14,7 @@ impl Dispatcher {
             status.groups.push(GroupStatus {
                 name: config.name.clone(),
                 mechanism: config.mechanism.word().to_owned(),
-                path: if config.is_copied() { "copies" } else { "nfqueue" }.to_owned(),
+                path: if config.is_mirrored() { "mirror" } else { "nfqueue" }.to_owned(),
                 flows: mechanism.flows() as u64,
                 held: mechanism.held(),
                 segments_refused: mechanism.segments_refused(),

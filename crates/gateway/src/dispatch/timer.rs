@@ -21,10 +21,11 @@ impl Dispatcher {
         let deadlines = self.groups.iter().map(|group| group.mechanism.next_deadline()).zip(0..);
         let first = deadlines.filter_map(|(due, n)| Some((due?, n))).min();
         if let Some((_, n)) = first.filter(|&(due, _)| due <= now) {
-            let ways = [Side::Fixed, Side::Mobile].map(|side| self.groups[n].place.way(side));
+            let egresses =
+                [Side::Fixed, Side::Mobile].map(|side| self.groups[n].place.egress(side));
             let counters = &mut self.counters;
             let raw = |to: Side, packet: &[u8]| match checksummed(packet) {
-                Ok(packet) => counters.send(to, ways[to as usize], packet, effects),
+                Ok(packet) => counters.send(to, egresses[to as usize], packet, effects),
                 Err(_) => counters.unsendable += 1,
             };
             self.groups[n].mechanism.on_timer(now, &mut self.actions, raw);
@@ -34,8 +35,8 @@ impl Dispatcher {
         if self.refusals.next_deadline().is_some_and(|due| due <= now) {
             let mut over = Vec::new();
             for (to, segment) in self.refusals.on_timer(now, &mut over) {
-                let way = self.way_of(&to.opposite().to_mobile(segment.flow), to);
-                self.counters.inject(to, way, &segment, effects);
+                let egress = self.egress_of(&to.opposite().to_mobile(segment.flow), to);
+                self.counters.inject(to, egress, &segment, effects);
             }
             let notes: Vec<_> = over.into_iter().map(MechanismNote::Released).collect();
             self.keeper.write("", &notes).unwrap_or_else(tell_unwritten);

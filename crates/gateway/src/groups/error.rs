@@ -26,7 +26,7 @@ pub enum DispatchError {
         "group {group:?}: wake, the default, needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF \
          and CAP_PERFMON; `airtcp doctor` tells what is missing); `mechanism = \"holdover\"` does without"
     )]
-    Copies {
+    NoMirror {
         /// Name of the group.
         group: String,
     },

@@ -27,8 +27,8 @@ impl GroupMechanism {
         config: &GatewayConfig,
     ) -> Result<Self, DispatchError> {
         if let Some(wake) = group.mechanism.wake() {
-            if !group.is_copied() {
-                return Err(DispatchError::Copies { group: group.name.clone() });
+            if !group.is_mirrored() {
+                return Err(DispatchError::NoMirror { group: group.name.clone() });
             }
             return Ok(Self::Packets(Box::new(Wake::new(wake, table)), wake.towards.side()));
         }

@@ -6,7 +6,7 @@ mod place;
 
 pub use error::DispatchError;
 use mechanism::GroupMechanism;
-pub(crate) use place::{Place, classify, way};
+pub(crate) use place::{Place, classify, egress};
 
 use crate::config::{GatewayConfig, Group, Limits};
 use airtcp_edge::FlowTableConfig;

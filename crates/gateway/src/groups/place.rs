@@ -2,7 +2,7 @@
 
 use super::error::DispatchError;
 use crate::config::{Group, Members};
-use crate::packets::{Intercepted, Way};
+use crate::packets::{Egress, Intercepted};
 use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId, Side};
 use std::net::IpAddr;
@@ -56,11 +56,11 @@ impl Place {
     }
 
     /// The egress of packets to a side; `None` if the interface does not exist.
-    pub(crate) fn way(&self, to: Side) -> Option<Way> {
+    pub(crate) fn egress(&self, to: Side) -> Option<Egress> {
         match (self, to) {
-            (Self::Mobiles(_), _) => Some(way(to)),
-            (Self::Uplink(_), Side::Fixed) => Some(Way::Untracked),
-            (Self::Uplink(index), Side::Mobile) => index.map(Way::Uplink),
+            (Self::Mobiles(_), _) => Some(egress(to)),
+            (Self::Uplink(_), Side::Fixed) => Some(Egress::Untracked),
+            (Self::Uplink(index), Side::Mobile) => index.map(Egress::Uplink),
         }
     }
 }
@@ -88,9 +88,9 @@ pub(crate) fn classify<'a, G: Iterator<Item = (&'a Group, &'a Place)>>(
 }
 
 /// The egress of packets on a router at the edge of the network.
-pub(crate) fn way(to: Side) -> Way {
+pub(crate) fn egress(to: Side) -> Egress {
     match to {
-        Side::Fixed => Way::Tracked,
-        Side::Mobile => Way::Untracked,
+        Side::Fixed => Egress::Tracked,
+        Side::Mobile => Egress::Untracked,
     }
 }

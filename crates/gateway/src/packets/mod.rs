@@ -46,7 +46,7 @@ impl Intercepted {
 
 /// The way of the gateway's own packets out of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Egress {
     /// By the routes, as a part of its connection.
     Tracked,
     /// By the routes, unseen by connection tracking.

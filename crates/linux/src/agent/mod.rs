@@ -1,8 +1,8 @@
-//! `airtcp agent`: a mobile that tells the gateway how its link is.
+//! `airtcp agent`: reports the link state of a mobile to the gateway.
 //!
-//! Read in this order: [`program`] (a program that prints what it sees),
-//! [`outbox`](airtcp_gateway::signals::outbox) (what is said, repeated until the gateway has it).
-//! [`run`] is the loop around them: one thread, one UDP socket, and the source.
+//! Read in this order: [`program`] (a program that prints the link state),
+//! [`outbox`](airtcp_gateway::signals::outbox) (reports, repeated until acknowledged). [`run`] is
+//! the loop around them: one thread, one UDP socket, and the source.
 
 pub mod program;
 
@@ -20,28 +20,28 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Sees how the link is.
+/// A source of link signals.
 pub trait Source {
-    /// Readable when there is something to see.
+    /// Descriptor that is readable when there may be signals.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// What it has seen since the last look.
+    /// The signals since the last call, without waiting.
     ///
     /// # Errors
-    /// It cannot go on; the message says why.
+    /// The source failed; the message says why.
     fn look(&mut self) -> Result<Seen, AgentError>;
 }
 
-/// What a [`Source`] has seen.
+/// Signals of a [`Source`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Signals, first one first; mostly none.
+    /// Signals in order; usually none.
     Signals(Vec<LinkSignal>),
-    /// The same, and there will be no more.
+    /// The last signals; the source has ended.
     Last(Vec<LinkSignal>),
 }
 
-/// One signal by hand.
+/// A source of a single signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Once(pub LinkSignal);
 
@@ -54,23 +54,23 @@ impl Source for Once {
     }
 }
 
-/// Where an agent reports, and on whose behalf.
+/// Settings of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
-    /// Where the gateway listens.
+    /// Address on which the gateway listens for agents.
     pub gateway: SocketAddr,
-    /// Known to the gateway too.
+    /// Key shared with the gateway.
     pub key: Key,
-    /// The mobiles spoken of, at least one and at most [`MOST_MOBILES`].
+    /// Addresses to report for, at least one and at most [`MOST_MOBILES`].
     pub mobiles: Vec<IpAddr>,
-    /// When the source ends, its last signal is repeated for at most this long.
+    /// Longest time to repeat the last signal after the source has ended.
     pub patience: Duration,
 }
 
-/// Why an agent ends.
+/// Reason why an agent ends.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// No address to speak for was given and the key does not tell.
+    /// No address was given, and the key does not list single addresses.
     #[error(
         "say which addresses this agent speaks for (--mobile ADDRESS, at most {MOST_MOBILES}): its key speaks for {0}"
     )]
@@ -78,9 +78,9 @@ pub enum AgentError {
     /// The key does not speak for an address.
     #[error("the key speaks for {allowed}, not for {mobile}")]
     NotAllowed {
-        /// As asked for.
+        /// The address asked for.
         mobile: IpAddr,
-        /// As in the file of keys.
+        /// The addresses in the file of keys.
         allowed: String,
     },
     /// The gateway did not answer.
@@ -88,27 +88,27 @@ pub enum AgentError {
         "{gateway} did not answer within {patience}: is it running, does it have the same key, is UDP let through?"
     )]
     NoAnswer {
-        /// Who.
+        /// Address of the gateway.
         gateway: SocketAddr,
-        /// How long it was waited for.
+        /// Time for which the agent waited.
         patience: Duration,
     },
     /// The gateway refused the last signal.
     #[error("{0} does not let this key speak for these addresses (see its file of keys)")]
     Refused(SocketAddr),
-    /// The source cannot go on.
+    /// The source failed.
     #[error("{0}")]
     Source(String),
-    /// A system call failed that normally does not.
+    /// Unexpected failure of a system call.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
 impl AgentConfig {
-    /// Checks `mobiles` against the key; if there are none, those that the key lists one by one.
+    /// Checks `mobiles` against the key. If it is empty, takes the single addresses of the key.
     ///
     /// # Errors
-    /// The key does not speak for one of them, or lists none, or they are too many for one message.
+    /// The key does not speak for one of them, there are none, or too many for one message.
     pub fn new(
         gateway: SocketAddr,
         key: Key,
@@ -134,23 +134,17 @@ impl AgentConfig {
     }
 }
 
-/// Reports what `source` sees until it ends, and `tell`s what became of it.
+/// Reports the signals of `source` until it ends; calls `notify` with the gateway's answers.
 ///
 /// # Errors
-/// The source fails, or the gateway did not take its last signal.
+/// The source fails, or the gateway does not accept its last signal.
 pub fn run(
     config: AgentConfig,
     source: &mut dyn Source,
-    tell: &mut dyn FnMut(Answered),
+    notify: &mut dyn FnMut(Answered),
 ) -> Result<(), AgentError> {
     let AgentConfig { gateway, key, mobiles, patience } = config;
-    // Not connected: then the kernel chooses the source address anew for each message, and a
-    // mobile's changes.
-    let socket = UdpSocket::bind(match gateway {
-        SocketAddr::V4(_) => "0.0.0.0:0",
-        SocketAddr::V6(_) => "[::]:0",
-    })?;
-    socket.set_nonblocking(true)?;
+    let socket = open(gateway)?;
     let clock = Clock::start();
     let mut outbox = Outbox::new(key, mobiles);
     let mut ended: Option<Stamp> = None;
@@ -185,29 +179,45 @@ pub fn run(
         let to_end = ended.map(|since| since.after(patience).since(now));
         let descriptor = if ended.is_none() { source.descriptor() } else { None };
         wait(&socket, descriptor, [to_send, to_end].into_iter().flatten().min())?;
-        let mut buffer = [0; MOST_BYTES];
-        loop {
-            // From wherever: a gateway has several addresses, and its answers are authentic.
-            let length = match socket.recv(&mut buffer) {
-                Ok(length) => length,
-                Err(error) if is_passing(&error) => break,
-                Err(error) => return Err(error.into()),
-            };
-            match outbox.receive(clock.now(), &buffer[..length]) {
-                Answered::Nothing => {}
-                answered @ Answered::Taken(..) => tell(answered),
-                answered @ Answered::NotAllowed(_) => {
-                    tell(answered);
-                    if ended.is_some() {
-                        return Err(AgentError::Refused(gateway));
-                    }
-                }
+        while let Some(answered) = receive(&socket, &clock, &mut outbox)? {
+            let is_refused = matches!(answered, Answered::NotAllowed(_));
+            if answered != Answered::Nothing {
+                notify(answered);
+            }
+            if is_refused && ended.is_some() {
+                return Err(AgentError::Refused(gateway));
             }
         }
     }
 }
 
-/// Whether a datagram could not be sent because the mobile is away: it is repeated anyway.
+/// A non-blocking UDP socket to the gateway. It is not connected, so that the kernel chooses the
+/// source address for each message: a mobile's address changes.
+fn open(gateway: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(match gateway {
+        SocketAddr::V4(_) => "0.0.0.0:0",
+        SocketAddr::V6(_) => "[::]:0",
+    })?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// Reads a datagram; `None` if none waits. Its sender does not matter: a gateway has several
+/// addresses, and its answers are authenticated.
+fn receive(
+    socket: &UdpSocket,
+    clock: &Clock,
+    outbox: &mut Outbox,
+) -> Result<Option<Answered>, AgentError> {
+    let mut buffer = [0; MOST_BYTES];
+    match socket.recv(&mut buffer) {
+        Ok(length) => Ok(Some(outbox.receive(clock.now(), &buffer[..length]))),
+        Err(error) if is_passing(&error) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// True if a datagram could not be sent because the mobile is out of reach; it is repeated anyway.
 fn is_out_of_reach(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw);
     is_passing(error)
@@ -230,7 +240,7 @@ fn wait(
 ) -> Result<(), AgentError> {
     let mut polled = vec![PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
     polled.extend(source.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
-    // Rounded up, not to wake too early again and again.
+    // Rounded up, so as not to spin in the last millisecond.
     let timeout = timeout.map_or(PollTimeout::NONE, |timeout| {
         let ms = timeout.as_nanos().div_ceil(1_000_000);
         PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)

@@ -1,6 +1,6 @@
-//! A program that sees how the link is: it prints `fading`, `down` or `up`, a word a line.
+//! A program that reports the link state: it prints `fading`, `down` or `up`, one word a line.
 //!
-//! So anything that a shell script can ask is a source: ModemManager, a GPS receiver, a button.
+//! So anything that a shell script can query is a source: ModemManager, a GPS receiver, a button.
 
 use super::{AgentError, Seen, Source};
 use airtcp_core::LinkSignal;
@@ -9,23 +9,23 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// No line of such a program is longer.
+/// Longest line of the program, in bytes.
 const MOST_BYTES: usize = 4096;
 
-/// The program at work; it is killed when this is dropped.
+/// The running program; killed on drop.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
     stdout: ChildStdout,
-    /// The beginning of a line.
+    /// The beginning of an incomplete line.
     partial: Vec<u8>,
 }
 
 impl Program {
-    /// Starts `script` by `sh -c`; it has our standard error.
+    /// Starts `script` with `sh -c`; it inherits standard error.
     ///
     /// # Errors
-    /// There is no `sh`.
+    /// `sh` cannot be started.
     pub fn start(script: &str) -> io::Result<Self> {
         let mut child = Command::new("sh")
             .args(["-c", script])
@@ -38,12 +38,14 @@ impl Program {
         Ok(program)
     }
 
-    /// Takes what was printed, which may end within a line.
+    /// Parses output, which may end within a line.
     fn printed(&mut self, bytes: &[u8], signals: &mut Vec<LinkSignal>) -> Result<(), AgentError> {
         for piece in bytes.split_inclusive(|&b| b == b'\n') {
             self.partial.extend(piece);
             if self.partial.len() > MOST_BYTES {
-                return Err(AgentError::Source("the program printed an endless line".to_owned()));
+                return Err(AgentError::Source(format!(
+                    "the program printed a line of more than {MOST_BYTES} bytes"
+                )));
             }
             if piece.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.partial);
@@ -53,7 +55,7 @@ impl Program {
         Ok(())
     }
 
-    /// How the program ended.
+    /// Waits for the program, which has closed its output; an error if it failed.
     fn end(&mut self, signals: Vec<LinkSignal>) -> Result<Seen, AgentError> {
         let status = self.child.wait()?;
         match status.success() {
@@ -63,10 +65,10 @@ impl Program {
     }
 }
 
-/// The signal that a line names; an empty line names none.
+/// The signal in a line; `None` for an empty line.
 ///
 /// # Errors
-/// It is none.
+/// The line is not a signal.
 pub fn signal(line: &str) -> Result<Option<LinkSignal>, AgentError> {
     match line.trim() {
         "" => Ok(None),
@@ -101,7 +103,7 @@ impl Source for Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // One that has ended cannot be killed, and need not be.
+        // Fails if the program has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,6 +1,6 @@
 //! A client of the control socket.
 //!
-//! Read first: [`airtcp_gateway::control`], its language.
+//! Read first: [`airtcp_gateway::control`] (the protocol).
 
 use airtcp_gateway::control::{Answer, Request};
 use std::io::{self, BufRead, BufReader, Write};
@@ -8,42 +8,42 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long [`ask`] waits for the gateway.
+/// Longest time that [`ask`] waits for the gateway.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Nobody listens.
+    /// No process listens on the socket.
     #[error(
         "no gateway runs here: {path}: {source}; start one (airtcp gateway --config FILE), or name its socket by --control"
     )]
     Absent {
-        /// The socket.
+        /// Path of the control socket.
         path: PathBuf,
-        /// What the system says.
+        /// The error on connecting to it.
         source: io::Error,
     },
-    /// The socket is there, but not for this user.
+    /// This user may not connect to the socket.
     #[error("{path}: permission denied; run this as root or as a member of the socket's group")]
     Forbidden {
-        /// The socket.
+        /// Path of the control socket.
         path: PathBuf,
     },
-    /// The gateway, or what listens there, does not speak as it should.
+    /// No valid answer came in time.
     #[error("{path}: no answer from the gateway: {source}")]
     Broken {
-        /// The socket.
+        /// Path of the control socket.
         path: PathBuf,
-        /// What the system says.
+        /// The error on reading or parsing the answer.
         source: io::Error,
     },
-    /// The gateway says why it did not do it.
-    #[error("the gateway refuses: {0}")]
+    /// The gateway rejected the request, for this reason.
+    #[error("request rejected: {0}")]
     Refused(String),
 }
 
-/// Asks the gateway whose control socket is `path`.
+/// Sends a request to the gateway whose control socket is `path`, and waits for its answer.
 ///
 /// # Errors
 /// There is no answer, or it is an [`Answer::Error`].

@@ -1,15 +1,16 @@
-//! The loop: feeds the gateway with packets and commands, and carries out what it wants done.
+//! The loop: feeds packets and commands to the gateway, and carries out its effects.
 //!
-//! The order keeps promises: what a mechanism noted in its journal is in the
+//! The order preserves promises: notes of a mechanism are in the
 //! [`Keeper`](airtcp_gateway::dispatch::Keeper) before any of its actions is carried out.
 //!
-//! A round of the loop is short, so that no packet waits long and the supervisor hears the heart:
-//! it takes a bounded number of packets, copies and commands, and one turn of what is due (see
-//! [`Role::on_timer`]). Signals of one round have the same time, so that they share a turn.
+//! A round of the loop is short, so that no packet waits long and the supervisor gets its
+//! heartbeat: it handles a bounded number of queued packets, mirrored packets and commands, and one
+//! turn of timers (see [`Role::on_timer`]). Signals of one round have the same time, so that they
+//! share a turn.
 
 use super::path::Path;
 use crate::command::{Command, Handle, Inbox};
-use crate::datapath::copies::{Copies, Prepared, Taken};
+use crate::datapath::mirror::{Mirror, Prepared, Taken};
 use crate::kernel::clock::now;
 use crate::kernel::host::interface;
 use airtcp_core::Instant;
@@ -17,14 +18,14 @@ use airtcp_edge::Side;
 use airtcp_gateway::Role;
 use airtcp_gateway::config::GatewayConfig;
 use airtcp_gateway::dispatch::Effect;
-use airtcp_gateway::packets::{Intercepted, Way};
+use airtcp_gateway::packets::{Egress, Intercepted};
 use airtcp_gateway::signals::gate::AgentCounters;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// The loop shows at least this often that it is alive.
+/// Longest time between two heartbeats of the loop.
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(50);
 
 /// Commands handled in one round.
@@ -34,16 +35,16 @@ const COMMANDS: usize = 256;
 pub struct Driver {
     role: Role,
     path: Path,
-    copies: Copies,
+    mirror: Mirror,
     agents: Arc<AgentCounters>,
     config: GatewayConfig,
     reload: Option<Reload>,
-    /// The way to this loop.
+    /// Handle of this loop, for threads that must answer it.
     handle: Handle,
     injections_failed: u64,
 }
 
-/// A configuration that waits for its rules.
+/// A new configuration whose rules are being installed.
 struct Reload {
     config: GatewayConfig,
     prepared: Prepared,
@@ -51,50 +52,34 @@ struct Reload {
 }
 
 impl Driver {
-    /// Ready to run with this configuration, which came out of [`Copies::prepare`]. `handle` leads
-    /// to the inbox that it will be run with; `agents` are shown in the status.
+    /// A driver for this configuration, which must come from [`Mirror::prepare`]. `handle` belongs
+    /// to the inbox of [`Driver::run`]; the status includes `agents`.
     pub fn new(
         role: Role,
         path: Path,
-        copies: Copies,
+        mirror: Mirror,
         handle: Handle,
         agents: Arc<AgentCounters>,
         config: GatewayConfig,
     ) -> Self {
         let (reload, injections_failed) = (None, 0);
-        Self { role, path, copies, agents, config, reload, handle, injections_failed }
+        Self { role, path, mirror, agents, config, reload, handle, injections_failed }
     }
 
-    /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
+    /// Runs until [`Command::Stop`]. Calls `beat` at least every 50 ms while it is alive.
     ///
     /// # Errors
-    /// The queue is broken.
+    /// The queue failed.
     pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut()) -> io::Result<()> {
-        let (mut batch, mut copies, mut effects) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut batch, mut mirrored, mut effects) = (Vec::new(), Vec::new(), Vec::new());
         let (mut commands, mut taken) = (Vec::new(), Taken::None);
         let mut is_behind = false;
         loop {
             beat();
-            let timeout = match self.role.next_deadline() {
-                _ if is_behind => Duration::ZERO,
-                Some(due) => Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT),
-                None => HEARTBEAT,
-            };
-            let wake = inbox.wake.as_fd();
-            match (self.copies.copier(), taken) {
-                (Some(copier), Taken::None) => {
-                    let [copies, backlog] = copier.fds();
-                    let fds = [wake, copies, backlog];
-                    self.path.receive(&fds, timeout, &mut batch)?;
-                }
-                (_, taken) => {
-                    let timeout = timeout.min(taken.pause().unwrap_or(timeout));
-                    self.path.receive(&[wake], timeout, &mut batch)?;
-                }
-            }
+            self.receive(inbox, is_behind, taken, &mut batch)?;
             let is_woken = batch.is_empty();
-            // Copies were made before the packets behind them were queued.
-            taken = self.take_copies(&mut copies, &mut effects)?;
+            // First the packets that were mirrored before those behind them were queued.
+            taken = self.take_mirrored(&mut mirrored, &mut effects)?;
             for intercepted in batch.drain(..) {
                 let verdict = self.role.on_packet(now(), &intercepted, &mut effects);
                 if let Some(id) = intercepted.id {
@@ -109,16 +94,16 @@ impl Driver {
             }
             self.path.flush()?;
             if is_woken {
-                // Before looking at the commands: one that comes later must wake the loop again.
+                // Cleared before the commands are read: a later one must wake the loop again.
                 let _ = inbox.wake.read();
             }
             commands.extend(inbox.commands.try_iter().take(COMMANDS));
             is_behind = commands.len() == COMMANDS;
-            let tells =
+            let is_signal =
                 |command: &Command| matches!(command, Command::Signal(_) | Command::Withdrawn(_));
-            if commands.iter().any(tells) {
-                // Packets that passed before the signal count before it.
-                self.take_copies(&mut copies, &mut effects)?;
+            if commands.iter().any(is_signal) {
+                // Packets that passed before the signal are handled before it.
+                self.take_mirrored(&mut mirrored, &mut effects)?;
             }
             let time = now();
             for command in commands.drain(..) {
@@ -132,16 +117,43 @@ impl Driver {
         }
     }
 
-    /// Handles the copies that are there; `copies` is room for them.
-    fn take_copies(
+    /// Waits for a packet, a command or the next deadline, and takes the queued packets. `taken` is
+    /// the result of the last look at mirrored packets.
+    fn receive(
         &mut self,
-        copies: &mut Vec<Intercepted>,
+        inbox: &Inbox,
+        is_behind: bool,
+        taken: Taken,
+        batch: &mut Vec<Intercepted>,
+    ) -> io::Result<()> {
+        let timeout = match self.role.next_deadline() {
+            _ if is_behind => Duration::ZERO,
+            Some(due) => Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT),
+            None => HEARTBEAT,
+        };
+        let wake = inbox.wake.as_fd();
+        match (self.mirror.program(), taken) {
+            (Some(program), Taken::None) => {
+                let [ring, backlog] = program.fds();
+                self.path.receive(&[wake, ring, backlog], timeout, batch)
+            }
+            (_, taken) => {
+                let timeout = timeout.min(taken.pause().unwrap_or(timeout));
+                self.path.receive(&[wake], timeout, batch)
+            }
+        }
+    }
+
+    /// Handles the mirrored packets that wait; `mirrored` is a buffer for them.
+    fn take_mirrored(
+        &mut self,
+        mirrored: &mut Vec<Intercepted>,
         effects: &mut Vec<Effect>,
     ) -> io::Result<Taken> {
-        let Some(copier) = self.copies.copier() else { return Ok(Taken::None) };
-        let taken = copier.take(copies)?;
-        for copy in copies.drain(..) {
-            self.role.on_packet(now(), &copy, effects);
+        let Some(program) = self.mirror.program() else { return Ok(Taken::None) };
+        let taken = program.take(mirrored)?;
+        for packet in mirrored.drain(..) {
+            self.role.on_packet(now(), &packet, effects);
             self.carry_out(effects);
         }
         Ok(taken)
@@ -159,21 +171,21 @@ impl Driver {
             }
             Command::Interface(uplink, index) => {
                 self.role.set_index(uplink, index);
-                self.copies.set_index(uplink, index);
+                self.mirror.set_index(uplink, index);
             }
             Command::Status(answer) => {
-                let mut status = self.role.status(now, &self.copies.traffic());
+                let mut status = self.role.status(now, &self.mirror.traffic());
                 let of_rules = self.path.rules().into_iter().flat_map(|rules| {
                     [
                         ("injections_failed", self.injections_failed),
-                        ("rules_mended", rules.mended()),
+                        ("rules_repaired", rules.repaired()),
                     ]
                 });
-                let missed = self.copies.missed().map(|missed| ("copies_missed", missed));
+                let missed = self.mirror.missed().map(|missed| ("mirror_missed_packets", missed));
                 for (name, count) in of_rules.chain(missed).chain(self.agents.read()) {
                     status.counters.insert(name.to_owned(), count);
                 }
-                // Whoever asked may have gone.
+                // The client may have left.
                 let _ = answer.send(status);
             }
             Command::Reload(config, answer) => self.begin_reload(*config, answer),
@@ -193,17 +205,17 @@ impl Driver {
         }
     }
 
-    /// Has the rules for another configuration put in force. Meanwhile packets go on.
+    /// Begins to install the rules of a new configuration. Traffic continues meanwhile.
     fn begin_reload(&mut self, config: GatewayConfig, answer: mpsc::Sender<Result<(), String>>) {
         let refused =
             self.config.refuse_fixed(&config).err().or_else(|| {
-                self.reload.is_some().then(|| "another reload is under way".to_owned())
+                self.reload.is_some().then(|| "another reload is in progress".to_owned())
             });
         if let Some(why) = refused {
             let _ = answer.send(Err(why));
             return;
         }
-        let (config, prepared) = self.copies.prepare(self.role.looked_at(config));
+        let (config, prepared) = self.mirror.prepare(self.role.looked_at(config));
         let handle = self.handle.clone();
         self.path.replace(&config, move |result| {
             // The loop may have ended.
@@ -212,7 +224,7 @@ impl Driver {
         self.reload = Some(Reload { config, prepared, answer });
     }
 
-    /// Goes on with another configuration whose rules are in force.
+    /// Puts a new configuration in force whose rules are installed.
     fn end_reload(
         &mut self,
         now: Instant,
@@ -220,67 +232,67 @@ impl Driver {
         effects: &mut Vec<Effect>,
     ) -> Result<(), String> {
         let Reload { config, prepared, .. } = reload;
-        let counted = self.copies.traffic();
+        let counted = self.mirror.traffic();
         if let Err(error) = self.role.reload(now, &config, &counted, &interface, effects) {
             self.path.replace(&self.config, |result| {
                 if let Err(error) = result {
-                    tracing::error!("the rules of the configuration that stays: {error}");
+                    tracing::error!("cannot restore the previous rules: {error}");
                 }
             });
             return Err(error);
         }
-        self.copies.commit(&config, prepared);
+        self.mirror.commit(&config, prepared);
         if let Some(rules) = self.path.rules() {
-            rules.set_copies(self.copies.switch());
+            rules.set_mirror(self.mirror.switch());
         }
         self.config = config;
         self.carry_out(effects);
         Ok(())
     }
 
-    /// Ends what is not about traffic. Dropping this puts the traffic's way back as it was.
+    /// Ends the recording and logs what is left. Traffic is restored when this is dropped.
     pub fn finish(&mut self) {
         match self.role.end_recording() {
             Ok(None | Some(0)) => {}
             Ok(Some(lost)) => tracing::warn!(lost, "steps are missing in the recording"),
-            Err(error) => tracing::error!("the recording is not complete: {error}"),
+            Err(error) => tracing::error!("recording incomplete: {error}"),
         }
-        let missed = self.copies.missed().unwrap_or(0);
+        let missed = self.mirror.missed().unwrap_or(0);
         if missed > 0 {
             tracing::warn!(
                 missed,
-                "packets went on without a copy: the gateway was too slow for them"
+                "packets were forwarded but not mirrored: the gateway was too slow"
             );
         }
         let committed = self.role.status(now(), &[]).committed;
         if committed > 0 {
             tracing::warn!(
                 committed,
-                "connections have acknowledged bytes held only by the gateway: start it again"
+                "connections have acknowledged bytes held only by the gateway: restart it"
             );
         }
     }
 
-    /// Sends a packet. Like any other it may be lost; the mechanisms repeat what matters.
-    fn inject(&mut self, to: Side, way: Way, packet: &[u8]) {
-        let Err(error) = self.path.inject(way, packet) else { return };
+    /// Sends a packet. It may be lost like any other; mechanisms retransmit what matters.
+    fn inject(&mut self, to: Side, egress: Egress, packet: &[u8]) {
+        let Err(error) = self.path.inject(egress, packet) else { return };
         let smaller = match error.raw_os_error() {
             Some(libc::EMSGSIZE) => self.role.cut_smaller(to, packet),
             _ => Vec::new(),
         };
         self.injections_failed += u64::from(smaller.is_empty());
         for packet in smaller {
-            self.inject(to, way, &packet);
+            self.inject(to, egress, &packet);
         }
     }
 
-    /// Does what the gateway wants done.
+    /// Carries out the gateway's effects.
     pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
         for effect in effects.drain(..) {
             match effect {
-                Effect::Inject { to, way, packet } => self.inject(to, way, &packet),
+                Effect::Inject { to, egress, packet } => self.inject(to, egress, &packet),
                 Effect::Watch { mobile, watched } => self.path.watch(mobile, watched),
-                Effect::CopyAll { mobile, on } => self.copies.set_full(mobile, on),
+                Effect::MirrorAll { mobile, on } => self.mirror.mirror_all(mobile, on),
             }
         }
         self.role.settle();

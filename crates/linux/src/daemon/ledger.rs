@@ -1,20 +1,20 @@
-//! What the gateway has promised, and which connections it holds frozen, in files that outlive the
+//! Promises of the gateway, and the connections that it holds frozen, in files that outlive the
 //! process.
 //!
 //! Read first: [`airtcp_edge::hold::journal`], whose notes are written here;
 //! [`format`](mod@airtcp_gateway::ledger::format) (the files).
 //!
-//! Notes are appended to a *log*, all those of one call at once. A log that has grown long is
-//! followed by another. One in which no connection has its snapshot any more is removed, the
-//! oldest first; where too little of what is on file still counts, connections in the oldest log
-//! are due for a new snapshot ([`Ledger::settle`]), a bounded number at a time.
+//! The notes of one call are appended to a *log* together. A log that has grown long is followed by
+//! another. A log is *live* while it has the latest snapshot of a connection; other logs are
+//! removed, the oldest first. When too few of the bytes on file are live, connections in the oldest
+//! log are due for a new snapshot ([`Ledger::settle`]), a bounded number at a time.
 //!
 //! - The files survive the process, not the machine: nothing is synchronised to a disk. After a
 //!   reboot the recorded times mean nothing.
-//! - When a note cannot be written (no room), its promise must not go out: see [`Ledger::write`].
-//! - What counts in all files together is bounded.
-//! - What cannot be taken over is not dropped: its connections are told ([`Loaded::refused`]), and
-//!   stay on file until they are noted as released.
+//! - If a note cannot be written (no room), its promise must not be sent: see [`Ledger::write`].
+//! - The live bytes of all files are bounded.
+//! - Connections that cannot be taken over are not dropped: they are returned as
+//!   [`Loaded::refused`], and stay on file until they are noted as released.
 
 use airtcp_core::{Bytes, Flow};
 use airtcp_edge::Note;
@@ -31,44 +31,44 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Ends the name of a log, which is a number: later logs have higher ones.
+/// Suffix of a log's name, which is a number; later logs have higher numbers.
 const SUFFIX: &str = ".log";
-/// Locked by the gateway whose ledger it is.
+/// File that the ledger's gateway locks.
 const LOCK: &str = "lock";
 
-/// A log that is longer is followed by another.
+/// Length in bytes from which on a log is followed by another.
 const LONG: u64 = 4 << 20;
-/// What no longer counts may be as much as what does, and this much more.
+/// Dead bytes allowed on file in addition to as many as there are live ones.
 const SLACK: u64 = 4 << 20;
 /// Connections that are due for a new snapshot at a time.
 const DUE_AT_ONCE: usize = 64;
-/// What is written at once, about.
+/// Approximate number of bytes written at once.
 const CHUNK: usize = 1 << 20;
 
-/// Why there is no ledger.
+/// Reason why the ledger cannot be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// The folder cannot be made or used.
     #[error("state folder {}: {source}", dir.display())]
     Io {
-        /// The folder.
+        /// Path of the folder.
         dir: PathBuf,
-        /// Why not.
+        /// The error on creating, locking or reading it.
         source: io::Error,
     },
-    /// The name is taken by something else, or by somebody else's folder.
+    /// The path is not a folder, or another user can write to it.
     #[error(
-        "state folder {}: it must be a folder of user {user} that nobody else may write to; remove it, mend it \
+        "state folder {}: it must be a folder of user {user} that nobody else may write to; remove it, fix it \
          (chown, chmod 700), or choose another folder",
         dir.display()
     )]
     NotOurs {
-        /// The folder.
+        /// Path of the folder.
         dir: PathBuf,
-        /// Whose it should be.
+        /// Id of the user who should own it.
         user: u32,
     },
-    /// Another gateway works with it.
+    /// Another gateway has locked the folder.
     #[error(
         "state folder {}: another gateway uses it; stop that one, or choose another folder",
         .0.display()
@@ -76,57 +76,57 @@ pub enum OpenError {
     InUse(PathBuf),
 }
 
-/// What earlier processes left.
+/// State that earlier processes left.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// Connections to go on with.
+    /// Connections to continue.
     pub connections: Vec<Saved>,
-    /// Connections that nobody can go on with.
+    /// Connections that cannot be continued.
     pub refused: Vec<Refused>,
-    /// Files that cannot be read, or not wholly.
+    /// Files that are unreadable or truncated.
     pub unreadable: Vec<(PathBuf, Unreadable)>,
 }
 
-/// The files of one gateway.
+/// The files of one gateway, and an index of them.
 #[derive(Debug)]
 pub struct Ledger {
     dir: PathBuf,
     boot: String,
-    /// In the order in which they were written.
+    /// Logs in the order in which they were written.
     logs: BTreeMap<u64, LogFile>,
-    /// The next log's, and its name.
+    /// Key of the next log in `logs`, and the number in its name.
     next: u64,
-    /// The last log, once it is being written.
+    /// The last log, once this process has begun it.
     current: Option<File>,
     places: HashMap<Flow, Place>,
-    /// Of what counts.
-    counts: u64,
-    /// Of all files.
+    /// Live bytes.
+    live: u64,
+    /// Bytes of all files.
     bytes: u64,
     limit: u64,
-    /// Connections whose notes are to be forgotten.
+    /// Connections released since the last [`Ledger::settle`].
     released: HashSet<Flow>,
-    /// Held as long as the ledger is in use.
+    /// Held while the ledger is in use.
     _lock: Flock<File>,
 }
 
-/// A file of the ledger.
+/// A log of the ledger.
 #[derive(Debug)]
 struct LogFile {
     path: PathBuf,
     bytes: u64,
-    /// Connections whose snapshots were written here, perhaps for the last time.
+    /// Connections that had a snapshot written here.
     flows: Vec<Flow>,
-    /// How many still have theirs here.
+    /// Number of connections whose latest snapshot is here.
     living: usize,
 }
 
-/// Where a connection is on file.
+/// Place of a connection on file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     /// The log with its snapshot.
     log: u64,
-    /// Of the snapshot and the inputs since.
+    /// Size of the snapshot and of the inputs since.
     bytes: u64,
     inputs: u32,
 }
@@ -135,16 +135,16 @@ struct Place {
 #[derive(Default)]
 struct Chunk {
     bytes: Vec<u8>,
-    /// Where each connection is then.
+    /// Places of the connections once the chunk is written.
     places: HashMap<Flow, Place>,
 }
 
 impl Ledger {
-    /// The ledger in this folder, which is made (for this user only) unless it is there. What
-    /// counts in its files together will not grow beyond `limit`.
+    /// Opens the ledger in this folder, which is made (for this user only) if it does not exist.
+    /// Its live bytes will not grow beyond `limit`.
     ///
     /// # Errors
-    /// The folder cannot be made, is somebody else's, or used by another gateway.
+    /// The folder cannot be made, belongs to another user, or is used by another gateway.
     pub fn open(dir: &Path, limit: Bytes) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { dir: dir.to_owned(), source };
         if let Some(parent) = dir.parent() {
@@ -172,7 +172,7 @@ impl Ledger {
             next: 0,
             current: None,
             places: HashMap::new(),
-            counts: 0,
+            live: 0,
             bytes: 0,
             limit: limit.get(),
             released: HashSet::new(),
@@ -180,70 +180,30 @@ impl Ledger {
         })
     }
 
-    /// What earlier processes left. Call it once, before anything is noted. All of its connections
-    /// count as on file until there is another note of them.
+    /// Loads the state that earlier processes left. Call it once, before anything is noted. All of
+    /// its connections count as on file until there is another note on them.
     ///
     /// # Errors
     /// The folder cannot be read.
     pub fn load(&mut self) -> io::Result<Loaded> {
         let mut loaded = Loaded::default();
-        let mut logs = BTreeMap::new();
-        for entry in self.dir.read_dir()? {
-            let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if let Some(number) =
-                name.strip_suffix(SUFFIX).and_then(|name| name.parse::<u64>().ok())
-            {
-                logs.insert(number, path);
-            }
-            // Else it is the lock, or what else the gateway has in this folder, such as its control
-            // socket.
-        }
-        // Where each connection was first met: older files have nothing about it.
-        let (mut known, mut met) = (BTreeMap::new(), BTreeMap::new());
-        for (number, path) in logs {
+        // The first log of each connection: older logs have nothing about it.
+        let (mut known, mut first) = (BTreeMap::new(), BTreeMap::new());
+        for (number, path) in self.files()? {
             self.next = self.next.max(number + 1);
-            let file = match fs::read(&path) {
-                Ok(file) => file,
-                Err(error) => {
-                    loaded.unreadable.push((path, error.into()));
-                    continue;
-                }
-            };
-            let id = match Log::open(&file) {
-                // It was to be a log, and nothing was written yet.
-                Err(_) if file.len() < HEAD.len() => self.enter(path),
-                // A version that can read it may come.
-                Err(why) => {
-                    loaded.unreadable.push((path, why));
-                    continue;
-                }
-                Ok(log) => {
-                    let mut of_other_boot = BTreeMap::new();
-                    let is_ours = log.boot == self.boot;
-                    let read = log.read(if is_ours { &mut known } else { &mut of_other_boot });
-                    loaded.unreadable.extend(read.err().map(|why| (path.clone(), why)));
-                    let id = self.enter(path);
-                    for (flow, known) in of_other_boot {
-                        let why = Unreadable::OtherBoot.to_string();
-                        loaded.refused.push(Refused { flow, why, resets: known.resets() });
-                        self.put(flow, Place { log: id, ..Place::default() });
-                    }
-                    id
-                }
-            };
+            let Some(id) = self.load_log(path, &mut known, &mut loaded) else { continue };
             for &flow in known.keys() {
-                met.entry(flow).or_insert(id);
+                first.entry(flow).or_insert(id);
             }
         }
         for (flow, known) in known {
-            self.put(flow, Place { log: met[&flow], ..Place::default() });
+            self.put(flow, Place { log: first[&flow], ..Place::default() });
             match known {
                 Known::Whole { group, snapshot, .. } => {
                     loaded.connections.push(Saved { group, flow, snapshot: *snapshot });
                 }
                 Known::Lost => {
-                    let why = "some of what is on file about it is missing".to_owned();
+                    let why = "its saved state is incomplete".to_owned();
                     loaded.refused.push(Refused { flow, why, resets: None });
                 }
             }
@@ -251,7 +211,60 @@ impl Ledger {
         Ok(loaded)
     }
 
-    /// A file of an earlier process is part of the ledger.
+    /// Files of logs in the folder, by number. The folder also has the lock, and possibly other
+    /// files of the gateway such as its control socket.
+    fn files(&self) -> io::Result<BTreeMap<u64, PathBuf>> {
+        let mut files = BTreeMap::new();
+        for entry in self.dir.read_dir()? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let number = name.strip_suffix(SUFFIX).and_then(|name| name.parse().ok());
+            if let Some(number) = number {
+                files.insert(number, path);
+            }
+        }
+        Ok(files)
+    }
+
+    /// Loads one log: adds its connections to `known`, or to `loaded` if they are of another boot.
+    /// Returns its key in `logs`; `None` if it cannot be read.
+    fn load_log(
+        &mut self,
+        path: PathBuf,
+        known: &mut BTreeMap<Flow, Known>,
+        loaded: &mut Loaded,
+    ) -> Option<u64> {
+        let file = match fs::read(&path) {
+            Ok(file) => file,
+            Err(error) => {
+                loaded.unreadable.push((path, error.into()));
+                return None;
+            }
+        };
+        let log = match Log::open(&file) {
+            Ok(log) => log,
+            // The log was created, and nothing was written to it.
+            Err(_) if file.len() < HEAD.len() => return Some(self.enter(path)),
+            // Kept: another version may be able to read it.
+            Err(why) => {
+                loaded.unreadable.push((path, why));
+                return None;
+            }
+        };
+        let mut of_other_boot = BTreeMap::new();
+        let is_ours = log.boot == self.boot;
+        let read = log.read(if is_ours { known } else { &mut of_other_boot });
+        loaded.unreadable.extend(read.err().map(|why| (path.clone(), why)));
+        let id = self.enter(path);
+        for (flow, known) in of_other_boot {
+            let why = Unreadable::OtherBoot.to_string();
+            loaded.refused.push(Refused { flow, why, resets: known.resets() });
+            self.put(flow, Place { log: id, ..Place::default() });
+        }
+        Some(id)
+    }
+
+    /// Adds a file of an earlier process to the ledger; returns its key in `logs`.
     fn enter(&mut self, path: PathBuf) -> u64 {
         let bytes = path.metadata().map_or(0, |metadata| metadata.len());
         let id = self.logs.last_key_value().map_or(0, |(last, _)| last + 1);
@@ -261,13 +274,13 @@ impl Ledger {
         id
     }
 
-    /// Writes down notes about connections of this group of mobiles. What was released stays on
-    /// file until [`Ledger::settle`].
+    /// Writes notes on connections of this group of mobiles. Released connections stay on file
+    /// until [`Ledger::settle`].
     ///
     /// # Errors
     /// There is no room, in the file system or below the limit. The dispatcher must
-    /// [withhold](airtcp_edge::Mechanism::withhold) what the call that made the notes would tell
-    /// the fixed hosts of these connections.
+    /// [withhold](airtcp_edge::Mechanism::withhold) the segments to the fixed hosts of these
+    /// connections that the call that made the notes would send.
     pub fn write(
         &mut self,
         group: &str,
@@ -316,11 +329,11 @@ impl Ledger {
         }
     }
 
-    /// Forgets what was released: after the actions that came with the notes were carried out.
-    /// Returns the connections that are due for a new snapshot.
+    /// Removes released connections. To be called after the actions that came with the notes were
+    /// carried out. Returns the connections that are due for a new snapshot.
     ///
     /// # Errors
-    /// A release cannot be written, or a file not removed; it will be tried again.
+    /// A release cannot be written, or a file cannot be removed; the next call tries again.
     pub fn settle(&mut self) -> Result<Vec<Flow>, WriteError> {
         self.forget_released().map_err(|source| WriteError {
             flows: self.released.iter().copied().collect(),
@@ -330,22 +343,22 @@ impl Ledger {
         Ok(self.due())
     }
 
-    /// Size of all files.
+    /// Total size of the files.
     pub fn size(&self) -> Bytes {
         Bytes(self.bytes)
     }
 
-    /// Connections on file.
+    /// Number of connections on file.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// No connection is on file.
+    /// True if no connection is on file.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Where a connection is once the chunk is written, unless it is new.
+    /// Place of a connection once the chunk is written; `None` if it is new.
     fn place(&self, chunk: &Chunk, flow: &Flow) -> Option<Place> {
         chunk.places.get(flow).or_else(|| self.places.get(flow)).copied()
     }
@@ -366,7 +379,7 @@ impl Ledger {
             Entry::Snapshot(..) => known.map_or(0, |place| place.bytes),
             Entry::Input(..) | Entry::Released(_) => 0,
         };
-        if self.counts + chunk.bytes.len() as u64 > self.limit + replaced {
+        if self.live + chunk.bytes.len() as u64 > self.limit + replaced {
             chunk.bytes.truncate(before);
             let full = format!("the ledger would outgrow its limit of {} B", self.limit);
             return Err(io::Error::new(io::ErrorKind::StorageFull, full));
@@ -375,7 +388,7 @@ impl Ledger {
             (Entry::Input(_, number, _), Some(place)) => {
                 Place { bytes: place.bytes + bytes, inputs: *number, ..place }
             }
-            // In the log that will be the last one.
+            // The log to which the chunk will be appended.
             _ => Place { log: u64::MAX, bytes, inputs: 0 },
         };
         chunk.places.insert(flow, place);
@@ -397,7 +410,7 @@ impl Ledger {
         };
         for (flow, place) in places {
             if place.log == u64::MAX {
-                // It was released and is interrupted again before that was settled.
+                // The connection was released, and interrupted again before `settle`.
                 self.released.remove(&flow);
                 self.put(flow, Place { log: last, ..place });
             } else {
@@ -407,7 +420,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Appends to the last log, or begins one; which it is.
+    /// Appends to the last log, or begins one; returns its key in `logs`.
     fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<u64> {
         let last = self.logs.last_entry().filter(|log| log.get().bytes < LONG);
         let (file, mut last) = match (&self.current, last) {
@@ -432,7 +445,7 @@ impl Ledger {
         };
         let (id, log) = (*last.key(), last.get_mut());
         if let Err(error) = file.write_all_at(bytes, log.bytes) {
-            // Half a record must not stand before the next one.
+            // A partial record must not precede the next one.
             file.set_len(log.bytes)?;
             return Err(error);
         }
@@ -441,24 +454,24 @@ impl Ledger {
         Ok(id)
     }
 
-    /// A connection is on file there.
+    /// Sets the place of a connection.
     fn put(&mut self, flow: Flow, place: Place) {
         let before = self.places.insert(flow, place);
-        self.counts += place.bytes;
+        self.live += place.bytes;
         if before.is_none_or(|before| before.log != place.log || place.inputs == 0) {
             let log = self.logs.get_mut(&place.log).expect("it is there");
             log.flows.push(flow);
             log.living += 1;
             self.leave(before);
         } else if let Some(before) = before {
-            self.counts -= before.bytes;
+            self.live -= before.bytes;
         }
     }
 
-    /// Nothing that counts is there any more.
+    /// Counts the records at a former place as dead.
     fn leave(&mut self, place: Option<Place>) {
         if let Some(place) = place {
-            self.counts -= place.bytes;
+            self.live -= place.bytes;
             self.logs.get_mut(&place.log).expect("it is there").living -= 1;
         }
     }
@@ -471,7 +484,7 @@ impl Ledger {
             for &flow in &*released {
                 write_record(&mut tombstones, &NewEntry::Released(flow))?;
             }
-            // The last file goes as a whole.
+            // The last file is removed as a whole.
             if released.len() < places.len() || self.logs.len() > 1 {
                 self.append_bytes(&tombstones)?;
             }
@@ -483,8 +496,8 @@ impl Ledger {
         self.remove_dead()
     }
 
-    /// Removes logs that nothing counts in, the oldest first: inputs and releases follow their
-    /// snapshots.
+    /// Removes logs without live records, the oldest first, because inputs and releases follow
+    /// their snapshots.
     fn remove_dead(&mut self) -> io::Result<()> {
         while let Some(oldest) = self.logs.first_entry().filter(|log| log.get().living == 0) {
             match fs::remove_file(&oldest.get().path) {
@@ -498,10 +511,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// Some of the connections in the oldest log, if too little of what is on file counts.
+    /// Some connections of the oldest log, if too few of the bytes on file are live.
     fn due(&mut self) -> Vec<Flow> {
         let mut due = Vec::new();
-        if self.bytes <= 2 * self.counts + SLACK || self.logs.len() < 2 {
+        if self.bytes <= 2 * self.live + SLACK || self.logs.len() < 2 {
             return due;
         }
         let Some((&id, oldest)) = self.logs.iter_mut().next() else { return due };
@@ -527,20 +540,18 @@ impl Keeper for Ledger {
 
     fn settle(&mut self) -> Vec<Flow> {
         Self::settle(self).unwrap_or_else(|error| {
-            tracing::warn!(
-                "what was kept for connections that need it no more cannot be removed: {error}"
-            );
+            tracing::warn!("cannot remove the saved state of released connections: {error}");
             Vec::new()
         })
     }
 }
 
-/// Another one after each start of the machine.
+/// The kernel's id of this boot.
 fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim_end().to_owned())
 }
 
-/// Options to make a file that only this user may read.
+/// Options that create a file which only this user can read.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);

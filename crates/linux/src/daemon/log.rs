@@ -1,5 +1,5 @@
-//! Where the gateway's log goes: to the journal with its fields when standard error is the journal,
-//! else to standard error as lines.
+//! The gateway's log: to the journal, with fields, if standard error is the journal; otherwise as
+//! lines to standard error.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,17 +9,16 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The variable that sets the least important level that is logged: error, warn, info (the
-/// default), debug, trace.
+/// Environment variable with the log level: error, warn, info (the default), debug, trace or off.
 pub const LEVEL: &str = "AIRTCP_LOG";
 
-/// Under this name in the journal.
+/// Identifier of the entries in the journal.
 const IDENTIFIER: &str = "airtcp-gateway";
 
-/// Logs from now on.
+/// Starts logging.
 ///
 /// # Errors
-/// [`LEVEL`] names no level; the message says which there are.
+/// [`LEVEL`] is not a level; the message lists the levels.
 pub fn init() -> Result<(), String> {
     let level = level(std::env::var(LEVEL).ok().as_deref())?;
     let journal = is_journal(std::env::var("JOURNAL_STREAM").ok().as_deref())
@@ -36,7 +35,7 @@ pub fn init() -> Result<(), String> {
             .log_internal_errors(false)
             .boxed(),
     };
-    // The first one stays, should a program call this twice.
+    // A second call has no effect.
     let _ = tracing_subscriber::registry().with(layer.with_filter(level)).try_init();
     Ok(())
 }
@@ -48,7 +47,7 @@ fn level(name: Option<&str>) -> Result<LevelFilter, String> {
     })
 }
 
-/// Whether standard error is the stream that systemd connected to the journal (systemd.exec(5),
+/// True if standard error is the stream that systemd connected to the journal (systemd.exec(5),
 /// `JOURNAL_STREAM`).
 fn is_journal(stream: Option<&str>) -> bool {
     let Some((device, inode)) = stream.and_then(|stream| stream.split_once(':')) else {

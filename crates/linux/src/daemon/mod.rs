@@ -1,21 +1,18 @@
 //! `airtcp gateway`: a mechanism of `airtcp-edge` between live hosts.
 //!
-//! Read in this order: [`airtcp_gateway`] (what is decided, without I/O),
-//! [`datapath`](crate::datapath) (how packets come and go), [`driver`] (the loop), [`path`] (its
-//! packets' way), [`command`] (what the rest of the daemon asks of the loop),
-//! [`signals`] (who says when a mobile is out of reach), [`ledger`] and [`record`] (what is on
-//! file). Around it: [`supervisor`] (restarts the daemon), [`server`] and [`client`] (of the
-//! control socket), [`notify`] and [`log`] (systemd).
+//! Read in this order: [`airtcp_gateway`] (the decisions, without I/O),
+//! [`datapath`](crate::datapath) (the kernel's side), [`driver`] (the loop), [`path`] (packets to
+//! and from it), [`command`] (requests of other threads to the loop), [`signals`] (sources of link
+//! signals), [`ledger`] and [`record`] (files). Around it: [`supervisor`] (restarts the daemon),
+//! [`server`] and [`client`] (of the control socket), [`notify`] and [`log`] (systemd).
 //!
-//! How the parts play together: one thread, the *loop*, owns the dispatcher and the queue. All
-//! other threads (control socket, metrics, sources of link signals) talk to it by [`Command`]s
-//! only. Time is the kernel's monotonic clock since boot, so that a daemon that takes over after a
-//! crash reads the same time.
+//! One thread, the *loop*, owns the dispatcher and the queue. All other threads (control socket,
+//! metrics, sources of link signals) reach it only through [`Command`]s. Time is the kernel's
+//! monotonic clock since boot, so that a daemon that takes over after a crash reads the same time.
 //!
-//! [`run`] puts the parts together so that the network is left as it was found if any of them is
-//! missing. Everything that may fail for lack of a privilege or a kernel feature comes before
-//! anything is changed. The rules, the only part that changes the way of packets, come last and go
-//! first.
+//! [`run`] assembles the parts so that the network is left unchanged if any of them is missing:
+//! everything that may fail for lack of a privilege or a kernel feature comes before any change.
+//! The rules, which alone change the path of packets, are installed last and removed first.
 
 pub mod client;
 pub mod driver;
@@ -28,7 +25,7 @@ pub mod server;
 pub mod supervisor;
 
 use crate::command::{self, Command, Handle, Inbox};
-use crate::datapath::copies::Copies;
+use crate::datapath::mirror::Mirror;
 use crate::datapath::nfqueue::{Nfqueue, NfqueueError};
 use crate::datapath::rules::{Rules, RulesError, Watcher};
 use crate::kernel::clock::now;
@@ -54,68 +51,68 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
-/// Why there is no gateway.
+/// Reason why the gateway cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// The configuration is wrong; as it is to be shown.
+    /// The configuration is invalid; the diagnostics as they are shown.
     #[error("{0}")]
     Config(String),
-    /// See there.
+    /// The ledger cannot be opened.
     #[error(transparent)]
     Ledger(#[from] OpenError),
-    /// See there.
+    /// The configuration cannot be run here.
     #[error(transparent)]
     Dispatcher(#[from] DispatchError),
-    /// See there.
+    /// The queue cannot be opened or used.
     #[error(transparent)]
     Queue(#[from] NfqueueError),
-    /// See there.
+    /// The firewall rules cannot be set.
     #[error(transparent)]
     Rules(#[from] RulesError),
-    /// See there.
+    /// The control socket or the metrics' address cannot be opened.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// See there.
+    /// A source of link signals cannot start.
     #[error(transparent)]
     Signals(#[from] SignalsError),
-    /// It is to observe, and so could not go on with what an earlier gateway was doing.
+    /// An earlier gateway left connections, which one that only observes cannot continue.
     #[error(
-        "an earlier gateway left {0} connections that it held up for mobiles that were away: run it with mode = \"protect\" until \
+        "an earlier gateway left {0} connections that it held for mobiles out of reach: run it with mode = \"protect\" until \
          `airtcp gateway status` shows none, then observe"
     )]
     Held(usize),
-    /// No more threads or file descriptors, or the queue broke.
+    /// No more threads or file descriptors, or the queue failed.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// What a connection takes up in the ledger besides the data held for it, bytes: about.
+/// Approximate size of a connection in the ledger besides the data held for it, in bytes.
 const ON_FILE: u64 = 4096;
 
-/// What the service manager shows.
+/// State of the gateway that the service manager shows.
 const fn serving(mode: Mode) -> &'static str {
     match mode {
-        Mode::Protect => "packets come through the gateway",
-        Mode::Observe => "packets pass untouched, and are looked at",
+        Mode::Protect => "gateway active",
+        Mode::Observe => "gateway observing; packets are forwarded unchanged",
     }
 }
 
-/// Reads the configuration, for the first time and again.
+/// Reads the configuration, at the start and for each reload.
 pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
 
-/// Runs a gateway until SIGTERM, SIGINT or an error. SIGHUP makes it read its configuration again.
-/// Calls `beat` often as long as it is alive.
+/// Runs a gateway until SIGTERM, SIGINT or an error. SIGHUP reloads the configuration. Calls `beat`
+/// at least every 50 ms while it is alive.
 ///
 /// # Errors
-/// Something that it needs is missing, and nothing was changed; or the queue broke, and its rules
-/// are gone.
+/// Something required is missing, and nothing was changed; or the queue failed, and its rules are
+/// removed.
 pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let config = read().map_err(DaemonError::Config)?;
     for caution in config.cautions() {
         tracing::warn!("{caution}");
     }
-    // Everything that may be held is on file as a snapshot and the inputs since, for each
-    // connection a little more, and a new snapshot exists beside them until it replaces them.
+    // All data held are on file as a snapshot and the inputs since, plus a little for each
+    // connection. A new snapshot exists beside the old one until it replaces it.
     let Limits { memory, flows, .. } = config.limits;
     let of_group =
         memory.get().saturating_mul(4).saturating_add(ON_FILE.saturating_mul(flows as u64));
@@ -123,7 +120,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let mut ledger = Ledger::open(&config.state, Bytes(limit))?;
     let saved = ledger.load()?;
     for (path, why) in saved.unreadable {
-        tracing::error!(path = %path.display(), why = %why, "what an earlier gateway wrote down cannot be read, or not all of it");
+        tracing::error!(path = %path.display(), why = %why, "saved state unreadable or truncated");
     }
     let listeners = Listeners::open(&config.control, config.metrics)?;
     if config.mode == Mode::Observe {
@@ -133,8 +130,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
             held => Err(DaemonError::Held(held)),
         };
     }
-    let mut copies = Copies::default();
-    let (config, prepared) = copies.prepare(config);
+    let mut mirror = Mirror::default();
+    let (config, prepared) = mirror.prepare(config);
     let mut dispatcher = Dispatcher::new(&config, hash_key(), &interface, Box::new(ledger))?;
     if let Some(file) = &config.record {
         let recording = Recording::create(file, Contents::Headers, now())?;
@@ -144,12 +141,12 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let queue = Nfqueue::open(queue, length)?;
     queue.set_mark(config.mark)?;
     let threads = Threads::start(read, listeners, &config)?;
-    copies.commit(&config, prepared);
+    mirror.commit(&config, prepared);
     let mut rules = Rules::install(&config)?;
-    rules.set_copies(copies.switch());
-    tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
+    rules.set_mirror(mirror.switch());
+    tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "gateway active");
     let rules = Watcher::new(rules, |error| {
-        tracing::error!("packets of mobiles are not watched as they should be: {error}")
+        tracing::error!("cannot update per-mobile queue rules: {error}")
     })?;
     let mut effects = Vec::new();
     let [taken, refused] =
@@ -158,10 +155,10 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         tracing::info!(taken, refused, "took over connections of an earlier gateway");
     }
     let (role, path) = (Role::Protect(Box::new(dispatcher)), Path::Queue { rules, queue });
-    serve(role, path, copies, config, threads, effects, beat)
+    serve(role, path, mirror, config, threads, effects, beat)
 }
 
-/// Runs a gateway that only looks.
+/// Runs a gateway that only observes.
 fn observe(
     config: GatewayConfig,
     read: Arc<Read>,
@@ -169,30 +166,30 @@ fn observe(
     beat: &mut dyn FnMut(),
 ) -> Result<(), DaemonError> {
     let threads = Threads::start(read, listeners, &config)?;
-    let mut copies = Copies::default();
-    let (config, prepared) = copies.prepare(looked_at(config));
-    if !config.groups.iter().all(Group::is_copied) {
+    let mut mirror = Mirror::default();
+    let (config, prepared) = mirror.prepare(looked_at(config));
+    if !config.groups.iter().all(Group::is_mirrored) {
         return Err(DispatchError::NothingToSee.into());
     }
     let observation = Observation::new(now(), &config, hash_key(), &interface)?;
-    copies.commit(&config, prepared);
-    tracing::info!("packets pass untouched: the gateway observes");
+    mirror.commit(&config, prepared);
+    tracing::info!("gateway observing; packets are forwarded unchanged");
     let role = Role::Observe(Box::new(observation));
-    serve(role, Path::Beside, copies, config, threads, Vec::new(), beat)
+    serve(role, Path::Beside, mirror, config, threads, Vec::new(), beat)
 }
 
-/// Runs the loop, which begins with these effects, until it is asked to stop.
+/// Runs the loop until it is asked to stop; `effects` are carried out first.
 fn serve(
     role: Role,
     path: Path,
-    copies: Copies,
+    mirror: Mirror,
     config: GatewayConfig,
     threads: Threads,
     mut effects: Vec<Effect>,
     beat: &mut dyn FnMut(),
 ) -> Result<(), DaemonError> {
     let (state, agents) = (serving(config.mode), threads.agents.clone());
-    let mut driver = Driver::new(role, path, copies, threads.handle.clone(), agents, config);
+    let mut driver = Driver::new(role, path, mirror, threads.handle.clone(), agents, config);
     driver.carry_out(&mut effects);
     notify::ready(state);
     let ended = driver.run(&threads.inbox, beat);
@@ -203,7 +200,7 @@ fn serve(
     Ok(ended?)
 }
 
-/// What runs beside the loop: sources of signals, the control socket, the metrics.
+/// Threads beside the loop: sources of signals, the control socket, the metrics.
 struct Threads {
     inbox: Inbox,
     handle: Handle,
@@ -236,7 +233,7 @@ impl Threads {
                     if signal != SIGHUP {
                         handle.send(Command::Stop);
                     } else if let Err(error) = reload() {
-                        tracing::error!("the configuration stays as it was: {error}");
+                        tracing::error!("reload failed, configuration unchanged: {error}");
                     }
                 }
             })?;
@@ -249,8 +246,8 @@ impl Threads {
     }
 }
 
-/// Reads the configuration again, starts the sources of signals that it names, and hands it to the
-/// loop. If any of that fails all stays as it was.
+/// Reloads the configuration: reads it, restarts the sources of signals, and hands it to the loop.
+/// If any step fails, nothing changes.
 fn reloader(
     read: Arc<Read>,
     handle: Handle,
@@ -282,7 +279,7 @@ fn reloader(
     }
 }
 
-/// Hidden from whoever chooses ports.
+/// Random key of hashes, so that nobody can choose colliding flows.
 fn hash_key() -> (u64, u64) {
     (RandomState::new().hash_one(0), RandomState::new().hash_one(1))
 }

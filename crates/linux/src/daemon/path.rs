@@ -1,35 +1,34 @@
-//! How packets come to the loop and leave it.
-
+//! Path of the packets to the loop and from it.
 use crate::datapath::nfqueue::{self, Nfqueue};
 use crate::datapath::rules::{RulesError, Watcher};
 use airtcp_edge::MobileId;
 use airtcp_gateway::config::GatewayConfig;
-use airtcp_gateway::packets::{Intercepted, PacketId, Verdict, Way};
+use airtcp_gateway::packets::{Egress, Intercepted, PacketId, Verdict};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// How packets come to the loop and leave it, beside copies.
+/// Path of packets to the loop and from it, besides mirrored packets.
 pub enum Path {
-    /// Through a queue, in which they wait for a verdict.
+    /// Packets wait in a queue for a verdict.
     Queue {
-        /// They lead packets to the queue. They go first: packets must not be sent to a queue that
-        /// is gone.
+        /// Rules that send packets to the queue. Dropped first: packets must not be sent to a queue
+        /// that no longer exists.
         rules: Watcher,
-        /// Where packets wait.
+        /// The queue in which packets wait.
         queue: Nfqueue,
     },
-    /// Past it. There is no queue in which packets could wait, there are no rules that would lead
-    /// them there, and there is no socket to send by: so what passes cannot be changed.
+    /// No queue, no rules that send packets to it, and no socket to send by: the gateway cannot
+    /// change traffic.
     Beside,
 }
 
 impl Path {
-    /// Takes the packets that are there, or waits until there are some, one of the `wakes` is
-    /// readable, or the time is over.
+    /// Takes the waiting packets. If there are none, waits until one arrives, one of `wakes` is
+    /// readable, or `timeout` is over.
     ///
     /// # Errors
-    /// The queue is broken.
+    /// The queue failed.
     pub fn receive(
         &mut self,
         wakes: &[BorrowedFd<'_>],
@@ -42,10 +41,10 @@ impl Path {
         }
     }
 
-    /// What becomes of a packet in the queue; see [`Nfqueue::decide`].
+    /// Sets the verdict on a packet in the queue; see [`Nfqueue::decide`].
     ///
     /// # Errors
-    /// The queue is broken.
+    /// The queue failed.
     pub fn decide(&mut self, id: PacketId, verdict: Verdict) -> io::Result<()> {
         match self {
             Self::Queue { queue, .. } => queue.decide(id, verdict),
@@ -53,10 +52,10 @@ impl Path {
         }
     }
 
-    /// See [`Nfqueue::flush`].
+    /// Sends pending verdicts; see [`Nfqueue::flush`].
     ///
     /// # Errors
-    /// The queue is broken.
+    /// The queue failed.
     pub fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Queue { queue, .. } => queue.flush(),
@@ -64,18 +63,18 @@ impl Path {
         }
     }
 
-    /// Sends a packet.
+    /// Sends a packet that the gateway made.
     ///
     /// # Errors
-    /// It cannot be sent.
-    pub fn inject(&mut self, way: Way, packet: &[u8]) -> io::Result<()> {
+    /// The packet cannot be sent.
+    pub fn inject(&mut self, egress: Egress, packet: &[u8]) -> io::Result<()> {
         match self {
-            Self::Queue { queue, .. } => queue.inject(way, packet),
+            Self::Queue { queue, .. } => queue.inject(egress, packet),
             Self::Beside => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
-    /// Begins or ends to queue a mobile's packets, soon.
+    /// Begins or ends to queue a mobile's packets; returns before the rules have changed.
     pub fn watch(&self, mobile: MobileId, on: bool) {
         match self {
             Self::Queue { rules, .. } => rules.watch(mobile, on),
@@ -83,7 +82,7 @@ impl Path {
         }
     }
 
-    /// Has the rules for another configuration put in force, soon; `done` hears whether they are.
+    /// Begins to install the rules of another configuration; calls `done` with the result.
     pub fn replace(
         &self,
         config: &GatewayConfig,

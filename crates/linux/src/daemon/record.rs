@@ -1,7 +1,7 @@
-//! What the gateway saw and did, in a file (docs/record.md).
+//! Recording of the gateway's inputs and actions in a file (docs/record.md).
 //!
-//! The loop only makes bytes; a thread of its own writes them. When the disk is too slow, steps are
-//! left out, and the file says how many: recording never makes traffic wait.
+//! The loop only encodes; a separate thread writes. If the disk is too slow, steps are left out,
+//! and the file says how many: recording never delays traffic.
 
 use airtcp_core::Instant;
 use airtcp_edge::Action;
@@ -19,12 +19,12 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-/// Bytes that may wait for the disk, and one step more.
+/// Bytes that may wait for the disk; one step may exceed it.
 const QUEUE: usize = 16 << 20;
-/// Bytes that are worth handing to the thread before the loop goes to sleep.
+/// Bytes that are handed to the thread before the loop sleeps.
 const BATCH: usize = 64 << 10;
 
-/// A recording being made.
+/// A recording in progress.
 pub struct Recording {
     writer: Writer,
     queue: Sender<Vec<u8>>,
@@ -33,17 +33,18 @@ pub struct Recording {
     thread: JoinHandle<io::Result<()>>,
     /// Time of the last entry.
     last: Instant,
-    /// Steps left out, and how many of them the file does not mention yet.
+    /// Steps left out.
     lost: u64,
-    untold: u64,
+    /// Steps left out that the file does not mention yet.
+    unreported: u64,
 }
 
 impl Recording {
-    /// Begins a recording at `path`, readable by its owner only. A file that stands there is kept
-    /// as `path` with `.old` behind it.
+    /// Begins a recording at `path`, readable by its owner only. An existing file is renamed to
+    /// `path` with the suffix `.old`.
     ///
     /// # Errors
-    /// There is something other than a file, or none can be made; the error names it.
+    /// `path` is not a regular file, or cannot be created; the error names it.
     pub fn create(path: &Path, contents: Contents, now: Instant) -> io::Result<Self> {
         let named = |error: io::Error| {
             io::Error::new(error.kind(), format!("recording {}: {error}", path.display()))
@@ -64,7 +65,7 @@ impl Recording {
         let thread = thread::Builder::new().name("record".into()).spawn(move || {
             for batch in batches {
                 if let Err(error) = file.write_all(&batch) {
-                    tracing::error!(%error, "the recording ends here");
+                    tracing::error!(%error, "cannot write the recording; it ends here");
                     return Err(error);
                 }
                 written.fetch_sub(batch.len(), Ordering::Relaxed);
@@ -72,7 +73,7 @@ impl Recording {
             file.flush()
         })?;
         let writer = Writer::new(now, since_1970, contents);
-        Ok(Self { writer, queue, queued, thread, last: now, lost: 0, untold: 0 })
+        Ok(Self { writer, queue, queued, thread, last: now, lost: 0, unreported: 0 })
     }
 
     /// Steps that are not in the file because the disk was too slow, or full.
@@ -80,9 +81,9 @@ impl Recording {
         self.lost
     }
 
-    fn tell_lost(&mut self, now: Instant) {
+    fn write_lost(&mut self, now: Instant) {
         self.last = now;
-        let steps = std::mem::take(&mut self.untold);
+        let steps = std::mem::take(&mut self.unreported);
         if steps > 0 {
             self.writer.lost(now, steps);
         }
@@ -91,17 +92,17 @@ impl Recording {
 
 impl Recorder for Recording {
     fn begin(&mut self, now: Instant, group: u32, setup: &Setup) {
-        self.tell_lost(now);
+        self.write_lost(now);
         self.writer.begin(now, group, setup);
     }
 
     fn reconfigure(&mut self, now: Instant, group: u32, setup: &Setup) {
-        self.tell_lost(now);
+        self.write_lost(now);
         self.writer.reconfigure(now, group, setup);
     }
 
     fn restore(&mut self, now: Instant, group: u32, connections: u64) {
-        self.tell_lost(now);
+        self.write_lost(now);
         self.writer.restore(now, group, connections);
     }
 
@@ -115,10 +116,10 @@ impl Recorder for Recording {
         if self.queued.load(Ordering::Relaxed) + self.writer.pending() >= QUEUE {
             self.last = now;
             self.lost += 1;
-            self.untold += 1;
+            self.unreported += 1;
             return;
         }
-        self.tell_lost(now);
+        self.write_lost(now);
         self.writer.step(now, group, input, actions);
         if self.writer.pending() >= BATCH {
             self.flush();
@@ -132,14 +133,14 @@ impl Recorder for Recording {
         }
         let len = batch.len();
         self.queued.fetch_add(len, Ordering::Relaxed);
-        // Where nobody writes any more the queue stays full, and what comes is lost.
+        // If the thread has ended, the queue stays full, and later steps are lost.
         if self.queue.send(batch).is_err() {
             self.queued.fetch_add(QUEUE, Ordering::Relaxed);
         }
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<u64> {
-        self.tell_lost(self.last);
+        self.write_lost(self.last);
         self.flush();
         let Self { queue, thread, lost, .. } = *self;
         drop(queue);
@@ -158,7 +159,7 @@ fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Where an older recording is kept.
+/// Path to which an older recording is renamed.
 fn old(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".old");
@@ -328,8 +329,8 @@ mod tests {
         drop(held);
         assert_eq!(Box::new(recorder).finish().unwrap(), lost);
         let file = disk.lock().unwrap();
-        let told = format!("AIRTCP_STEPS={lost}\n").into_bytes();
-        assert!(file.windows(told.len()).any(|w| w == told), "the file says so");
+        let expected = format!("AIRTCP_STEPS={lost}\n").into_bytes();
+        assert!(file.windows(expected.len()).any(|w| w == expected), "the file says so");
     }
 
     #[test]

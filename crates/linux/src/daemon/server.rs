@@ -1,11 +1,11 @@
-//! Answers on the control socket and serves the metrics, in one thread beside the loop.
+//! Serves the control socket and the metrics, in one thread beside the loop.
 //!
-//! Read first: [`control`](airtcp_gateway::control) (what is spoken). [`Listeners::open`] takes the
+//! Read first: [`control`](airtcp_gateway::control) (the protocol). [`Listeners::open`] binds the
 //! socket and the port, so that a mistake shows before anything else is touched; [`Server::start`]
-//! answers on them until it is dropped.
+//! serves them until it is dropped.
 //!
-//! A client can be slow, or hostile as far as the socket's permissions let it in: lines, clients
-//! and their time are bounded, and the loop is asked by one client at a time.
+//! A client can be slow, or hostile if the socket's permissions admit it: the length of lines, the
+//! number of clients and their time are bounded, and one client at a time may ask the loop.
 
 use crate::command::{Command, Handle};
 use airtcp_gateway::control::{Answer, LINE_LIMIT, Request, Whose, unknown_uplink};
@@ -33,25 +33,25 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{Semaphore, oneshot};
 
-/// The socket's owner and group may speak.
+/// Permissions of the control socket: its owner and group may connect.
 const SOCKET_MODE: u32 = 0o660;
 
-/// Clients at the same time, of the control socket and of the metrics each.
+/// Most clients at a time, of the control socket and of the metrics each.
 const CLIENTS: usize = 256;
 
-/// A client that says nothing, or takes nothing, for this long is left.
+/// Idle time after which a client is disconnected.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// How long the loop may take to answer.
+/// Longest time to wait for the loop's answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Pause after a failure to accept, such as too many open files.
+/// Pause after `accept` failed, for example because of too many open files.
 const BREATHER: Duration = Duration::from_millis(100);
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// Why the gateway cannot be reached.
+/// Reason why the control socket or the metrics cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The socket is in use.
@@ -59,21 +59,21 @@ pub enum ServerError {
         "another gateway runs: it answers on {path}; stop it, or give this one its own `control`"
     )]
     AlreadyRuns {
-        /// The socket.
+        /// Path of the control socket.
         path: PathBuf,
     },
-    /// There is something else in the socket's place.
-    #[error("{path}: exists and is no socket; give `control` another path")]
+    /// The path exists and is not a socket.
+    #[error("{path}: exists and is not a socket; give `control` another path")]
     NotASocket {
-        /// The socket.
+        /// Path of the control socket.
         path: PathBuf,
     },
     /// The socket cannot be made.
     #[error("control socket: {path}: {source}")]
     Socket {
-        /// What could not be made.
+        /// Path of the socket, of its lock or of its folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error on creating it.
         source: io::Error,
     },
     /// The metrics' address is not available.
@@ -81,19 +81,19 @@ pub enum ServerError {
         "metrics: cannot listen on {address}: {source}; give `metrics` a free address of this host"
     )]
     Metrics {
-        /// Where.
+        /// The configured address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error on binding it.
         source: io::Error,
     },
 }
 
-/// The Unix socket in its place; removed when dropped.
+/// The bound control socket; its file is removed on drop.
 #[derive(Debug)]
 struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// The kernel releases it when this process ends. The empty file stays: if it were removed, two
+    /// Released by the kernel when this process ends. The empty file stays: if it were removed, two
     /// gateways could each hold a lock.
     _lock: Flock<File>,
 }
@@ -121,7 +121,7 @@ impl ControlSocket {
             error => failed(&lock)(error.into()),
         })?;
         match fs::symlink_metadata(path) {
-            // Its gateway is dead, or it would hold the lock.
+            // Its gateway is dead, because it does not hold the lock.
             Ok(found) if found.file_type().is_socket() => {
                 fs::remove_file(path).map_err(failed(path))?;
             }
@@ -146,7 +146,7 @@ fn lock_of(socket: &Path) -> PathBuf {
     name.into()
 }
 
-/// Nobody can connect before the permissions are right.
+/// Binds the socket; clients can connect only after its permissions are set.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.bind(&SockAddr::unix(path)?)?;
@@ -156,7 +156,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-/// Where the gateway can be reached.
+/// The bound control socket, and the address of the metrics.
 #[derive(Debug)]
 pub struct Listeners {
     control: ControlSocket,
@@ -164,11 +164,11 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Takes the control socket's path and the metrics' address. The socket of a gateway that died
-    /// is replaced.
+    /// Binds the control socket's path and the metrics' address. The socket of a dead gateway is
+    /// replaced.
     ///
     /// # Errors
-    /// Either is in use or not available; neither is then taken.
+    /// Either is in use or not available; then neither is bound.
     pub fn open(control: &Path, metrics: Option<SocketAddr>) -> Result<Self, ServerError> {
         let control = ControlSocket::bind(control)?;
         let listen = |address| {
@@ -184,22 +184,22 @@ impl Listeners {
         Ok(Self { control, metrics })
     }
 
-    /// Where the metrics are served: for port 0, the port that was found.
+    /// Address of the metrics, with the actual port if port 0 was configured.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref()?.local_addr().ok()
     }
 }
 
-/// What requests come down to.
+/// Handles requests of clients.
 struct Gateway {
     handle: Handle,
     reload: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
-    /// Held by the one who asks.
+    /// Held by the client whose request the loop is answering.
     turn: Mutex<()>,
 }
 
 impl Gateway {
-    /// The loop's answer to `command`, one at a time.
+    /// The loop's answer to `command`; commands are sent one at a time.
     fn ask<T>(&self, command: impl FnOnce(mpsc::Sender<T>) -> Command) -> Option<T> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (sender, answer) = mpsc::channel();
@@ -229,8 +229,8 @@ impl Gateway {
                 let sent = whose.ids().all(|mobile| {
                     self.handle.send(Command::Signal(MobileSignal { mobile, signal, source }))
                 });
-                // The command is carried out in any case, and a client cannot send more than the
-                // loop takes.
+                // Waits until the loop has handled the signals, so that a client cannot send faster
+                // than the loop.
                 match sent.then(|| self.ask(Command::Ping)).flatten() {
                     Some(()) => Answer::Done {},
                     None => unresponsive(),
@@ -247,9 +247,9 @@ impl Gateway {
     }
 }
 
-const UNRESPONSIVE: &str = "the gateway's loop does not answer; its log says more";
+const UNRESPONSIVE: &str = "the gateway's loop does not answer; see its log";
 
-/// Runs until dropped.
+/// The thread that serves clients until this is dropped.
 #[derive(Debug)]
 pub struct Server {
     stop: Option<oneshot::Sender<()>>,
@@ -257,11 +257,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers from now on, with what the loop behind `handle` says. `reload` reads the
-    /// configuration and gives it to the loop; its error is the client's answer.
+    /// Starts serving with the answers of the loop behind `handle`. `reload` reads the
+    /// configuration and passes it to the loop; its error is the client's answer.
     ///
     /// # Errors
-    /// No more threads or file descriptors.
+    /// There are no more threads or file descriptors.
     pub fn start(
         listeners: Listeners,
         handle: Handle,
@@ -293,10 +293,10 @@ impl Server {
                         move |stream| serve_http(stream, gateway.clone()),
                     ));
                 }
-                // Also when the other end is dropped.
+                // Returns when the other end is dropped, too.
                 let _ = stopped.await;
             });
-            // Clients that wait for the loop do not delay the end.
+            // Does not wait for clients that wait for the loop.
             runtime.shutdown_background();
             drop(control);
         };
@@ -314,7 +314,7 @@ impl Drop for Server {
     }
 }
 
-/// Asks the gateway without holding up the other clients.
+/// Asks the gateway without blocking other clients.
 async fn off_thread<T: Send + 'static>(
     gateway: Arc<Gateway>,
     ask: impl FnOnce(&Gateway) -> T + Send + 'static,
@@ -322,7 +322,7 @@ async fn off_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(move || ask(&gateway)).await.ok()
 }
 
-/// Attends to clients, each in a task of its own; beyond the bound a client is left at once.
+/// Serves clients, each in a separate task; beyond the bound a client is disconnected at once.
 async fn accept<S, A: Future<Output = ()> + Send + 'static>(
     next: impl AsyncFn() -> io::Result<S>,
     attend: impl Fn(S) -> A,
@@ -343,9 +343,9 @@ async fn accept<S, A: Future<Output = ()> + Send + 'static>(
     }
 }
 
-/// Answers line after line.
+/// Answers the lines of a client.
 async fn converse(stream: tokio::net::UnixStream, gateway: Arc<Gateway>) {
-    // A client may go in the middle of a line.
+    // The client may disconnect at any time.
     let _ = answer_lines(stream, gateway).await;
 }
 
@@ -375,13 +375,13 @@ async fn answer_lines(stream: tokio::net::UnixStream, gateway: Arc<Gateway>) -> 
         answer.push(b'\n');
         tokio::time::timeout(IDLE, write.write_all(&answer)).await??;
         if too_long {
-            // There is no telling where the next line begins.
+            // The beginning of the next line is unknown.
             return Ok(());
         }
     }
 }
 
-/// Answers one request; keeping the connection would not pay.
+/// Answers one HTTP request and closes the connection: scrapes are rare.
 async fn serve_http(stream: tokio::net::TcpStream, gateway: Arc<Gateway>) {
     let service = service_fn(|request| scrape(request, gateway.clone()));
     let connection = hyper::server::conn::http1::Builder::new()

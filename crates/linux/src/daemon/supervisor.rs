@@ -1,13 +1,13 @@
 //! A small parent that keeps the daemon alive: restarts it when it dies, kills it when it hangs.
 //!
-//! [`supervise`] is the parent's part, [`Heart`] the child's. The two are joined by a socket pair,
-//! which is the child's standard input: the child's loop sends a byte at least each [`INTERVAL`],
-//! and each learns from it when the other has gone. A child that is silent for [`Timing::silence`],
-//! or stopped, is killed. Alive it would hold the packets in its queue; dead it holds none, and
-//! what it promised is on file.
+//! [`supervise`] is the parent's part, [`Heartbeat`] the child's. A socket pair, which is the
+//! child's standard input, joins them: the child's loop sends a byte at least every [`INTERVAL`],
+//! and each side sees when the other has ended. A child that is silent for [`Timing::silence`], or
+//! stopped, is killed: while it lives, packets wait in its queue; once it is dead, they pass, and
+//! its promises are on file.
 //!
 //! The parent does nothing that could fail or block for long, so that it needs no parent itself. If
-//! it dies all the same, the child is told to stop (`PR_SET_PDEATHSIG`).
+//! it dies nevertheless, the child gets SIGTERM (`PR_SET_PDEATHSIG`).
 
 use super::notify;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -23,77 +23,79 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The loop must call [`Heart::beat`] at least this often.
+/// Longest interval between two calls of [`Heartbeat::beat`].
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Exit code of a daemon whose input cannot be run: starting it again would not help.
+/// Exit code of a daemon that rejects its input: restarting it would not help.
 const BAD_INPUT: i32 = 2;
 
-/// A daemon that lived this long did not die "at once".
+/// Lifetime from which on a daemon is restarted without a pause.
 const LONG_ENOUGH: Duration = Duration::from_secs(5);
 
-/// Pause before the third start of a daemon that dies at once; doubled each time.
+/// Pause before the third start of a daemon that dies early; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Longest pause.
+/// Longest pause before a restart.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Both have priority over ordinary work: packets wait while the daemon waits for a processor.
+/// Priority of supervisor and daemon, above ordinary work: packets wait while the daemon waits for
+/// a processor.
 const NICE: i32 = -10;
 
-/// The supervisor was itself not running if it wakes up later than this.
+/// The supervisor itself was not running if it wakes up later than this after a deadline.
 const OVERSLEPT: Duration = Duration::from_millis(100);
 
-/// The child's end of the bond.
+/// The child's end of the socket pair.
 #[derive(Debug)]
-pub struct Heart {
+pub struct Heartbeat {
     parent: UnixStream,
     last: Option<Instant>,
 }
 
-impl Heart {
-    /// For a daemon whose standard input is what [`supervise`] gave it. From now on the calling
-    /// thread's process gets SIGTERM when the supervisor dies.
+impl Heartbeat {
+    /// The heartbeat of a daemon that [`supervise`] started. From now on the process gets SIGTERM
+    /// when the supervisor dies.
     ///
     /// # Errors
-    /// Standard input is something else, or the supervisor has gone already.
+    /// Standard input is not the supervisor's socket, or the supervisor has already ended.
     pub fn from_stdin() -> io::Result<Self> {
         nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?;
         let parent = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         parent.set_nonblocking(true)?;
-        // It may have died before we were to be told.
+        // The supervisor may have died before PR_SET_PDEATHSIG was set.
         match (&parent).read(&mut [0]) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
-            Ok(_) => return Err(io::Error::other("the supervisor has gone")),
+            Ok(_) => return Err(io::Error::other("the supervisor has ended")),
         }
         Ok(Self { parent, last: None })
     }
 
-    /// The loop is alive at `now`; the first time, the daemon has come up. Cheap; never blocks.
+    /// Reports that the loop is alive at `now`; the first call, that the daemon is up. Cheap; never
+    /// blocks.
     pub fn beat(&mut self, now: Instant) {
         if self.last.is_none_or(|last| now.duration_since(last) >= INTERVAL / 2) {
             self.last = Some(now);
-            // A full socket means that the supervisor is stopped. If it is dead, we are told
-            // another way.
+            // A full socket means that the supervisor is stopped. If it dies, the daemon gets
+            // SIGTERM.
             let _ = self.parent.write(&[0]);
         }
     }
 }
 
-/// How patient the supervisor is.
+/// Timeouts of the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// From the start to the first beat.
+    /// Longest time from the start to the first heartbeat.
     pub start: Duration,
-    /// From one beat to the next.
+    /// Longest time between two heartbeats.
     pub silence: Duration,
-    /// From the request to stop to the end.
+    /// Longest time from the request to stop to the end.
     pub stop: Duration,
 }
 
-/// 60 s, 500 ms, 10 s: flows stall for less than a second. They do not wait for a start, in which a
-/// slow processor may need many seconds to verify the BPF programs.
+/// 60 s, 500 ms, 10 s: flows stall for less than a second. A start does not stall them, and a slow
+/// processor may need many seconds to verify the BPF programs.
 impl Default for Timing {
     fn default() -> Self {
         Self {
@@ -104,25 +106,25 @@ impl Default for Timing {
     }
 }
 
-/// How a daemon ended.
+/// End of a daemon.
 struct End {
     status: ExitStatus,
-    /// It was asked to.
+    /// The daemon was asked to stop.
     asked: bool,
-    /// It had come up.
+    /// The daemon had sent a heartbeat.
     came_up: bool,
 }
 
-/// Runs `daemon` until SIGTERM or SIGINT, which it is then sent as SIGTERM, or until starting it
-/// again would not help: it said that its input is bad (exit code 2), or ended before it ever came
-/// up. SIGHUP is passed on. Returns the exit code.
+/// Runs `daemon` until SIGTERM or SIGINT, which it gets as SIGTERM, or until a restart would not
+/// help: it rejected its input (exit code 2), or ended before it ever came up. SIGHUP is passed on.
+/// Returns the exit code.
 ///
 /// # Errors
-/// The daemon cannot be started, or no more file descriptors.
+/// The daemon cannot be started, or there are no more file descriptors.
 pub fn supervise(daemon: &mut Command, timing: Timing) -> io::Result<i32> {
     let mut supervisor = Supervisor::new(timing)?;
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-        // It needs CAP_SYS_NICE, or a service manager that has done it.
+        // Needs CAP_SYS_NICE, unless the service manager has set the priority.
         tracing::debug!(%error, "the gateway runs with ordinary priority");
     }
     let mut came_up_once = false;
@@ -135,11 +137,11 @@ pub fn supervise(daemon: &mut Command, timing: Timing) -> io::Result<i32> {
             Some(code) if asked || code == 0 || code == BAD_INPUT || !came_up_once => {
                 return Ok(code);
             }
-            // It was asked before it could listen.
+            // It got SIGTERM before it handled signals.
             None if asked && status.signal() == Some(SIGTERM) => return Ok(0),
             None if asked => {
                 tracing::error!(
-                    "the daemon had to be killed: its rules are left, and let packets pass"
+                    "daemon killed because it did not stop; its rules remain and let packets pass"
                 );
                 return Ok(1);
             }
@@ -152,7 +154,7 @@ pub fn supervise(daemon: &mut Command, timing: Timing) -> io::Result<i32> {
             code = status.code(),
             signal = status.signal(),
             pause_ms = pause.as_millis() as u64,
-            "the daemon died; it is started again"
+            "daemon died; restarting it"
         );
         if supervisor.pause(pause)? {
             return Ok(0);
@@ -161,12 +163,12 @@ pub fn supervise(daemon: &mut Command, timing: Timing) -> io::Result<i32> {
     }
 }
 
-/// It was stopped by a signal, and nobody was told before.
+/// True if the child was stopped by a signal since the last call.
 fn is_stopped(child: &Child) -> io::Result<bool> {
     let id = Id::Pid(Pid::from_raw(child.id() as i32));
     match waitid(id, WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG) {
         Ok(status) => Ok(matches!(status, WaitStatus::Stopped(..))),
-        // It has ended: Linux counts a zombie as a child only when asked for those that ended.
+        // The child has ended: without WEXITED, Linux ignores zombies.
         Err(nix::Error::ECHILD) => Ok(false),
         Err(error) => Err(error.into()),
     }
@@ -177,7 +179,8 @@ struct Supervisor {
     signals: Signals,
     /// Readable when there are signals.
     wake: UnixStream,
-    /// How often the service manager wants to hear of us, and when it is due.
+    /// Interval between two notifications of the service manager's watchdog, and the next one's
+    /// time.
     watchdog: Option<(Duration, Instant)>,
 }
 
@@ -185,7 +188,7 @@ impl Supervisor {
     fn new(timing: Timing) -> io::Result<Self> {
         const CAUGHT: [i32; 4] = [SIGTERM, SIGINT, SIGHUP, SIGCHLD];
         let signals = Signals::new(CAUGHT)?;
-        // After `signals`, so that whoever is woken up finds the signal there.
+        // Registered after `signals`, which then has the signal when `wake` becomes readable.
         let (wake, signalled) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         for signal in CAUGHT {
@@ -195,15 +198,15 @@ impl Supervisor {
         Ok(Self { timing, signals, wake, watchdog })
     }
 
-    /// Starts the daemon and attends to it until it ends.
+    /// Starts the daemon and supervises it until it ends.
     fn run(&mut self, daemon: &mut Command) -> io::Result<End> {
         let (mine, theirs) = UnixStream::pair()?;
         mine.set_nonblocking(true)?;
-        // In a group of its own it does not get the terminal's SIGINT besides the supervisor's
-        // SIGTERM.
+        // In a separate process group it does not get the terminal's SIGINT in addition to the
+        // supervisor's SIGTERM.
         let mut child =
             daemon.stdin(Stdio::from(OwnedFd::from(theirs))).process_group(0).spawn()?;
-        // The command keeps its copy of the child's end until it is given another.
+        // Closes the command's copy of the child's end.
         daemon.stdin(Stdio::null());
         let end = self.attend(&mut child, mine);
         if end.is_err() {
@@ -221,18 +224,18 @@ impl Supervisor {
             self.wait(heart.as_ref(), deadline)?;
             let now = Instant::now();
             if let Some(status) = child.try_wait()? {
-                // Its last beats may not have been read yet.
+                // Its last heartbeats may not have been read yet.
                 came_up |= matches!(heart.as_mut().map(beats), Some(Beats::Some));
                 return Ok(End { status, asked, came_up });
             }
             if is_stopped(child)? {
-                tracing::error!("the daemon was stopped and holds up packets; it is killed");
+                tracing::error!("daemon stopped by a signal while packets wait; killing it");
                 send(child, Signal::SIGKILL);
                 deadline = None;
             }
             for signal in self.signals.pending() {
                 match signal {
-                    // Before, it has not read what it would have to read again.
+                    // Earlier, it has not read its configuration yet.
                     SIGHUP if came_up => send(child, Signal::SIGHUP),
                     SIGTERM | SIGINT if asked => send(child, Signal::SIGKILL),
                     SIGTERM | SIGINT => {
@@ -249,24 +252,24 @@ impl Supervisor {
                     (came_up, second_chance) = (true, true);
                     deadline = Some(now + self.timing.silence);
                 }
-                // It goes, or else the deadline will come.
+                // The daemon is ending; otherwise the deadline passes.
                 Some(Beats::Closed) => heart = None,
                 _ => {}
             }
             let Some(due) = deadline.filter(|due| *due <= now) else { continue };
             if second_chance && now - due > OVERSLEPT {
-                // Perhaps nobody was running.
+                // The whole machine may have been suspended.
                 second_chance = false;
                 deadline = Some(now + self.timing.silence / 2);
                 continue;
             }
-            tracing::error!(came_up, asked, "the daemon hangs; it is killed");
+            tracing::error!(came_up, asked, "daemon unresponsive; killing it");
             send(child, Signal::SIGKILL);
             deadline = None;
         }
     }
 
-    /// Waits before the next start; true when asked to stop meanwhile.
+    /// Waits before the next start; true if asked to stop meanwhile.
     fn pause(&mut self, length: Duration) -> io::Result<bool> {
         let end = Instant::now() + length;
         loop {
@@ -281,8 +284,8 @@ impl Supervisor {
         }
     }
 
-    /// Until there is a signal, `heart` beats or is closed, or the deadline has come; tells the
-    /// service manager that we live when that is due.
+    /// Waits for a signal, for a heartbeat on `heart` or its end, or until the deadline; feeds the
+    /// service manager's watchdog when due.
     fn wait(&mut self, heart: Option<&UnixStream>, deadline: Option<Instant>) -> io::Result<()> {
         let now = Instant::now();
         if let Some((period, due)) = &mut self.watchdog
@@ -306,13 +309,13 @@ impl Supervisor {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // What it says is in `signals`.
+        // Drained; the signals themselves are in `signals`.
         while matches!(self.wake.read(&mut [0; 64]), Ok(1..)) {}
         Ok(())
     }
 }
 
-/// What the heart did since it was last asked.
+/// Heartbeats since the last call of [`beats`].
 enum Beats {
     None,
     Some,
@@ -323,7 +326,7 @@ fn beats(heart: &mut UnixStream) -> Beats {
     let mut beats = Beats::None;
     loop {
         match heart.read(&mut [0; 64]) {
-            // What came before the end counts; the end is read again next time.
+            // Heartbeats before the end count; the end is read again next time.
             Ok(0) if matches!(beats, Beats::Some) => return beats,
             Ok(0) => return Beats::Closed,
             Ok(_) => beats = Beats::Some,
@@ -334,7 +337,7 @@ fn beats(heart: &mut UnixStream) -> Beats {
     }
 }
 
-/// To a child that was not waited for, so that the number is its own.
+/// Sends a signal to a child that has not been waited for, so that the process id is still its own.
 fn send(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("process ids are positive"));
     if let Err(error) = kill(pid, signal) {
@@ -356,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_beats_count_although_the_heart_is_closed() {
+    fn the_last_heartbeats_count_although_the_socket_is_closed() {
         let (mut mine, mut theirs) = UnixStream::pair().unwrap();
         mine.set_nonblocking(true).unwrap();
         theirs.write_all(&[0]).unwrap();

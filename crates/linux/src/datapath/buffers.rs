@@ -1,47 +1,47 @@
-//! Where the bytes of packets are while they are kept.
+//! Buffers of the packets that are held.
 //!
-//! A large packet is in a buffer of its own that is used again and again; a small one takes what it
-//! needs. So a packet that is kept takes at most twice its size.
+//! A large packet occupies a pooled buffer, a small one an allocation of its size. So a held packet
+//! takes at most twice its size.
 
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Room for the largest packet (64 KiB) and the netlink message around it.
+/// Size of a buffer: the largest packet (64 KiB) and the netlink message around it.
 pub(crate) const BUFFER: usize = 66 * 1024;
-/// From this size on a packet is large.
+/// Size from which on a packet is large.
 pub(crate) const LARGE: usize = BUFFER / 2;
-/// Buffers kept for later packets: the window of a fast connection.
-const SPARES: usize = 64;
+/// Most unused buffers in the pool: the window of a fast connection.
+const POOL_SIZE: usize = 64;
 
-/// Unused buffers of [`BUFFER`] bytes. Making a new one costs as much as copying a packet into it.
+/// Unused buffers of [`BUFFER`] bytes. Allocating one costs as much as copying a packet into it.
 #[derive(Debug, Default)]
-pub(crate) struct Spares(Mutex<Vec<Box<[u8]>>>);
+pub(crate) struct BufferPool(Mutex<Vec<Box<[u8]>>>);
 
-impl Spares {
-    /// A buffer with anything in it.
+impl BufferPool {
+    /// Takes a buffer, with arbitrary content.
     pub(crate) fn take(&self) -> Box<[u8]> {
         self.buffers().pop().unwrap_or_else(|| vec![0; BUFFER].into())
     }
 
-    /// The packet at `range` in a buffer, which is spare again when the packet is dropped.
-    pub(crate) fn lend(self: &Arc<Self>, buffer: Box<[u8]>, range: Range<usize>) -> Bytes {
-        Bytes::from_owner(Lent { buffer, spares: self.clone() }).slice(range)
+    /// The packet at `range` in a buffer, which returns to the pool when the packet is dropped.
+    pub(crate) fn wrap(self: &Arc<Self>, buffer: Box<[u8]>, range: Range<usize>) -> Bytes {
+        Bytes::from_owner(PooledBuffer { buffer, pool: self.clone() }).slice(range)
     }
 
-    /// A packet of its own with these bytes, at most [`BUFFER`].
+    /// Copies a packet of at most [`BUFFER`] bytes.
     pub(crate) fn copy(self: &Arc<Self>, packet: &[u8]) -> Bytes {
         if packet.len() < LARGE {
             return Bytes::copy_from_slice(packet);
         }
         let mut buffer = self.take();
         buffer[..packet.len()].copy_from_slice(packet);
-        self.lend(buffer, 0..packet.len())
+        self.wrap(buffer, 0..packet.len())
     }
 
-    fn give(&self, buffer: Box<[u8]>) {
+    fn put_back(&self, buffer: Box<[u8]>) {
         let mut buffers = self.buffers();
-        if buffers.len() < SPARES {
+        if buffers.len() < POOL_SIZE {
             buffers.push(buffer);
         }
     }
@@ -51,21 +51,21 @@ impl Spares {
     }
 }
 
-/// A buffer handed on in a packet.
-struct Lent {
+/// A buffer that returns to the pool on drop.
+struct PooledBuffer {
     buffer: Box<[u8]>,
-    spares: Arc<Spares>,
+    pool: Arc<BufferPool>,
 }
 
-impl AsRef<[u8]> for Lent {
+impl AsRef<[u8]> for PooledBuffer {
     fn as_ref(&self) -> &[u8] {
         &self.buffer
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledBuffer {
     fn drop(&mut self) {
-        self.spares.give(std::mem::take(&mut self.buffer));
+        self.pool.put_back(std::mem::take(&mut self.buffer));
     }
 }
 
@@ -74,21 +74,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_buffers_are_spared_than_one_connection_needs() {
-        let spares = Spares::default();
-        for _ in 0..SPARES + 9 {
-            spares.give(vec![0; BUFFER].into());
+    fn no_more_buffers_are_pooled_than_one_connection_needs() {
+        let pool = BufferPool::default();
+        for _ in 0..POOL_SIZE + 9 {
+            pool.put_back(vec![0; BUFFER].into());
         }
-        assert_eq!(spares.buffers().len(), SPARES);
+        assert_eq!(pool.buffers().len(), POOL_SIZE);
     }
 
     #[test]
     fn a_copy_has_the_same_bytes_and_a_large_one_gives_its_buffer_back() {
-        let spares = Arc::<Spares>::default();
+        let pool = Arc::<BufferPool>::default();
         for len in [0, 1, LARGE - 1, LARGE, BUFFER] {
             let packet: Vec<u8> = (0..len).map(|n| n as u8).collect();
-            assert_eq!(spares.copy(&packet), packet);
+            assert_eq!(pool.copy(&packet), packet);
         }
-        assert_eq!(spares.buffers().len(), 1, "used for both");
+        assert_eq!(pool.buffers().len(), 1, "used for both");
     }
 }

@@ -1,24 +1,24 @@
-//! Packets of the gateway's own making, by raw sockets.
+//! Injection of packets that the gateway makes, by raw sockets.
 //!
-//! Read first: raw(7), and "Connection tracking" in the module above. They leave through the OUTPUT
-//! hook, so they never come back to the queue, which is in FORWARD.
+//! Read first: raw(7), and "Connection tracking" in the module above. Injected packets leave
+//! through the OUTPUT hook, so they never come back to the queue, which is in FORWARD.
 //!
-//! They are routed as packets of this host, and yet by their own source address, which is another
-//! host's: so rules of the routing policy that look at the source treat them as they treat what is
-//! forwarded. Those that look at the interface by which a packet came in do not.
+//! They are routed as packets of this host, but by their source address, which is another host's.
+//! So policy routing rules that match the source treat them like forwarded packets; rules that
+//! match the input interface do not.
 
 use airtcp_gateway::config::Mark;
-use airtcp_gateway::packets::Way;
+use airtcp_gateway::packets::Egress;
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-/// Room for packets that wait in queues of the link, in bytes.
+/// Send buffer in bytes: room for packets that wait in queues of the link.
 const SEND_BUFFER: usize = 8 << 20;
 
-/// `IPV6_FREEBIND`: packets may have source addresses that no interface of this host has.
+/// The socket option `IPV6_FREEBIND`: allows source addresses that no interface of this host has.
 #[derive(Clone, Copy, Debug)]
 struct Ipv6Freebind;
 nix::setsockopt_impl!(
@@ -29,15 +29,14 @@ nix::setsockopt_impl!(
     nix::sys::socket::sockopt::SetBool
 );
 
-/// Sockets for packets with their IP header, with and without the mark, one an IP version. A kernel
-/// without IPv6 has none for it.
+/// Raw sockets for packets with and without the mark.
 #[derive(Debug)]
 pub(crate) struct Injector {
     plain: Pair,
     marked: Pair,
 }
 
-/// Sockets of both IP versions.
+/// Sockets of both IP versions; none for IPv6 if the kernel lacks it.
 #[derive(Debug)]
 struct Pair {
     ipv4: Socket,
@@ -49,8 +48,7 @@ impl Injector {
         Ok(Self { plain: Pair::open()?, marked: Pair::open()? })
     }
 
-    /// From now on marks packets on whose way connection tracking or the gateway itself must not
-    /// look at them.
+    /// Sets the mark of packets that connection tracking or the gateway itself must ignore.
     pub(crate) fn set_mark(&self, mark: Mark) -> io::Result<()> {
         let Pair { ipv4, ipv6 } = &self.marked;
         let mut all = [Some(ipv4), ipv6.as_ref()].into_iter().flatten();
@@ -58,11 +56,11 @@ impl Injector {
     }
 
     /// Sends an IP packet to its destination address.
-    pub(crate) fn send(&self, way: Way, packet: &[u8]) -> io::Result<()> {
-        let (pair, index) = match way {
-            Way::Tracked => (&self.plain, 0),
-            Way::Untracked => (&self.marked, 0),
-            Way::Uplink(index) => (&self.marked, index),
+    pub(crate) fn send(&self, egress: Egress, packet: &[u8]) -> io::Result<()> {
+        let (pair, index) = match egress {
+            Egress::Tracked => (&self.plain, 0),
+            Egress::Untracked => (&self.marked, 0),
+            Egress::Uplink(index) => (&self.marked, index),
         };
         let [source, destination] = addresses(packet)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not an IP packet"))?;
@@ -92,15 +90,15 @@ impl Pair {
             socket => Some(socket?),
         };
         if let Some(ipv6) = &ipv6 {
-            // Its packets may have any source address; those of IPv4 may anyway (`IP_HDRINCL`).
+            // Allows any source address, as `IP_HDRINCL` does for IPv4.
             nix::sys::socket::setsockopt(ipv6, Ipv6Freebind, &true)?;
         }
         Ok(Self { ipv4: open(Domain::IPV4)?, ipv6 })
     }
 }
 
-/// A socket that only sends: of `IPPROTO_RAW` nothing is received, and its packets have their IP
-/// header.
+/// A socket that only sends: one of `IPPROTO_RAW` receives nothing, and packets to it include their
+/// IP header.
 fn open(domain: Domain) -> io::Result<Socket> {
     let socket = Socket::new(domain, Type::RAW, Some(Protocol::from(libc::IPPROTO_RAW)))?;
     // The loop must not wait for a slow link.
@@ -109,7 +107,7 @@ fn open(domain: Domain) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Sends a packet that is routed by this source address, and by this interface if one is named
+/// Sends a packet routed by the source address in `routed_by`, and by its interface if it names one
 /// (ip(7), ipv6(7): `IP_PKTINFO`, `IPV6_PKTINFO`).
 fn send(
     socket: &Socket,
@@ -117,14 +115,14 @@ fn send(
     destination: IpAddr,
     routed_by: ControlMessage<'_>,
 ) -> io::Result<()> {
-    // A raw socket wants port zero.
+    // A raw socket requires port zero.
     let to = SockaddrStorage::from(SocketAddr::new(destination, 0));
     let bytes = [IoSlice::new(packet)];
     sendmsg(socket.as_raw_fd(), &bytes, &[routed_by], MsgFlags::empty(), Some(&to))?;
     Ok(())
 }
 
-/// Where an IP packet comes from and where it goes.
+/// Source and destination address of an IP packet.
 fn addresses(packet: &[u8]) -> Option<[IpAddr; 2]> {
     let ipv4 = |at| Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(at..at + 4)?).ok()?));
     let ipv6 = |at| Some(Ipv6Addr::from(<[u8; 16]>::try_from(packet.get(at..at + 16)?).ok()?));

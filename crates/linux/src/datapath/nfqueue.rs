@@ -1,22 +1,19 @@
-//! Packets by NFQUEUE: the kernel holds each until its verdict, and lets it pass when nobody
-//! listens.
+//! NFQUEUE: the kernel holds each packet until its verdict, and accepts it if no process listens.
 //!
-//! Read first: linux/netfilter/nfnetlink_queue.h; `netlink` (messages). Rules (`rules`) choose the
+//! Read first: linux/netfilter/nfnetlink_queue.h; `netlink` (messages). Rules (`rules`) select the
 //! packets.
 //!
-//! [`Nfqueue::receive`] reads a batch of messages by one system call, one packet a message.
-//! Verdicts are collected until the next flush: each packet to drop has its own, and then a single
-//! batch verdict, which covers all packets up to an identifier, lets the others pass. The kernel is
-//! told about:
-//! - GSO: packets of several segments stay whole, and checksums that are not made yet stay so.
-//! - FAIL_OPEN and a short queue: when this process is too slow or stopped, packets pass without
-//!   it.
+//! [`Nfqueue::receive`] reads a batch of messages in one system call, one packet a message.
+//! Verdicts are collected until the next flush: one for each dropped packet, then one batch verdict
+//! that accepts all others up to an identifier. The queue is configured with:
+//! - GSO: super-packets stay whole, and checksums that are not filled in yet stay so.
+//! - FAIL_OPEN and a short queue: packets pass when this process is too slow or stopped.
 
-use super::buffers::{BUFFER, LARGE, Spares};
+use super::buffers::{BUFFER, BufferPool, LARGE};
 use super::inject::Injector;
 use crate::kernel::netlink::{HEADER, Message, Netlink, attributes, u16_at, u32_at};
 use airtcp_gateway::config::Mark;
-use airtcp_gateway::packets::{Intercepted, PacketId, Verdict, Way};
+use airtcp_gateway::packets::{Egress, Intercepted, PacketId, Verdict};
 use airtcp_wire::Checksums;
 use bytes::Bytes;
 use nix::errno::Errno;
@@ -29,11 +26,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Messages read by one system call at most.
+/// Most messages read in one system call.
 const BATCH: usize = 128;
-/// What a waiting packet may take in the socket's receive buffer, with the kernel's book-keeping.
+/// Size of the largest packet in the socket's receive buffer, including the kernel's bookkeeping.
 const WAITING: usize = 70 * 1024;
-/// Bounds of the receive buffer.
+/// Bounds on the size of the receive buffer.
 const RECEIVE_BUFFER: std::ops::RangeInclusive<usize> = 1 << 20..=64 << 20;
 /// Size of `struct nfgenmsg`.
 const FAMILY_HEADER: usize = 4;
@@ -41,8 +38,8 @@ const FAMILY_HEADER: usize = 4;
 const NF_DROP: u32 = 0;
 const NF_ACCEPT: u32 = 1;
 
-/// `NETLINK_NO_ENOBUFS`: a full receive buffer loses (here: lets pass) the packet at hand and no
-/// other.
+/// The socket option `NETLINK_NO_ENOBUFS`: a full receive buffer affects only the packet at hand,
+/// which passes.
 #[derive(Clone, Copy, Debug)]
 struct NoEnobufs;
 setsockopt_impl!(
@@ -53,7 +50,7 @@ setsockopt_impl!(
     nix::sys::socket::sockopt::SetBool
 );
 
-/// Why there is no queue.
+/// Reason why the queue cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum NfqueueError {
     /// Another process listens to this queue.
@@ -61,37 +58,37 @@ pub enum NfqueueError {
         "queue {queue} is in use by another process (netlink port {port}): stop it, or choose another `queue`"
     )]
     InUse {
-        /// Its number.
+        /// Number of the queue.
         queue: u16,
-        /// Mostly the number of the process.
+        /// The listener's netlink port, usually its process id.
         port: u32,
     },
-    /// Privileges are lacking.
+    /// A privilege is missing.
     #[error("no permission for {what}: run as root, or with CAP_NET_ADMIN and CAP_NET_RAW")]
     Permission {
-        /// To do what.
+        /// The operation, as a gerund.
         what: &'static str,
     },
-    /// The kernel lacks it.
+    /// The kernel has no NFQUEUE.
     #[error(
         "this kernel has no NFQUEUE ({error}): load nfnetlink_queue, or use one built with CONFIG_NETFILTER_NETLINK_QUEUE"
     )]
     Absent {
-        /// What it answered.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// Anything else.
-    #[error("cannot {what}: {error}")]
+    /// Another error of the kernel.
+    #[error("{what}: {error}")]
     Other {
-        /// What was being done.
+        /// The operation, as a gerund.
         what: &'static str,
-        /// What the kernel answered.
+        /// The kernel's error.
         error: io::Error,
     },
 }
 
 impl NfqueueError {
-    /// The error of doing `what` on a queue that is not in use.
+    /// Classifies an error of `what` on a queue that is not in use.
     fn new(what: &'static str, error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => Self::Permission { what },
@@ -101,24 +98,24 @@ impl NfqueueError {
     }
 }
 
-/// A queue of NFQUEUE, IPv4 and IPv6, with the sockets for injected packets. Dropped, it lets
-/// waiting packets pass.
+/// A queue of NFQUEUE for IPv4 and IPv6, and the sockets for injected packets. Waiting packets pass
+/// when it is dropped.
 #[derive(Debug)]
 pub struct Nfqueue {
     netlink: Netlink,
     queue: u16,
-    slots: Vec<Slot>,
+    buffers: Vec<ReceiveBuffer>,
     injector: Injector,
     /// Verdicts that wait for the flush.
     verdicts: Vec<u8>,
-    /// The last packet decided to pass since the last flush.
+    /// The last packet accepted since the last flush.
     passed: Option<PacketId>,
 }
 
 impl Nfqueue {
-    /// Listens to queue number `queue`, in which at most `length` packets wait; beyond them,
-    /// packets pass without being seen. The namespace is the calling thread's. What it injects to
-    /// mobiles has the default [`Mark`].
+    /// Listens to queue number `queue` in the calling thread's namespace. At most `length` packets
+    /// wait; further ones pass without being seen. Packets injected to mobiles have the default
+    /// [`Mark`].
     ///
     /// # Errors
     /// See [`NfqueueError`].
@@ -132,14 +129,14 @@ impl Nfqueue {
             .map_err(|errno| NfqueueError::new("setting the receive buffer", errno.into()))?;
         let injector = Injector::open()
             .map_err(|error| NfqueueError::new("sending packets (raw sockets)", error))?;
-        let spares = Arc::<Spares>::default();
-        let slots = (0..BATCH).map(|_| Slot::new(spares.clone())).collect();
-        let queue = Self { netlink, queue, slots, injector, verdicts: Vec::new(), passed: None };
+        let pool = Arc::<BufferPool>::default();
+        let buffers = (0..BATCH).map(|_| ReceiveBuffer::new(pool.clone())).collect();
+        let queue = Self { netlink, queue, buffers, injector, verdicts: Vec::new(), passed: None };
         queue.set_mark(Mark::default())?;
         Ok(queue)
     }
 
-    /// Gives what it injects to mobiles another mark from now on.
+    /// Sets the mark of packets injected to mobiles.
     ///
     /// # Errors
     /// See [`NfqueueError`].
@@ -149,11 +146,11 @@ impl Nfqueue {
             .map_err(|error| NfqueueError::new("marking packets (SO_MARK)", error))
     }
 
-    /// Reads what is there without waiting; whether anything was.
+    /// Reads waiting messages without blocking; false if there were none.
     fn read(&mut self, batch: &mut Vec<Intercepted>) -> io::Result<bool> {
         let mut headers = MultiHeaders::<()>::preallocate(BATCH, None);
         let mut vectors: Vec<_> =
-            self.slots.iter_mut().map(|slot| [IoSliceMut::new(&mut slot.buffer)]).collect();
+            self.buffers.iter_mut().map(|slot| [IoSliceMut::new(&mut slot.buffer)]).collect();
         let fd = self.netlink.socket().as_raw_fd();
         let read = recvmmsg(fd, &mut headers, vectors.iter_mut(), MsgFlags::MSG_DONTWAIT, None);
         let lengths: Vec<usize> = match read {
@@ -161,13 +158,13 @@ impl Nfqueue {
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(false),
             Err(errno) => return Err(errno.into()),
         };
-        for (slot, &length) in self.slots.iter_mut().zip(&lengths) {
+        for (slot, &length) in self.buffers.iter_mut().zip(&lengths) {
             batch.extend(slot.take(length)?);
         }
         Ok(!lengths.is_empty())
     }
 
-    /// A message that decides about packets.
+    /// A message with a verdict.
     fn verdict(&self, kind: i32, id: PacketId, verdict: u32) -> Vec<u8> {
         let header = [verdict.to_be_bytes(), id.0.to_be_bytes()].concat();
         Message::netfilter(libc::NFNL_SUBSYS_QUEUE, kind, 0, libc::AF_UNSPEC, self.queue)
@@ -175,12 +172,12 @@ impl Nfqueue {
             .finish()
     }
 
-    /// Waits until there are packets, one of `wakes` is readable, or `timeout` is over (`None`: for
-    /// ever), and appends the packets that are there to `batch`, a bounded number. While packets
-    /// come it does not look at `wakes`.
+    /// Waits until there are packets, one of `wakes` is readable, or `timeout` is over (`None`:
+    /// never), and appends waiting packets to `batch`, at most [`BATCH`] of them. Returns without
+    /// looking at `wakes` while there are packets.
     ///
     /// # Errors
-    /// The queue is broken; the loop ends.
+    /// The queue failed; the loop must end.
     pub fn receive(
         &mut self,
         wakes: &[BorrowedFd<'_>],
@@ -194,7 +191,7 @@ impl Nfqueue {
         self.read(batch).map(drop)
     }
 
-    /// Decides about a packet, in the order of arrival. Takes effect with [`Nfqueue::flush`].
+    /// Sets the verdict on a packet, in the order of arrival. Takes effect with [`Nfqueue::flush`].
     ///
     /// # Errors
     /// As [`Nfqueue::receive`].
@@ -206,7 +203,7 @@ impl Nfqueue {
         Ok(())
     }
 
-    /// Decides about one packet, in any order: others that wait stay undecided. Takes effect with
+    /// Sets the verdict on one packet, in any order: other packets keep waiting. Takes effect with
     /// [`Nfqueue::flush`].
     pub fn decide_alone(&mut self, id: PacketId, verdict: Verdict) {
         let verdict = match verdict {
@@ -217,24 +214,22 @@ impl Nfqueue {
         self.verdicts.extend(message);
     }
 
-    /// Sends a packet of the gateway's own making, an IP packet with correct checksums, after all
-    /// that was decided before.
+    /// Injects an IP packet with correct checksums, after all earlier verdicts.
     ///
     /// # Errors
     /// The packet could not be sent, at once or at all; others may.
-    pub fn inject(&mut self, way: Way, packet: &[u8]) -> io::Result<()> {
+    pub fn inject(&mut self, egress: Egress, packet: &[u8]) -> io::Result<()> {
         self.flush()?;
-        self.injector.send(way, packet)
+        self.injector.send(egress, packet)
     }
 
-    /// Lets all decisions take effect.
+    /// Sends all collected verdicts.
     ///
     /// # Errors
     /// As [`Nfqueue::receive`].
     pub fn flush(&mut self) -> io::Result<()> {
         if let Some(last) = self.passed.take() {
-            // All up to `last` that were not dropped: those verdicts come first in the same
-            // message.
+            // Accepts all up to `last` except dropped ones, whose verdicts precede this message.
             let message = self.verdict(libc::NFQNL_MSG_VERDICT_BATCH, last, NF_ACCEPT);
             self.verdicts.extend(message);
         }
@@ -247,8 +242,7 @@ impl Nfqueue {
     }
 }
 
-/// Waits until one of these is readable, or `timeout` is over.
-/// Waits until one of these is readable, or the time is over.
+/// Waits until one of `fds` is readable, or `timeout` is over (`None`: never).
 pub(crate) fn wait<'a>(
     fds: impl IntoIterator<Item = BorrowedFd<'a>>,
     timeout: Option<Duration>,
@@ -260,9 +254,9 @@ pub(crate) fn wait<'a>(
     }
 }
 
-/// The request that binds the queue and says how packets are to come.
+/// The request that binds and configures the queue.
 fn configuration(queue: u16, length: u32) -> Vec<u8> {
-    // `struct nfqnl_msg_config_params`: how many bytes of a packet, and that there shall be any.
+    // `struct nfqnl_msg_config_params`: bytes to copy of a packet, and the copy mode.
     let mut copy = u32::from(u16::MAX).to_be_bytes().to_vec();
     copy.push(libc::NFQNL_COPY_PACKET as u8);
     let flags = (libc::NFQA_CFG_F_FAIL_OPEN | libc::NFQA_CFG_F_GSO) as u32;
@@ -313,13 +307,15 @@ impl Reserved {
     }
 }
 
-/// The netlink port of whoever listens to `queue` (the kernel says EPERM for this too).
+/// The netlink port of the process that listens to `queue`, for which the kernel returns EPERM,
+/// too.
 fn listener(queue: u16) -> Option<u32> {
     let table = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").ok()?;
     listed(&table, queue)
 }
 
-/// A line has the queue's number, its listener's port, and counters.
+/// Finds the listener in the kernel's table. A line has the queue's number, its listener's port,
+/// and counters.
 fn listed(table: &str, queue: u16) -> Option<u32> {
     table.lines().find_map(|line| {
         let mut fields = line.split_whitespace();
@@ -328,22 +324,22 @@ fn listed(table: &str, queue: u16) -> Option<u32> {
     })
 }
 
-/// A receive buffer of [`BUFFER`] bytes.
+/// A pooled buffer into which a message is read.
 #[derive(Debug)]
-struct Slot {
+struct ReceiveBuffer {
     buffer: Box<[u8]>,
-    spares: Arc<Spares>,
+    pool: Arc<BufferPool>,
 }
 
-impl Slot {
-    fn new(spares: Arc<Spares>) -> Self {
-        Self { buffer: spares.take(), spares }
+impl ReceiveBuffer {
+    fn new(pool: Arc<BufferPool>) -> Self {
+        Self { buffer: pool.take(), pool }
     }
 
-    /// The packet in the message of `length` bytes that was read, if there is one.
+    /// The packet in the message of `length` bytes that was read; `None` if it has none.
     fn take(&mut self, length: usize) -> io::Result<Option<Intercepted>> {
         let message = &self.buffer[..length.min(BUFFER)];
-        let Some(Header { id, payload, input, output, checksums }) = header(message)? else {
+        let Some(QueuedPacket { id, payload, input, output, checksums }) = header(message)? else {
             return Ok(None);
         };
         let packet = if payload.len() < LARGE {
@@ -351,17 +347,17 @@ impl Slot {
         } else {
             let start = payload.as_ptr().addr() - message.as_ptr().addr();
             let range = start..start + payload.len();
-            let buffer = std::mem::replace(&mut self.buffer, self.spares.take());
-            self.spares.lend(buffer, range)
+            let buffer = std::mem::replace(&mut self.buffer, self.pool.take());
+            self.pool.wrap(buffer, range)
         };
         let (id, datagram, silence) = (Some(id), None, None);
         Ok(Some(Intercepted { id, packet, input, output, checksums, datagram, silence }))
     }
 }
 
-/// A packet in its message.
+/// Fields of a message with a packet.
 #[derive(Debug, PartialEq, Eq)]
-struct Header<'a> {
+struct QueuedPacket<'a> {
     id: PacketId,
     payload: &'a [u8],
     input: Option<u32>,
@@ -369,12 +365,13 @@ struct Header<'a> {
     checksums: Checksums,
 }
 
-/// Reads a message; `None`: it is about no packet.
-fn header(message: &[u8]) -> io::Result<Option<Header<'_>>> {
+/// Parses a message; `None` if it has no packet.
+fn header(message: &[u8]) -> io::Result<Option<QueuedPacket<'_>>> {
     let kind = u16_at(message, 4).map(i32::from);
     if kind == Some(libc::NLMSG_ERROR) {
         let errno = u32_at(message, HEADER).map_or(0, |errno| -(errno as i32));
-        // ENOENT: the packets of a verdict are gone, as when their interface went down.
+        // ENOENT: the packets of a verdict no longer wait, for example because their interface
+        // went down.
         return match errno {
             0 | libc::ENOENT => Ok(None),
             errno => Err(io::Error::from_raw_os_error(errno)),
@@ -397,9 +394,9 @@ fn header(message: &[u8]) -> io::Result<Option<Header<'_>>> {
             _ => {}
         }
     }
-    // Without the flag the card or the kernel has verified them, or they are not made yet.
+    // Without the flag, the card or the kernel has verified them, or they are not filled in yet.
     let verify = flags & libc::NFQA_SKB_CSUM_NOTVERIFIED != 0;
-    Ok(id.map(|id| Header {
+    Ok(id.map(|id| QueuedPacket {
         id,
         payload,
         input,
@@ -429,8 +426,8 @@ mod tests {
     }
 
     /// A slot into which `message` was read.
-    fn slot(message: &[u8]) -> Slot {
-        let mut slot = Slot::new(Arc::default());
+    fn slot(message: &[u8]) -> ReceiveBuffer {
+        let mut slot = ReceiveBuffer::new(Arc::default());
         slot.buffer[..message.len()].copy_from_slice(message);
         slot
     }
@@ -438,7 +435,7 @@ mod tests {
     #[test]
     fn a_packet_has_its_identifier_interfaces_and_bytes() {
         let message = message(9, 0, b"packet");
-        let wanted = Header {
+        let wanted = QueuedPacket {
             id: PacketId(9),
             payload: b"packet",
             input: Some(3),
@@ -483,7 +480,7 @@ mod tests {
         assert_eq!(packet, [7; LARGE].as_slice());
         assert_eq!(packet.as_ptr(), before.wrapping_add(message.len() - LARGE));
         drop(packet);
-        let again = slot.spares.take();
+        let again = slot.pool.take();
         assert_eq!(again.as_ptr(), before);
     }
 

@@ -1,6 +1,6 @@
-//! What `airtcp delack` does until it is stopped.
+//! The daemon of `airtcp delack`.
 
-use super::cwnd::{CwndCounters, CwndError, CwndOption, Role};
+use super::cwnd::{CwndCounters, CwndError, CwndOption, CwndRole};
 use super::tap::Tap;
 use crate::datapath::nfqueue::{Nfqueue, NfqueueError};
 use crate::datapath::rules::{AckRules, AckSelection, RulesError};
@@ -17,37 +17,37 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// The loop shows at least this often that it is alive.
+/// Longest time between two heartbeats of the loop.
 const HEARTBEAT: Duration = Duration::from_millis(50);
 
-/// What is to be done.
+/// Settings of the daemon.
 #[derive(Clone, Debug)]
 pub struct DelackConfig {
-    /// Which ACKs wait, and when they leave; `None`: none do.
+    /// Delays ACKs; `None`: no ACK is delayed.
     pub delay: Option<Delay>,
-    /// Who asks for cwnd, and who tells it.
-    pub role: Role,
+    /// Part of this host in the exchange of cwnd.
+    pub role: CwndRole,
 }
 
-/// Which ACKs wait, and when they leave.
+/// Settings of delayed ACKs.
 #[derive(Clone, Debug)]
 pub struct Delay {
-    /// Whose ACKs, and where they wait.
+    /// The ACKs that are delayed, and the queue in which they wait.
     pub selection: AckSelection,
-    /// When they leave.
+    /// Policy that decides when ACKs leave.
     pub policy: AckConfig,
-    /// Connections at most; the ACKs of further ones are left alone.
+    /// Most connections; ACKs of further ones pass.
     pub connections: usize,
 }
 
-/// Why ACKs are not delayed.
+/// Reason why the daemon cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum DelackError {
     /// There is no such interface.
-    #[error("there is no interface {0:?} here (`ip link` lists them)")]
+    #[error("no interface {0:?} (`ip link` lists them)")]
     Interface(String),
-    /// The arriving data cannot be seen.
-    #[error("cannot see the data that arrive (packet sockets need CAP_NET_RAW: run as root): {0}")]
+    /// The packet socket for arriving data cannot be opened.
+    #[error("cannot capture arriving data (packet sockets need CAP_NET_RAW: run as root): {0}")]
     Tap(io::Error),
     /// The queue cannot be opened or used.
     #[error(transparent)]
@@ -55,46 +55,46 @@ pub enum DelackError {
     /// The firewall rules cannot be set.
     #[error(transparent)]
     Rules(#[from] RulesError),
-    /// cwnd can be neither told nor asked for.
+    /// cwnd can be neither requested nor reported.
     #[error(transparent)]
     Cwnd(#[from] CwndError),
-    /// The queue or the tap broke.
+    /// The queue or the packet socket failed.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// Delays ACKs, asks for cwnd and tells it until SIGTERM, SIGINT or an error. Calls `beat` often as
-/// long as it is alive.
+/// Delays ACKs, and requests or reports cwnd, until SIGTERM, SIGINT or an error. Calls `beat` at
+/// least every 50 ms while it is alive.
 ///
 /// # Errors
-/// Something that it needs is missing, and nothing was changed; or the queue broke, and its rules
-/// are gone.
+/// Something required is missing, and nothing was changed; or the queue failed, and its rules are
+/// removed.
 pub fn run(config: &DelackConfig, beat: &mut dyn FnMut()) -> Result<(), DelackError> {
     let (stop, stopped) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM] {
         signal_hook::low_level::pipe::register(signal, stop.try_clone()?)?;
     }
-    let Role { asks, tells, .. } = config.role;
-    let option = (asks || tells).then(|| CwndOption::attach(&config.role)).transpose()?;
+    let CwndRole { requests, reports, .. } = config.role;
+    let option = (requests || reports).then(|| CwndOption::attach(&config.role)).transpose()?;
     if option.is_some() {
-        tracing::info!(asks, tells, "cwnd travels in a TCP option");
+        tracing::info!(requests, reports, "exchanging cwnd in a TCP option");
     }
     let ended = match &config.delay {
         Some(delay) => delay_acks(delay, &stopped, beat),
         None => wait(&stopped, beat),
     };
     if let Some(option) = option {
-        let CwndCounters { asked, told } = option.counters()?;
+        let CwndCounters { requested, reported } = option.counters()?;
         tracing::info!(
-            connections_asked = asked,
-            connections_told = told,
-            "cwnd no longer travels"
+            connections_requested = requested,
+            connections_reported = reported,
+            "stopped exchanging cwnd"
         );
     }
     ended
 }
 
-/// The kernel does the work; this only waits to be stopped.
+/// Waits to be stopped, while the kernel exchanges cwnd.
 fn wait(stopped: &UnixStream, beat: &mut dyn FnMut()) -> Result<(), DelackError> {
     let timeout = PollTimeout::try_from(HEARTBEAT).expect("it is short");
     loop {
@@ -115,13 +115,13 @@ fn delay_acks(
     let name = &selection.interface;
     let index = interface(name).ok_or_else(|| DelackError::Interface(name.clone()))?;
     let tap = Tap::open(index).map_err(DelackError::Tap)?;
-    // One ACK of a connection waits at most; as many again may be on their way.
+    // At most one ACK of each connection waits; more may arrive before its verdict is carried out.
     let queue = Nfqueue::open(selection.queue, (*connections as u32).saturating_mul(4))?;
     let rules = AckRules::install(selection)?;
     tracing::info!(
         backend = %rules.backend(),
         interface = name,
-        "acknowledgements are delayed"
+        "delaying acknowledgements"
     );
     let mut delayer = Delayer {
         holder: Holder::new(*policy, *connections),
@@ -131,7 +131,7 @@ fn delay_acks(
         selection,
     };
     let ended = delayer.run(stopped, beat);
-    // Packets must not be sent to a queue that is gone.
+    // Rules go before the queue: packets must not be sent to a queue that no longer exists.
     drop(rules);
     let last = ended.and_then(|()| delayer.finish());
     let Counters {
@@ -149,7 +149,7 @@ fn delay_acks(
         acks_dropped,
         acks_delayed,
         connections_refused,
-        "acknowledgements are no longer delayed"
+        "stopped delaying acknowledgements"
     );
     Ok(last?)
 }
@@ -177,13 +177,13 @@ impl Delayer<'_> {
         }
     }
 
-    /// Waits for packets and decides about them.
+    /// Waits for packets and decides on them.
     fn step(&mut self, stopped: Option<&UnixStream>, timeout: Duration) -> io::Result<()> {
         let mut acks = Vec::new();
         let wakes = self.tap.fds().into_iter().chain(stopped.map(AsFd::as_fd));
         self.queue.receive(&wakes.collect::<Vec<_>>(), Some(timeout), &mut acks)?;
         let Self { holder, tap, queue, decided, selection } = self;
-        // Data were seen by the tap before the ACKs behind them were queued.
+        // The tap is read first: data arrive before the ACKs that they cause are queued.
         tap.read(|arrived, headers, mss| {
             let segment = &headers.segment;
             if selection.has(&segment.flow) {
@@ -209,7 +209,7 @@ impl Delayer<'_> {
         queue.flush()
     }
 
-    /// Lets go of all ACKs, those that come meanwhile too.
+    /// Releases all ACKs, including those that arrive meanwhile.
     fn finish(&mut self) -> io::Result<()> {
         self.step(None, Duration::ZERO)?;
         self.holder.release_all(now(), &mut self.decided);

@@ -1,15 +1,14 @@
-//! `airtcp delack`: delayed cumulative ACKs (TCP-DCA) of this host's own connections, for
-//! applications and a kernel that know nothing of it.
+//! `airtcp delack`: delayed cumulative ACKs (TCP-DCA) of this host's own connections, for an
+//! unmodified kernel and unmodified applications.
 //!
-//! Read in this order: [`airtcp_gateway::delack`] (which ACKs wait, and until when), [`tap`] (which
-//! data arrive), [`cwnd`] (how the other end's cwnd gets here), [`daemon`] (the loop).
+//! Read in this order: [`airtcp_gateway::delack`] (the policy: which ACKs wait, and until when),
+//! [`tap`] (arriving data), [`cwnd`] (the peer's cwnd), [`daemon`] (the loop).
 //!
-//! How the parts play together: a packet socket gives the headers of the data that arrive, as
-//! copies, so data are never held up. Rules of [`AckRules`](crate::datapath::rules::AckRules) make
-//! the kernel hold each pure ACK until its verdict. The loop feeds both to the holder, which
-//! decides by the policy of the simulator's endpoint. Nothing is ever written to a packet that
-//! exists: ACKs leave as the kernel made them, or a newer one does; the option with cwnd is the
-//! kernel's work, while it makes the packet.
+//! A packet socket copies the headers of arriving data, so data are never delayed. Rules of
+//! [`AckRules`](crate::datapath::rules::AckRules) make the kernel hold each pure ACK until its
+//! verdict. The loop passes both to the holder, which decides by the policy of the simulator's
+//! endpoint. No packet is modified: ACKs leave as the kernel made them, or a newer one replaces
+//! them; the kernel adds the option with cwnd when it builds a segment.
 
 pub mod cwnd;
 pub mod daemon;

@@ -1,11 +1,11 @@
-//! Which data arrive: their headers, by packet sockets.
+//! Headers of arriving data, by packet sockets.
 //!
-//! Read first: packet(7), bpf(4). The kernel gives a copy of each packet that a filter takes, cut
-//! off behind its headers, before TCP sees the packet. So data reach the tap before the ACKs that
-//! they cause reach the queue. That holds for sockets of all protocols: those of one have got
-//! packets after TCP (seen on Linux 6.18). The filter takes what is addressed to this host, came in
-//! by one interface, is no fragment, and has payload or ends or begins a connection; pure ACKs it
-//! leaves out.
+//! Read first: packet(7), bpf(4). The kernel copies the headers of each packet that a filter
+//! accepts, before TCP sees the packet. So data reach the tap before the ACKs that they cause reach
+//! the queue. That holds for sockets of all protocols (`ETH_P_ALL`); a socket of one protocol gets
+//! packets after TCP (seen on Linux 6.18). The filter accepts packets that are addressed to this
+//! host, arrived by one interface, are not fragments, and have payload or begin or end a
+//! connection, but no pure ACKs.
 
 use crate::kernel::clock::now;
 use crate::kernel::netlink::{Message, Netlink, u32_at, value_of};
@@ -21,17 +21,17 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// Bytes that are enough for the headers of IPv6 and TCP with all their options.
+/// Bytes copied of a packet: enough for the headers of IPv6 and TCP with all options.
 const HEADERS: u32 = 128;
-/// Room for packets to be read. Each takes what its data take, as long as it waits.
+/// Receive buffer in bytes. A waiting packet takes its full size.
 const BUFFER: usize = 16 << 20;
-/// Packets read at most before the ACKs get their turn.
+/// Most packets read before ACKs are handled.
 const MOST: usize = 4096;
 
 /// A tap on one interface.
 #[derive(Debug)]
 pub struct Tap {
-    /// IPv4 and IPv6.
+    /// Sockets for IPv4 and IPv6.
     sockets: [Socket; 2],
     mtu: u32,
 }
@@ -40,28 +40,28 @@ impl Tap {
     /// Listens on the interface with this index, in the calling thread's namespace.
     ///
     /// # Errors
-    /// There is no such interface, or no right to packet sockets (CAP_NET_RAW).
+    /// The interface does not exist, or CAP_NET_RAW is missing.
     pub fn open(interface: u32) -> io::Result<Self> {
         let ipv4 = open(&filter(libc::ETH_P_IP, interface, &IPV4))?;
         let ipv6 = open(&filter(libc::ETH_P_IPV6, interface, &IPV6))?;
         Ok(Self { sockets: [ipv4, ipv6], mtu: mtu(interface)? })
     }
 
-    /// What becomes readable when data have arrived.
+    /// Descriptors of which one is readable when data have arrived.
     pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
         self.sockets.each_ref().map(AsFd::as_fd)
     }
 
-    /// Reads what is there. `each` gets the headers, when they arrived, and the largest payload of
-    /// a segment that is not merged with others.
+    /// Reads the waiting packets. `each` gets the time of arrival, the headers, and the largest
+    /// payload of a segment that is not merged with others.
     ///
     /// # Errors
-    /// The sockets are broken.
+    /// The sockets failed.
     pub fn read(&self, mut each: impl FnMut(Instant, &Headers, u32)) -> io::Result<()> {
         let mut buffer = [0; HEADERS as usize];
         let mut control = cmsg_space!(TimeSpec);
-        // What is read together need not have arrived together. The kernel stamps packets by the
-        // clock that is set.
+        // Packets read together need not have arrived together. The kernel timestamps them with
+        // CLOCK_REALTIME.
         let (now, set) = (now(), clock_gettime(ClockId::CLOCK_REALTIME)?);
         for socket in &self.sockets {
             for _ in 0..MOST {
@@ -97,10 +97,10 @@ impl Tap {
     }
 }
 
-/// linux/if_packet.h
+/// Number of the socket option in linux/if_packet.h.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// What this host sends is not taken (Linux 4.20).
+/// Socket option that leaves out packets sent by this host (Linux 4.20).
 #[derive(Clone, Copy, Debug)]
 struct IgnoreOutgoing;
 nix::setsockopt_impl!(IgnoreOutgoing, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, bool, SetBool);
@@ -112,12 +112,12 @@ fn open(filter: &[SockFilter]) -> io::Result<Socket> {
     setsockopt(&socket, IgnoreOutgoing, &true)?;
     setsockopt(&socket, RcvBufForce, &BUFFER)?;
     setsockopt(&socket, ReceiveTimestampns, &true)?;
-    // What came before the filter.
+    // Discards packets that arrived before the filter was attached.
     while recv(socket.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT).is_ok() {}
     Ok(socket)
 }
 
-/// The largest packet of an interface.
+/// MTU of an interface.
 fn mtu(interface: u32) -> io::Result<u32> {
     /// Size of `struct ifinfomsg`, whose third word is the index.
     const LENGTH: usize = 16;
@@ -144,25 +144,25 @@ const IF_EQUAL: u16 = 0x15;
 const IF_GREATER_X: u16 = 0x2d;
 const IF_SET: u16 = 0x45;
 const RETURN: u16 = 0x06;
-/// Where the kernel's own fields begin, as a negative offset.
+/// Negative offset of the kernel's ancillary data (`SKF_AD_OFF`).
 const KERNEL: u32 = (-0x1000_i32).cast_unsigned();
 const PROTOCOL: u32 = KERNEL;
 const PACKET_TYPE: u32 = KERNEL + 4;
 const INTERFACE: u32 = KERNEL + 8;
 
 const TCP: u32 = 6;
-/// FIN, SYN and RST.
+/// The flags FIN, SYN and RST.
 const ENDS: u32 = 0x07;
 
-/// An instruction, and where it leads if it is a question.
+/// An instruction of the filter.
 #[derive(Clone, Copy)]
 enum Step {
     Do(u16, u32),
-    /// Refused unless it holds.
+    /// Rejects the packet unless the condition holds.
     Need(u16, u32),
-    /// Refused if it holds.
+    /// Rejects the packet if the condition holds.
     Refuse(u16, u32),
-    /// Taken if it holds.
+    /// Accepts the packet if the condition holds.
     Take(u16, u32),
 }
 use Step::{Do, Need, Refuse, Take};
@@ -170,7 +170,7 @@ use Step::{Do, Need, Refuse, Take};
 const IPV4: [Step; 13] = [
     Do(LD_BYTE, 9),
     Need(IF_EQUAL, TCP),
-    // More fragments, or an offset.
+    // The flag "more fragments", or an offset.
     Do(LD_HALF, 6),
     Refuse(IF_SET, 0x3fff),
     Do(LDX_HEADER_LENGTH, 0),
@@ -196,8 +196,8 @@ const IPV6: [Step; 9] = [
     Do(LD_HALF, 4),
 ];
 
-/// The filter: the packet is of this version of IP, for this host, and came in there; then the
-/// steps of its version, which leave its length, and in X the length of its headers.
+/// The filter: first conditions on the IP version, the destination and the interface, then the
+/// steps of the IP version, which load the packet's length, and the length of its headers into X.
 fn filter(version: i32, interface: u32, steps: &[Step]) -> Vec<SockFilter> {
     let here = [
         Do(LD_WORD, PROTOCOL),
@@ -211,7 +211,7 @@ fn filter(version: i32, interface: u32, steps: &[Step]) -> Vec<SockFilter> {
     let mut program: Vec<_> = (0..)
         .zip(&all)
         .map(|(at, step)| {
-            // Behind the steps come "take" and "refuse".
+            // The steps are followed by "accept" and "reject".
             let take = (all.len() - at - 1) as u8;
             let refuse = take + 1;
             match *step {

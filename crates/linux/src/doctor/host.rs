@@ -1,9 +1,9 @@
-//! What the kernel tells about itself: privileges, BPF, clocks, settings.
+//! Checks of the kernel's files: privileges, BPF, clocks, settings.
 
 use super::parse::{self, Capability};
 use super::{
-    AS_ROOT, BPF, CC, Check, DELACK, Finding, GATEWAY, HELPED_BY_BPF, LINK, Live, NOBODY, QUEUES,
-    WAKE, offload,
+    AS_ROOT, BPF, CC, Check, DELACK, Finding, GATEWAY, HELPED_BY_BPF, LINK, LiveCommand, NOBODY,
+    QUEUES, WAKE, offload,
 };
 use crate::kernel::bpf::{self, BPF_FILE_SYSTEM};
 use crate::signals::modem;
@@ -24,14 +24,14 @@ pub(super) fn checks() -> Vec<Check> {
         "offloads",
         NOBODY,
         GATEWAY,
-        "packets in bundles (GRO, GSO, TSO): several times the throughput",
+        "super-packets (GRO, GSO, TSO) multiply the throughput",
     ));
     checks.extend(SETTINGS.iter().map(|setting| setting.check(&setting.read())));
     checks.push(reverse_path(interfaces_with_strict_filter()).named(
         "rp_filter",
         NOBODY,
         GATEWAY,
-        "the strict reverse path filter drops packets of mobiles that come by another way",
+        "the strict reverse path filter drops packets of mobiles that arrive by another interface",
     ));
     checks.push(systemd(Path::new("/run/systemd/system").is_dir()).named(
         "systemd",
@@ -43,7 +43,7 @@ pub(super) fn checks() -> Vec<Check> {
         "modem-manager",
         NOBODY,
         GATEWAY,
-        "tells when the modem of an uplink has no network",
+        "reports that the modem of an uplink has no network",
     ));
     checks
 }
@@ -56,7 +56,7 @@ fn effective_capabilities() -> Option<u64> {
     read("/proc/self/status").ok().as_deref().and_then(parse::effective_capabilities)
 }
 
-/// Whether this process may look at BPF maps that it did not make (bpf(2), BPF_MAP_GET_NEXT_ID).
+/// True if this process may list BPF maps of other processes (bpf(2), BPF_MAP_GET_NEXT_ID).
 pub(crate) fn sees_all_maps() -> bool {
     effective_capabilities().is_some_and(|set| Capability::SysAdmin.is_in(set))
 }
@@ -64,7 +64,7 @@ pub(crate) fn sees_all_maps() -> bool {
 fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
     use Capability::{Bpf, NetAdmin, NetRaw, Perfmon, SysAdmin};
     let has = |wanted: &[Capability]| match effective {
-        None => Finding::unknown("/proc/self/status cannot be read", "mount /proc"),
+        None => Finding::unknown("cannot read /proc/self/status", "mount /proc"),
         Some(set) => {
             let lacking: Vec<_> =
                 wanted.iter().filter(|c| !c.is_in(set)).map(|c| c.name()).collect();
@@ -80,7 +80,7 @@ fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
     let bpf = match (effective, on_the_machine) {
         (Some(_), false) => Finding::missing(
             "in a user namespace",
-            "run outside of containers with a user namespace: BPF is refused there",
+            "run outside containers with a user namespace, where the kernel refuses BPF",
         ),
         (Some(set), true) if SysAdmin.is_in(set) => Finding::ok("held (CAP_SYS_ADMIN)"),
         _ => has(&[Bpf, Perfmon]),
@@ -96,14 +96,14 @@ fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
             "cap-net-raw",
             QUEUES,
             NOBODY,
-            "the gateway sends the segments it injects, delack sees the data that arrive",
+            "the gateway injects segments, delack captures arriving data",
         ),
         bpf.named("cap-bpf", BPF, HELPED_BY_BPF, "loads BPF programs (CAP_BPF and CAP_PERFMON)"),
         has(&[SysAdmin]).named(
             "cap-sys-admin",
             NOBODY,
             DELACK,
-            "a program for TCP options is attached to the root of the cgroups",
+            "attaches a program for TCP options to the root cgroup",
         ),
     ]
 }
@@ -111,24 +111,25 @@ fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
 fn bpf() -> Vec<Check> {
     const BTF: &str = "/sys/kernel/btf/vmlinux";
     let btf = fs::read(BTF);
-    let mend = "needs a kernel with CONFIG_DEBUG_INFO_BTF";
+    let fix = "needs a kernel with CONFIG_DEBUG_INFO_BTF";
     let types = match &btf {
         Ok(bytes) if parse::btf_knows(bytes, "sk_buff").is_some() => Finding::ok(BTF),
-        Ok(_) => Finding::missing(format!("{BTF} is not BTF of this byte order"), mend),
-        Err(error) => Finding::missing(format!("{BTF}: {error}"), mend),
+        Ok(_) => Finding::missing(format!("{BTF} is not BTF of this byte order"), fix),
+        Err(error) => Finding::missing(format!("{BTF}: {error}"), fix),
     };
-    let knows = |name: &str, mend: &str| match btf
+    let knows = |name: &str, fix: &str| match btf
         .as_ref()
         .ok()
         .and_then(|bytes| parse::btf_knows(bytes, name))
     {
-        Some(true) => Finding::ok(format!("the kernel knows {name}")),
-        Some(false) => Finding::missing(format!("the kernel does not know {name}"), mend),
-        None => Finding::unknown("cannot be seen without BTF", mend),
+        Some(true) => Finding::ok(format!("the kernel has {name}")),
+        Some(false) => Finding::missing(format!("the kernel does not have {name}"), fix),
+        None => Finding::unknown("cannot be determined without BTF", fix),
     };
     vec![
-        types.named("btf", BPF, GATEWAY, "BPF programs find their way in this kernel's types"),
-        // Programs for TCP came with Linux 5.6; links, by which they outlive the loader, with 6.4.
+        types.named("btf", BPF, GATEWAY, "BPF programs adapt to this kernel's types (CO-RE)"),
+        // Linux 5.6 has struct_ops for TCP; 6.4 has links, with which a program outlives its
+        // loader.
         knows("bpf_struct_ops_link", "needs Linux 6.4 or newer with CONFIG_BPF_JIT").named(
             "struct-ops",
             CC,
@@ -139,15 +140,15 @@ fn bpf() -> Vec<Check> {
             "bpf-file-system",
             CC,
             NOBODY,
-            "what is loaded has its name there and stays when the command ends",
+            "a loaded program is pinned there and stays when the command ends",
         ),
         knows("bpf_nf_link", "needs Linux 6.4 or newer with CONFIG_NETFILTER_BPF_LINK").named(
             "netfilter-bpf",
             WAKE,
             GATEWAY,
-            "packets of mobiles in reach go on at once, and mechanisms get copies",
+            "the kernel forwards packets of mobiles in reach at once and mirrors them to the gateway",
         ),
-        // The helper by which a program for TCP options knows its network namespace.
+        // The helper that identifies the network namespace in a program for TCP options.
         knows("bpf_get_netns_cookie_sock_ops", "needs Linux 5.14 or newer with CONFIG_CGROUP_BPF")
             .named(
                 "sock-ops",
@@ -162,8 +163,8 @@ fn bpf_file_system(mounted: bool) -> Finding {
     if mounted {
         Finding::ok(BPF_FILE_SYSTEM)
     } else {
-        let mend = format!("mount -t bpf bpf {BPF_FILE_SYSTEM} (systemd does it at boot)");
-        Finding::missing(format!("not mounted at {BPF_FILE_SYSTEM}"), mend)
+        let fix = format!("mount -t bpf bpf {BPF_FILE_SYSTEM} (systemd does it at boot)");
+        Finding::missing(format!("not mounted at {BPF_FILE_SYSTEM}"), fix)
     }
 }
 
@@ -179,7 +180,7 @@ fn clocks() -> Vec<Check> {
         hz(resolution(ClockId::CLOCK_MONOTONIC_COARSE)).named(
             "hz",
             NOBODY,
-            &[Live::Link, Live::Cc],
+            &[LiveCommand::Link, LiveCommand::Cc],
             "the kernel's own TCP timers tick at this rate",
         ),
         clock_source(
@@ -202,7 +203,7 @@ fn high_resolution(resolution: Option<Duration>) -> Finding {
     }
 }
 
-/// The coarse clock steps once a tick.
+/// Finding on the tick, which is the resolution of the coarse clock.
 fn hz(tick: Option<Duration>) -> Finding {
     let Some(tick) = tick.filter(|tick| !tick.is_zero()) else {
         return Finding::unknown("clock_getres failed", "needs Linux 2.6.32 or newer");
@@ -220,26 +221,26 @@ fn hz(tick: Option<Duration>) -> Finding {
 
 fn clock_source(current: Option<&str>) -> Finding {
     match current.map(str::trim) {
-        None => Finding::unknown("not told in /sys", "mount /sys"),
-        // Devices outside the processor; the others are read without leaving the program.
+        None => Finding::unknown("not reported in /sys", "mount /sys"),
+        // Devices outside the processor; other clocks are read without a system call.
         Some(slow @ ("hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit")) => {
             Finding::degraded(
                 slow,
-                "start the kernel with clocksource=tsc if the processor's counter can be trusted (dmesg says why \
-             it was not)",
+                "start the kernel with clocksource=tsc if the processor's counter is reliable (dmesg says why \
+             it was rejected)",
             )
         }
         Some(other) => Finding::ok(other),
     }
 }
 
-/// The entries of net.ipv4.conf with the strict filter; on an interface the greater of its own and
-/// that of `all` counts (Documentation/networking/ip-sysctl.rst of Linux).
+/// Entries of net.ipv4.conf with the strict filter. An interface uses the maximum of its own value
+/// and that of `all` (Documentation/networking/ip-sysctl.rst of Linux).
 fn interfaces_with_strict_filter() -> io::Result<Vec<String>> {
     let mut strict = Vec::new();
     for entry in fs::read_dir("/proc/sys/net/ipv4/conf")? {
         let folder = entry?;
-        // An interface may vanish meanwhile.
+        // The interface may vanish meanwhile.
         if fs::read_to_string(folder.path().join("rp_filter")).is_ok_and(|v| v.trim() == "1") {
             strict.push(folder.file_name().to_string_lossy().into_owned());
         }
@@ -254,7 +255,7 @@ fn reverse_path(strict: io::Result<Vec<String>>) -> Finding {
         Ok(strict) if strict.is_empty() => Finding::ok("strict nowhere"),
         Ok(strict) => Finding::degraded(
             format!("strict on {}", strict.join(", ")),
-            "sysctl -w net.ipv4.conf.all.rp_filter=2 (it outweighs that of each interface)",
+            "sysctl -w net.ipv4.conf.all.rp_filter=2 (it overrides the value of each interface)",
         ),
     }
 }
@@ -278,20 +279,20 @@ fn modem_manager(modems: Result<usize, String>) -> Finding {
     }
 }
 
-/// A kernel setting (sysctl(8)) and what airtcp wants of it.
+/// A kernel setting (sysctl(8)) and its recommended value.
 struct Setting {
     name: &'static str,
     wants: fn(&str) -> bool,
-    /// The value that `sysctl -w` would be given.
+    /// Recommended value, as for `sysctl -w`.
     wanted: &'static str,
-    /// The commands that cannot work with another value.
-    needed_for: &'static [Live],
-    helps: &'static [Live],
+    /// Commands that cannot work with another value.
+    needed_for: &'static [LiveCommand],
+    helps: &'static [LiveCommand],
     purpose: &'static str,
 }
 
-/// On a gateway the settings of forwarding count; those of TCP count on the hosts at the ends, and
-/// on this machine if its own connections are the ones protected or emulated.
+/// Settings to check. Forwarding matters on a gateway; the TCP settings matter on the end hosts,
+/// and on this machine if its own connections are protected or emulated.
 const SETTINGS: &[Setting] = &[
     Setting {
         name: "net.ipv4.ip_forward",
@@ -299,7 +300,7 @@ const SETTINGS: &[Setting] = &[
         wanted: "1",
         needed_for: NOBODY,
         helps: GATEWAY,
-        purpose: "a gateway that is a router forwards (a bridge need not)",
+        purpose: "a gateway that is a router must forward (a bridge need not)",
     },
     Setting {
         name: "net.ipv6.conf.all.forwarding",
@@ -323,7 +324,7 @@ const SETTINGS: &[Setting] = &[
         wanted: "15",
         needed_for: NOBODY,
         helps: GATEWAY,
-        purpose: "a sender survives an outage that no gateway answers for",
+        purpose: "a sender survives an outage without a gateway's help",
     },
     Setting {
         name: "net.ipv4.tcp_rto_max_ms",
@@ -347,7 +348,7 @@ const SETTINGS: &[Setting] = &[
         wanted: "1",
         needed_for: NOBODY,
         helps: GATEWAY,
-        purpose: "a sender tells spurious time-outs from losses",
+        purpose: "a sender distinguishes spurious time-outs from losses",
     },
     Setting {
         name: "net.core.bpf_jit_enable",
@@ -355,7 +356,7 @@ const SETTINGS: &[Setting] = &[
         wanted: "1",
         needed_for: CC,
         helps: GATEWAY,
-        purpose: "BPF programs run as machine code; those that call the kernel's functions must",
+        purpose: "BPF programs run as machine code, which those that call kernel functions require",
     },
 ];
 
@@ -370,13 +371,13 @@ impl Setting {
         self.finding(value).named(self.name, self.needed_for, self.helps, self.purpose)
     }
     fn finding(&self, value: &io::Result<String>) -> Finding {
-        let mend = || format!("sysctl -w {}={}", self.name, self.wanted);
+        let fix = || format!("sysctl -w {}={}", self.name, self.wanted);
         match value {
             Ok(value) if (self.wants)(value.trim()) => Finding::ok(value.trim()),
-            Ok(value) if self.needed_for.is_empty() => Finding::degraded(value.trim(), mend()),
-            Ok(value) => Finding::missing(value.trim(), mend()),
+            Ok(value) if self.needed_for.is_empty() => Finding::degraded(value.trim(), fix()),
+            Ok(value) => Finding::missing(value.trim(), fix()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Finding::unknown("may not be read", AS_ROOT)
+                Finding::unknown("no permission to read it", AS_ROOT)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::unknown(
                 "this kernel does not have it",
@@ -389,76 +390,79 @@ impl Setting {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::CheckState;
     use super::*;
 
     const ROOT: u64 = 0x1ff_ffff_ffff;
 
-    fn states(checks: &[Check]) -> Vec<State> {
+    fn states(checks: &[Check]) -> Vec<CheckState> {
         checks.iter().map(|check| check.state).collect()
     }
 
     #[test]
-    fn modem_manager_is_there_or_it_is_said_why_not() {
+    fn modem_manager_is_found_or_the_reason_is_reported() {
         assert_eq!(modem_manager(Ok(2)), Finding::ok("2 modems"));
-        let missing = modem_manager(Err("it does not run".to_owned()));
-        assert_eq!((missing.state, missing.found.as_str()), (State::Missing, "it does not run"));
+        let missing = modem_manager(Err("it is not running".to_owned()));
+        assert_eq!(
+            (missing.state, missing.found.as_str()),
+            (CheckState::Missing, "it is not running")
+        );
     }
 
     #[test]
     fn root_holds_every_privilege_and_nobody_none() {
-        assert_eq!(states(&privileges(Some(ROOT), true)), [State::Ok; 4]);
-        assert_eq!(states(&privileges(Some(0), true)), [State::Missing; 4]);
-        assert_eq!(states(&privileges(None, true)), [State::Unknown; 4]);
+        assert_eq!(states(&privileges(Some(ROOT), true)), [CheckState::Ok; 4]);
+        assert_eq!(states(&privileges(Some(0), true)), [CheckState::Missing; 4]);
+        assert_eq!(states(&privileges(None, true)), [CheckState::Unknown; 4]);
     }
 
     #[test]
     fn bpf_is_refused_in_a_user_namespace_whatever_is_held_there() {
         let states = states(&privileges(Some(ROOT), false));
-        assert_eq!(states, [State::Ok, State::Ok, State::Missing, State::Ok]);
+        assert_eq!(states, [CheckState::Ok, CheckState::Ok, CheckState::Missing, CheckState::Ok]);
     }
 
     #[test]
     fn bpf_and_perfmon_do_for_loading_and_one_alone_does_not() {
         let set = |bits: &[u64]| bits.iter().map(|bit| 1 << bit).sum();
-        assert_eq!(privileges(Some(set(&[38, 39])), true)[2].state, State::Ok);
+        assert_eq!(privileges(Some(set(&[38, 39])), true)[2].state, CheckState::Ok);
         let one = &privileges(Some(set(&[39])), true)[2];
-        assert_eq!((one.state, one.found.as_str()), (State::Missing, "no CAP_PERFMON"));
+        assert_eq!((one.state, one.found.as_str()), (CheckState::Missing, "no CAP_PERFMON"));
     }
 
     #[test]
     fn the_tick_is_the_step_of_the_coarse_clock() {
         assert_eq!(hz(Some(Duration::from_millis(4))), Finding::ok("HZ 250"));
         let slow = hz(Some(Duration::from_millis(10)));
-        assert_eq!((slow.state, slow.found.as_str()), (State::Degraded, "HZ 100"));
-        assert_eq!(hz(None).state, State::Unknown);
-        assert_eq!(hz(Some(Duration::ZERO)).state, State::Unknown);
+        assert_eq!((slow.state, slow.found.as_str()), (CheckState::Degraded, "HZ 100"));
+        assert_eq!(hz(None).state, CheckState::Unknown);
+        assert_eq!(hz(Some(Duration::ZERO)).state, CheckState::Unknown);
     }
 
     #[test]
     fn a_clock_outside_the_processor_is_slow() {
         assert_eq!(clock_source(Some("tsc\n")), Finding::ok("tsc"));
-        assert_eq!(clock_source(Some("kvm-clock\n")).state, State::Ok);
-        assert_eq!(clock_source(Some("acpi_pm\n")).state, State::Degraded);
-        assert_eq!(clock_source(None).state, State::Unknown);
+        assert_eq!(clock_source(Some("kvm-clock\n")).state, CheckState::Ok);
+        assert_eq!(clock_source(Some("acpi_pm\n")).state, CheckState::Degraded);
+        assert_eq!(clock_source(None).state, CheckState::Unknown);
     }
 
     #[test]
     fn a_strict_reverse_path_filter_is_named_with_its_interfaces() {
-        assert_eq!(reverse_path(Ok(vec![])).state, State::Ok);
+        assert_eq!(reverse_path(Ok(vec![])).state, CheckState::Ok);
         let strict = reverse_path(Ok(vec!["eth0".into(), "eth1".into()]));
         assert_eq!(
             (strict.state, strict.found.as_str()),
-            (State::Degraded, "strict on eth0, eth1")
+            (CheckState::Degraded, "strict on eth0, eth1")
         );
-        assert_eq!(reverse_path(Err(io::ErrorKind::NotFound.into())).state, State::Unknown);
+        assert_eq!(reverse_path(Err(io::ErrorKind::NotFound.into())).state, CheckState::Unknown);
     }
 
     #[test]
     fn every_setting_is_content_with_the_value_it_asks_for() {
         for setting in SETTINGS {
             assert!((setting.wants)(setting.wanted), "{}", setting.name);
-            assert!(setting.check(&Ok(format!("{}\n", setting.wanted))).mend.is_empty());
+            assert!(setting.check(&Ok(format!("{}\n", setting.wanted))).fix.is_empty());
         }
     }
 
@@ -466,8 +470,8 @@ mod tests {
     fn a_setting_says_how_to_change_it() {
         let idle = SETTINGS.iter().find(|s| s.name.ends_with("after_idle")).unwrap();
         let check = idle.check(&Ok("1\n".into()));
-        assert_eq!(check.state, State::Degraded);
-        assert_eq!(check.mend, "sysctl -w net.ipv4.tcp_slow_start_after_idle=0");
+        assert_eq!(check.state, CheckState::Degraded);
+        assert_eq!(check.fix, "sysctl -w net.ipv4.tcp_slow_start_after_idle=0");
         assert_eq!(idle.path(), "/proc/sys/net/ipv4/tcp_slow_start_after_idle");
     }
 
@@ -475,22 +479,22 @@ mod tests {
     fn a_setting_that_a_command_needs_is_missing_with_another_value() {
         let jit = SETTINGS.iter().find(|s| s.name.ends_with("bpf_jit_enable")).unwrap();
         let check = jit.check(&Ok("0\n".into()));
-        assert_eq!((check.state, check.needed_for), (State::Missing, CC));
+        assert_eq!((check.state, check.needed_for), (CheckState::Missing, CC));
     }
 
     #[test]
     fn a_bpf_file_system_that_is_not_mounted_is_missing() {
-        assert_eq!(bpf_file_system(true).state, State::Ok);
-        assert_eq!(bpf_file_system(false).state, State::Missing);
+        assert_eq!(bpf_file_system(true).state, CheckState::Ok);
+        assert_eq!(bpf_file_system(false).state, CheckState::Missing);
     }
 
     #[test]
-    fn a_setting_that_cannot_be_read_is_unknown_and_has_a_mend() {
+    fn a_setting_that_cannot_be_read_is_unknown_and_has_a_fix() {
         for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::NotFound, io::ErrorKind::Other]
         {
             let check = SETTINGS[0].check(&Err(kind.into()));
-            assert_eq!(check.state, State::Unknown);
-            assert!(!check.mend.is_empty());
+            assert_eq!(check.state, CheckState::Unknown);
+            assert!(!check.fix.is_empty());
         }
     }
 }

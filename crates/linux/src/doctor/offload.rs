@@ -1,4 +1,4 @@
-//! Offloads of the interfaces, asked of the kernel's `ethtool` netlink family (Linux 5.6 or newer).
+//! Offloads of the interfaces, from the kernel's `ethtool` netlink family (Linux 5.6 or newer).
 //!
 //! Read first: Documentation/networking/ethtool-netlink.rst of Linux, "Bit sets" and
 //! "FEATURES_GET".
@@ -7,7 +7,7 @@ use super::Finding;
 use crate::kernel::netlink::{Message, Netlink, attributes, name, one_name, u16_at, value_of};
 use std::io;
 
-/// GRO, GSO and TSO by the names that `ethtool -k` abbreviates.
+/// Kernel names of GRO, GSO and TSO, with the names in `ethtool -k`.
 const WANTED: [(&str, &str); 3] =
     [("rx-gro", "GRO"), ("tx-generic-segmentation", "GSO"), ("tx-tcp-segmentation", "TSO")];
 
@@ -25,7 +25,7 @@ const ETHTOOL_A_BITSET_BIT_NAME: u16 = 2;
 /// Size of `struct genlmsghdr`.
 const HEADER: usize = 4;
 
-/// What the interfaces that stand for hardware or a hypervisor's have switched on.
+/// Finding on the offloads of physical and paravirtual interfaces.
 pub(super) fn finding() -> Finding {
     match interfaces().and_then(|names| {
         let kernel = Ethtool::open()?;
@@ -36,7 +36,7 @@ pub(super) fn finding() -> Finding {
     }
 }
 
-/// Interfaces with a device behind them; those made by software have their offloads by themselves.
+/// Interfaces with a device; purely virtual ones always have these offloads.
 fn interfaces() -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir("/sys/class/net")? {
@@ -51,7 +51,7 @@ fn interfaces() -> io::Result<Vec<String>> {
 
 fn judge(interfaces: Vec<(Vec<String>, String)>) -> Finding {
     let mut found = Vec::new();
-    let mut mends = Vec::new();
+    let mut fixes = Vec::new();
     for (active, interface) in interfaces {
         let (on, off): (Vec<_>, Vec<_>) =
             WANTED.iter().partition(|(feature, _)| active.iter().any(|a| a == feature));
@@ -62,17 +62,17 @@ fn judge(interfaces: Vec<(Vec<String>, String)>) -> Finding {
         if !off.is_empty() {
             let switches =
                 short(&off).iter().map(|s| format!(" {} on", s.to_lowercase())).collect::<String>();
-            mends.push(format!("ethtool -K {interface}{switches}"));
+            fixes.push(format!("ethtool -K {interface}{switches}"));
         }
     }
-    match (found.is_empty(), mends.is_empty()) {
+    match (found.is_empty(), fixes.is_empty()) {
         (true, _) => Finding::ok("no interface with a device"),
         (false, true) => Finding::ok(found.join("; ")),
-        (false, false) => Finding::degraded(found.join("; "), mends.join("; ")),
+        (false, false) => Finding::degraded(found.join("; "), fixes.join("; ")),
     }
 }
 
-/// The kernel's side of ethtool(8).
+/// Client of the kernel's `ethtool` netlink family.
 struct Ethtool {
     netlink: Netlink,
     family: u16,
@@ -97,8 +97,7 @@ impl Ethtool {
     }
 }
 
-/// The features that are on in an answer to FEATURES_GET: its set has no mask, so it lists only
-/// those.
+/// Active features in an answer to FEATURES_GET: its bit set has no mask, so it lists only those.
 fn active(answer: &[u8]) -> Vec<String> {
     let inside = |bytes, wanted| value_of(bytes, wanted).unwrap_or_default();
     let set = inside(answer.get(HEADER..).unwrap_or_default(), ETHTOOL_A_FEATURES_ACTIVE);
@@ -109,7 +108,7 @@ fn active(answer: &[u8]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::CheckState;
     use super::*;
     use crate::kernel::netlink::one;
 
@@ -125,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_is_said_with_the_command_that_switches_it_on() {
+    fn offloads_that_are_off_are_reported_with_the_command_to_enable_them() {
         let all = WANTED.map(|(feature, _)| feature.to_owned()).to_vec();
         let finding = judge(vec![(all.clone(), "eth0".into())]);
         assert_eq!(finding, Finding::ok("eth0: GRO GSO TSO"));
         let finding = judge(vec![(all, "eth0".into()), (vec![], "eth1".into())]);
-        assert_eq!(finding.state, State::Degraded);
+        assert_eq!(finding.state, CheckState::Degraded);
         assert_eq!(finding.found, "eth0: GRO GSO TSO; eth1: none");
-        assert_eq!(finding.mend, "ethtool -K eth1 gro on gso on tso on");
+        assert_eq!(finding.fix, "ethtool -K eth1 gro on gso on tso on");
     }
 }

@@ -1,6 +1,6 @@
-//! Reads what the kernel tells in files; pure, so that recorded files test it.
+//! Parsers of the kernel's files; pure functions, so that they can be tested with recorded files.
 
-/// Capabilities (capabilities(7)) by their bits.
+/// Capabilities (capabilities(7)); values are their bit numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Capability {
     NetAdmin = 12,
@@ -31,14 +31,14 @@ pub(super) fn effective_capabilities(status: &str) -> Option<u64> {
     u64::from_str_radix(set.trim(), 16).ok()
 }
 
-/// Whether /proc/self/uid_map is the one of the machine itself (user_namespaces(7)): in a
-/// container's user namespace root is not the machine's.
+/// True if /proc/self/uid_map is that of the initial user namespace (user_namespaces(7)): root in a
+/// container's user namespace is not root of the machine.
 pub(super) fn is_initial_user_namespace(uid_map: &str) -> bool {
     uid_map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Whether the kernel's type information (BTF) knows `name`: it is in the section of strings,
-/// whole. `None` if `btf` is none. Format: Documentation/bpf/btf.rst of Linux, `struct btf_header`.
+/// True if the kernel's type information (BTF) contains `name` as a complete string. `None` if
+/// `btf` is not BTF. Format: Documentation/bpf/btf.rst of Linux, `struct btf_header`.
 pub(super) fn btf_knows(btf: &[u8], name: &str) -> Option<bool> {
     const MAGIC: u16 = 0xeb9f;
     let word = |at: usize| Some(u32::from_ne_bytes(btf.get(at..at + 4)?.try_into().ok()?) as usize);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_is_told_from_the_machine() {
+    fn the_initial_user_namespace_is_recognised() {
         assert!(is_initial_user_namespace("         0          0 4294967295\n"));
         assert!(!is_initial_user_namespace("         0     100000      65536\n"));
         assert!(!is_initial_user_namespace("0 0 1\n1 100000 65535\n"));

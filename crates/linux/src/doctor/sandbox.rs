@@ -1,10 +1,10 @@
-//! Probes by doing, in a network namespace of their own.
+//! Probes that try features in a private network namespace.
 //!
-//! Read first: network_namespaces(7), user_namespaces(7). The program starts itself once more as a
-//! child ([`features_from`]); the child moves into a new network namespace (and a user namespace if
-//! it is not root), tries each [`Feature`] there, prints what happened ([`probe`]) and ends. All it
-//! made was in that namespace and ends with it. What stays is at most a module that the kernel
-//! loaded of its own accord, as it would for any user of the feature.
+//! Read first: network_namespaces(7), user_namespaces(7). The program starts itself as a child
+//! ([`features_from`]). The child moves into a new network namespace (and a user namespace if it is
+//! not root), tries each [`Feature`] there, prints the results ([`probe`]) and ends. Everything it
+//! made was in that namespace and ends with it. At most a module stays that the kernel loaded
+//! automatically, as it would for any user of the feature.
 
 use crate::kernel::netlink::{Message, Netlink, one, one_name};
 use nix::errno::Errno;
@@ -19,7 +19,7 @@ use thread_priority::{
     set_thread_priority_and_policy, thread_native_id,
 };
 
-/// What can be tried without traces.
+/// A feature that can be tried without side effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Feature {
     /// A new network namespace.
@@ -38,37 +38,37 @@ pub(super) enum Feature {
     SchedFifo,
 }
 
-/// How a try ended.
+/// Result of trying a feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Outcome {
-    /// It worked; how, where there is more than one way.
+    /// The feature works; the text says in which way, if there are several.
     Works(String),
-    /// The kernel does not have it.
+    /// The kernel does not have the feature.
     Absent(String),
-    /// It was not permitted, or could not be tried.
+    /// The feature was not permitted, or could not be tried.
     Refused(String),
 }
 
-/// Uses a feature once.
+/// A function that uses a feature once.
 type Try = fn() -> io::Result<()>;
 
-/// Every feature that was tried.
+/// Results of the features that were tried.
 pub(super) type Features = BTreeMap<Feature, Outcome>;
 
-/// Starts `child`, which is to call [`probe`], and reads what it found; an error says why it could
-/// not.
+/// Starts `child`, which must call [`probe`], and reads its results; the error says why this
+/// failed.
 pub(super) fn features_from(child: &mut Command) -> Result<Features, String> {
     let output = child
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
-        .map_err(|error| format!("cannot start myself: {error}"))?;
+        .map_err(|error| format!("cannot re-execute airtcp: {error}"))?;
     serde_json::from_slice(&output.stdout)
         .map_err(|_| format!("the probe failed: {}", output.status))
 }
 
-/// Moves this process into namespaces of its own, tries every feature and returns the findings as
-/// one line of JSON. Only for a process that does nothing else and ends then.
+/// Moves this process into private namespaces, tries every feature and returns the results as one
+/// line of JSON. Only for a process that does nothing else and then ends.
 pub fn probe() -> String {
     let mut found = Features::from([(Feature::SchedFifo, outcome(sched_fifo()))]);
     match enter() {
@@ -83,8 +83,8 @@ pub fn probe() -> String {
             ];
             found.extend(tries.map(|(feature, attempt)| (feature, outcome(attempt()))));
         }
-        // unshare(2): this process has threads (libraries of Python start some), which says nothing
-        // about the machine.
+        // unshare(2): this process has threads (Python libraries start some), so the feature cannot
+        // be tried.
         Err(Errno::EINVAL) => {}
         Err(error) => {
             found.insert(Feature::Namespace, Outcome::Refused(error.to_string()));
@@ -93,7 +93,7 @@ pub fn probe() -> String {
     serde_json::to_string(&found).expect("names and strings")
 }
 
-/// A permission that is lacking says nothing about the kernel; any other error does.
+/// Classifies a result: a lacking permission says nothing about the kernel, any other error does.
 fn outcome(result: io::Result<()>) -> Outcome {
     match result {
         Ok(()) => Outcome::Works(String::new()),
@@ -123,7 +123,7 @@ fn sched_fifo() -> io::Result<()> {
 }
 
 fn tun() -> io::Result<()> {
-    // First by hand: tun-rs would make a device file that is not there.
+    // Opened here first: tun-rs would create a missing device file.
     std::fs::File::options().read(true).write(true).open("/dev/net/tun")?;
     tun_rs::DeviceBuilder::new().name("airtcp-probe").build_sync().map(drop)
 }
@@ -171,7 +171,7 @@ fn nft_queue() -> io::Result<()> {
     Netlink::open(libc::NETLINK_NETFILTER)?.ask(&batch).map(drop)
 }
 
-/// `NLA_F_NESTED`.
+/// The flag `NLA_F_NESTED` of linux/netlink.h.
 const NESTED: u16 = 0x8000;
 // linux/netfilter/nf_tables.h; the table's name is attribute 1 of tables, chains and rules.
 const NFTA_TABLE: u16 = 1;
@@ -184,7 +184,7 @@ const NFTA_EXPR_DATA: u16 = 2;
 const NFTA_QUEUE_NUM: u16 = 1;
 
 fn xt_queue() -> io::Result<()> {
-    // linux/netfilter/nf_tables_compat.h: is there a target (1) of this name and revision?
+    // linux/netfilter/nf_tables_compat.h: looks up a target (1) by name and revision.
     const GET: i32 = 0;
     let request = Message::netfilter(
         libc::NFNL_SUBSYS_NFT_COMPAT,
@@ -223,6 +223,6 @@ mod tests {
         let error = features_from(&mut Command::new("true")).unwrap_err();
         assert_eq!(error, "the probe failed: exit status: 0");
         let error = features_from(&mut Command::new("/no/such/program")).unwrap_err();
-        assert!(error.starts_with("cannot start myself: "), "{error}");
+        assert!(error.starts_with("cannot re-execute airtcp: "), "{error}");
     }
 }

@@ -1,19 +1,19 @@
-//! Programs that airtcp's live parts, their tests or their users call.
+//! External programs that the live commands, their tests or their users run.
 
-use super::{Check, Finding, GATEWAY, Live, NOBODY};
+use super::{Check, Finding, GATEWAY, LiveCommand, NOBODY};
 use crate::kernel::host;
 use std::process::{Command, Stdio};
 
-/// A program, by what it is asked for its version with, and the Debian package it is in.
+/// A program, with its option that prints the version and its Debian package.
 struct Tool {
     name: &'static str,
     version: &'static str,
     package: &'static str,
-    helps: &'static [Live],
+    helps: &'static [LiveCommand],
     purpose: &'static str,
 }
 
-const BOTH: &[Live] = &[Live::Link, Live::Gateway];
+const BOTH: &[LiveCommand] = &[LiveCommand::Link, LiveCommand::Gateway];
 
 const TOOLS: &[Tool] = &[
     Tool {
@@ -79,7 +79,7 @@ pub(super) fn checks() -> Vec<Check> {
     TOOLS.iter().map(check).collect()
 }
 
-/// Whether a program is installed.
+/// True if a program is installed.
 pub(super) fn installed(name: &str) -> bool {
     host::program(name).is_some()
 }
@@ -92,14 +92,14 @@ impl Tool {
                 format!("install it (Debian: apt install {})", self.package),
             );
         };
-        // Some print their version on standard error.
+        // Some programs print their version on standard error.
         let output = Command::new(&file).arg(self.version).stdin(Stdio::null()).output();
         let version = output.ok().and_then(|o| version(&o.stdout).or_else(|| version(&o.stderr)));
         Finding::ok(version.unwrap_or_else(|| file.display().to_string()))
     }
 }
 
-/// The number in the first line that has one: a word that starts with a digit or `v` and a digit.
+/// The first version number: a word that starts with a digit, or with `v` and a digit.
 fn version(output: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(output);
     let is_number = |word: &&str| {
@@ -136,7 +136,7 @@ mod tests {
     fn a_program_that_is_not_there_is_missing_with_its_package() {
         let tool =
             Tool { name: "no-such-tool", version: "", package: "pack", helps: NOBODY, purpose: "" };
-        assert_eq!(tool.finding().mend, "install it (Debian: apt install pack)");
+        assert_eq!(tool.finding().fix, "install it (Debian: apt install pack)");
         assert!(installed("sh") && !installed("no-such-tool"));
     }
 }

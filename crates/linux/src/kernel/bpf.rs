@@ -1,4 +1,4 @@
-//! What all loaders of BPF programs need.
+//! Shared parts of the loaders of BPF programs.
 
 use ipnet::IpNet;
 use libbpf_rs::{MapCore, MapImpl, Object, ObjectBuilder, OpenObject, PrintLevel};
@@ -6,17 +6,17 @@ use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::net::IpAddr;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Where the BPF file system belongs (Documentation/filesystems/bpf.rst of Linux).
+/// Mount point of the BPF file system (Documentation/filesystems/bpf.rst of Linux).
 pub(crate) const BPF_FILE_SYSTEM: &str = "/sys/fs/bpf";
 
 static LAST_WARNING: Mutex<String> = Mutex::new(String::new());
 
-/// What libbpf said last, which is often why it failed; empty if it said nothing.
+/// The last warning of libbpf, often the reason of a failure; empty if there was none.
 pub(crate) fn last_warning() -> String {
     LAST_WARNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Reads a compiled program. What libbpf has to say goes to the log.
+/// Opens a compiled program. Warnings of libbpf go to the log.
 pub(crate) fn open(object: &[u8]) -> libbpf_rs::Result<OpenObject> {
     static QUIET: Once = Once::new();
     // By default libbpf writes to standard error.
@@ -30,17 +30,17 @@ pub(crate) fn open(object: &[u8]) -> libbpf_rs::Result<OpenObject> {
     ObjectBuilder::default().name("airtcp")?.open_memory(object)
 }
 
-/// Whether the BPF file system is where it belongs.
+/// True if a BPF file system is mounted at [`BPF_FILE_SYSTEM`].
 pub(crate) fn has_file_system() -> bool {
     statfs(BPF_FILE_SYSTEM).is_ok_and(|found| found.filesystem_type() == BPF_FS_MAGIC)
 }
 
-/// A map by its name in the program.
+/// The map of this name in the program.
 pub(crate) fn map<'a>(object: &'a Object, name: &str) -> MapImpl<'a> {
     object.maps().find(|map| map.name() == name).expect("the object has this map")
 }
 
-/// `struct prefix` of `bpf/ip.h`.
+/// Bytes of a `struct prefix` of `bpf/ip.h`.
 pub(crate) fn prefix(net: IpNet) -> Vec<u8> {
     let bits = match net {
         IpNet::V4(net) => 96 + u32::from(net.prefix_len()),
@@ -49,7 +49,8 @@ pub(crate) fn prefix(net: IpNet) -> Vec<u8> {
     [&bits.to_ne_bytes()[..], &mapped(net.addr())].concat()
 }
 
-/// `struct address` of `bpf/ip.h`: an IPv4 address is mapped to IPv6 (RFC 4291 §2.5.5.2).
+/// Bytes of a `struct address` of `bpf/ip.h`: an IPv4 address is mapped to IPv6 (RFC 4291
+/// §2.5.5.2).
 pub(crate) fn mapped(ip: IpAddr) -> [u8; 16] {
     match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),

@@ -10,8 +10,8 @@ pub(crate) fn now() -> Instant {
     Instant::from_nanos(nanos(ClockId::CLOCK_MONOTONIC))
 }
 
-/// The time of day when it was made, and from there on the time that passed, suspended or not:
-/// setting the time of day cannot turn it back.
+/// A clock that starts at the time of day and then counts elapsed time, including suspension:
+/// setting the time of day does not turn it back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     /// Time of day less time since boot.
@@ -19,19 +19,20 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Set by the time of day.
+    /// Starts at the time of day.
     pub(crate) fn start() -> Self {
         Self { boot: nanos(ClockId::CLOCK_REALTIME).wrapping_sub(nanos(ClockId::CLOCK_BOOTTIME)) }
     }
 
-    /// Set by the time of day, unless that is before `known`: then it has been set back.
+    /// Starts at the time of day, or at `known` if that is later: then the time of day was set
+    /// back.
     pub(crate) fn start_after(known: Stamp) -> Self {
         let clock = Self::start();
         let back = known.since(clock.now()).as_nanos();
         Self { boot: clock.boot.wrapping_add(back) }
     }
 
-    /// What it shows.
+    /// The current time.
     pub(crate) fn now(self) -> Stamp {
         Stamp(self.boot.wrapping_add(nanos(ClockId::CLOCK_BOOTTIME)))
     }

@@ -4,13 +4,12 @@ use std::env;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Index of an interface.
+/// Index of an interface; `None` if it does not exist.
 pub(crate) fn interface(name: &str) -> Option<u32> {
     nix::net::if_::if_nametoindex(name).ok()
 }
 
-/// The program on PATH, or where programs of the administrator are, which users often lack on
-/// theirs.
+/// Path of a program on PATH or in /usr/sbin or /sbin, which users often lack on their PATH.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);

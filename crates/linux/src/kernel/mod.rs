@@ -1,4 +1,4 @@
-//! What the kernel of this host tells and does, for all other modules.
+//! Interfaces to the kernel of this host, for all other modules.
 
 pub(crate) mod bpf;
 pub(crate) mod clock;

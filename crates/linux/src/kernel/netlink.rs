@@ -1,10 +1,9 @@
-//! Netlink messages, as few as airtcp needs: written and read without a copy of the kernel's
-//! headers.
+//! The netlink messages that airtcp needs, without the kernel's headers.
 //!
 //! Read first: netlink(7), RFC 3549 §2. A message is a header, a header of its family, and
-//! attributes (length, type, value, padded to four bytes), which may hold attributes. [`Message`]
-//! writes one, [`messages`] and [`attributes`] read them, [`Netlink`] asks the kernel and tells its
-//! refusals apart from its answers.
+//! attributes (length, type, value, padded to four bytes), which may be nested. [`Message`] builds
+//! one, [`messages`] and [`attributes`] parse them, [`Netlink`] sends requests and turns refusals
+//! into errors.
 
 use nix::sys::socket::{NetlinkAddr, bind};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -22,7 +21,7 @@ const NESTED: u16 = 0x8000;
 pub(crate) struct Message(Vec<u8>);
 
 impl Message {
-    /// A request `kind` with the family's own `header`; `flags` are added to `NLM_F_REQUEST`.
+    /// A request of type `kind` with the family's `header`; `flags` are added to `NLM_F_REQUEST`.
     pub(crate) fn new(kind: u16, flags: i32, header: &[u8]) -> Self {
         let flags = (flags | libc::NLM_F_REQUEST) as u16;
         let mut bytes = vec![0; 4];
@@ -41,14 +40,14 @@ impl Message {
         attribute(&mut self.0, kind, value);
         self
     }
-    /// Adds a string as the kernel wants it, with its NUL.
+    /// Adds a NUL-terminated string.
     pub(crate) fn with_name(self, kind: u16, name: &str) -> Self {
         self.with(kind, &terminated(name))
     }
     pub(crate) fn with_nested(self, kind: u16, value: &[u8]) -> Self {
         self.with(kind | NESTED, value)
     }
-    /// The bytes on the socket.
+    /// The bytes of the message.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
@@ -69,19 +68,19 @@ fn attribute(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
-/// The bytes of one attribute, to be nested in another.
+/// Bytes of one attribute, for nesting.
 pub(crate) fn one(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     attribute(&mut bytes, kind, value);
     bytes
 }
 
-/// The bytes of one attribute that is a string.
+/// Bytes of one attribute that is a string.
 pub(crate) fn one_name(kind: u16, name: &str) -> Vec<u8> {
     one(kind, &terminated(name))
 }
 
-/// Attributes (type without its flags, value) up to the end or the first that is malformed.
+/// Attributes, as type without flags and value, up to the first malformed one.
 pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
@@ -124,13 +123,13 @@ impl Netlink {
         Ok(Self(socket))
     }
 
-    /// The socket, for messages that are no answers.
+    /// The socket, for messages that are not answers.
     pub(crate) fn socket(&self) -> &Socket {
         &self.0
     }
 
-    /// Sends `request` and returns the body (behind `nlmsghdr`) of the first answer: empty if it
-    /// was a plain acknowledgement, an error if the kernel refused.
+    /// Sends `request` and returns the body (after `nlmsghdr`) of the first answer: empty for a
+    /// plain acknowledgement, an error if the kernel refused.
     pub(crate) fn ask(&self, request: &[u8]) -> io::Result<Vec<u8>> {
         (&self.0).write_all(request)?;
         let mut buffer = vec![0; 32 * 1024];
@@ -143,12 +142,12 @@ impl Netlink {
 const BUFFER: usize = 64 * 1024;
 
 impl Netlink {
-    /// Opens a socket of `protocol` that gets what the kernel tells `groups` (a bit each,
-    /// `RTMGRP_LINK`, …), and does not block.
+    /// Opens a non-blocking socket of `protocol` that receives the notifications of `groups` (one
+    /// bit each, `RTMGRP_LINK`, …).
     pub(crate) fn subscribe(protocol: i32, groups: i32) -> io::Result<Self> {
         let Self(socket) = Self::open(protocol)?;
         socket.set_nonblocking(true)?;
-        // Beyond it the kernel says ENOBUFS, and all must be asked anew.
+        // If it overflows, the kernel returns ENOBUFS, and the state must be read again.
         socket.set_recv_buffer_size(1 << 20)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups as u32))?;
         Ok(Self(socket))
@@ -174,7 +173,7 @@ impl Netlink {
         }
     }
 
-    /// The next datagram of messages (see [`messages`]) of a subscription; `None`: there is none.
+    /// The next datagram of a subscription (see [`messages`]); `None` if none waits.
     pub(crate) fn next(&self) -> io::Result<Option<Vec<u8>>> {
         let mut buffer = vec![0; BUFFER];
         match (&self.0).read(&mut buffer) {
@@ -194,7 +193,7 @@ impl AsFd for Netlink {
     }
 }
 
-/// The messages in a datagram, type and body, up to the end or the first that is malformed.
+/// The messages in a datagram, as type and body, up to the first malformed one.
 pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = u32_at(bytes, 0)? as usize;

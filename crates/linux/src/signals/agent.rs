@@ -1,7 +1,7 @@
-//! Listens to the mobiles' agents.
+//! Receives reports of the mobiles' agents.
 //!
-//! Read first: [`airtcp_gateway::signals::gate`], which decides whose reports are acted on. The
-//! latest stamp that was taken is on file, in case the time of day was set back before the next
+//! Read first: [`airtcp_gateway::signals::gate`], which decides which reports are accepted. The
+//! latest accepted timestamp is on file, in case the time of day is set back before the next
 //! gateway starts.
 
 use super::stop::{Stop, Woken};
@@ -19,24 +19,25 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
-/// Which stamps are taken, by which clock, and what of it is on file. It outlives the listener.
+/// Window of timestamps in which reports are accepted, its clock, and the file with the latest
+/// timestamp. It outlives the listener.
 #[derive(Debug)]
 pub(super) struct Stamps {
     clock: Clock,
     window: Window,
-    /// Has the latest stamp that was taken.
+    /// File with the latest accepted timestamp.
     file: PathBuf,
 }
 
 impl Stamps {
-    /// Of a gateway that starts, after others that used this file.
+    /// Stamps of a gateway that starts after others that used this file.
     pub(super) fn open(file: PathBuf) -> Self {
         let latest = fs::read_to_string(&file).ok().and_then(|text| text.parse().ok());
         let clock = Clock::start_after(Stamp(latest.unwrap_or(0)));
         Self { clock, window: Window::since(clock.now()), file }
     }
 
-    /// Decides about a datagram, as [`Gate::receive`].
+    /// Handles a datagram, as [`Gate::receive`].
     fn receive(
         &mut self,
         gate: &Gate<'_>,
@@ -58,12 +59,12 @@ impl Stamps {
         if let Err(error) =
             fs::write(&aside, latest.to_string()).and_then(|()| fs::rename(&aside, &self.file))
         {
-            tracing::warn!(file = %self.file.display(), %error, "the time of the latest report cannot be kept");
+            tracing::warn!(file = %self.file.display(), %error, "cannot save the time of the latest report");
         }
     }
 }
 
-/// Takes reports from the socket (which does not block) until told to stop.
+/// Receives reports from the non-blocking socket until stopped.
 pub(super) fn listen(
     socket: &UdpSocket,
     keys: Keys,
@@ -74,13 +75,12 @@ pub(super) fn listen(
 ) -> io::Result<()> {
     let clock = stamps.lock().unwrap_or_else(PoisonError::into_inner).clock;
     let gate = Gate::new(keys, counters);
-    // One byte more than a message has, to see which are longer.
+    // One byte more than the longest message, to detect longer ones.
     let mut buffer = [0; MOST_BYTES + 1];
     while stop.wait(Some(socket.as_fd()), PollTimeout::NONE)? == Woken::Ready {
         let (length, sender) = match socket.recv_from(&mut buffer) {
             Ok(received) => received,
-            // The kernel woke us for a datagram with a wrong checksum, or tells of an answer that
-            // did not arrive.
+            // A datagram with a wrong checksum, or an ICMP error for an answer.
             Err(error) if is_passing(&error) => continue,
             Err(error) => return Err(error),
         };
@@ -89,7 +89,7 @@ pub(super) fn listen(
         let (report, answer) = stamps.receive(&gate, now, &buffer[..length]);
         drop(stamps);
         if let Some(Report { key, signal, mobiles, .. }) = report {
-            tracing::info!(key = key.as_str(), ?signal, ?mobiles, "an agent reports");
+            tracing::info!(key = key.as_str(), ?signal, ?mobiles, "report of an agent");
             for mobile in mobiles {
                 let mobile = MobileId::Host(mobile);
                 let signal = MobileSignal { mobile, signal, source: SignalSource::Agent };
@@ -97,14 +97,14 @@ pub(super) fn listen(
             }
         }
         if let Some(answer) = answer {
-            // An answer that is lost here is asked for again.
+            // If the answer is lost, the agent repeats its report.
             let _ = socket.send_to(&answer, sender);
         }
     }
     Ok(())
 }
 
-/// Whether an error of a UDP socket says nothing about the next datagram.
+/// True for an error of a UDP socket that does not affect the next datagram.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, WouldBlock,

@@ -1,6 +1,6 @@
 //! Files with the keys of the mobiles' agents.
 //!
-//! Read first: [`airtcp_gateway::signals::keys`], what is in them.
+//! Read first: [`airtcp_gateway::signals::keys`] (their content).
 
 use airtcp_gateway::signals::keys::{Key, KeyName, Keys, KeysError, Secret};
 use ipnet::IpNet;
@@ -9,41 +9,41 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a key that is generated: as many as the hash has (RFC 2104 §3).
+/// Bytes of a generated key: the length of the hash's output (RFC 2104 §3).
 const GENERATED_BYTES: usize = 32;
-/// A larger file is not one of keys.
+/// Largest size of a file of keys, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Why a file of keys is refused.
+/// Reason why a file of keys is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {source} (`airtcp agent keygen` makes keys)", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The error on reading it.
         source: io::Error,
     },
-    /// Everybody can read or change it.
-    #[error("{path}: its mode is {mode:o}, so that every user of this machine can {what} it; mend it by: chmod 600 {path}", path = path.display())]
+    /// Any user can read or change the file.
+    #[error("{path}: its mode is {mode:o}, so that every user of this machine can {what} it; fix it with: chmod 600 {path}", path = path.display())]
     Permissions {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its permissions.
+        /// Permission bits of the file.
         mode: u32,
         /// "read" or "change".
         what: &'static str,
     },
-    /// What is in it is wrong.
+    /// The content of the file is invalid.
     #[error(transparent)]
     Keys(#[from] KeysError),
 }
 
-/// A fresh key.
+/// Generates a key.
 ///
 /// # Errors
-/// The kernel has no randomness.
+/// The kernel provides no random bytes.
 pub fn generate(name: KeyName, speaks_for: Vec<IpNet>) -> io::Result<Key> {
     let mut bytes = vec![0; GENERATED_BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
@@ -51,23 +51,23 @@ pub fn generate(name: KeyName, speaks_for: Vec<IpNet>) -> io::Result<Key> {
     Ok(Key { name, secret, speaks_for })
 }
 
-/// Makes a file with this line that only its owner can read.
+/// Writes a key to a new file that only its owner can read.
 ///
 /// # Errors
-/// There is such a file already, or it cannot be written.
+/// The file exists, or cannot be written.
 pub fn write(key: &Key, path: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(key.line().as_bytes())
 }
 
-/// The keys in a file.
+/// Reads the keys in a file.
 ///
 /// # Errors
-/// It cannot be read, everybody can read it, or something is wrong in it.
+/// The file cannot be read, any user can read it, or its content is invalid.
 pub fn read(path: &Path) -> Result<Keys, KeyFileError> {
     let unreadable = |source| KeyFileError::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
-    // Of the open file: nobody can put another in its place in between.
+    // Of the open file, so that it cannot be replaced between check and use.
     let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
     for (bit, what) in [(0o004, "read"), (0o002, "change")] {
         if mode & bit != 0 {
@@ -104,15 +104,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, format!("a {HEX} ::1\n")).unwrap();
-        for (mode, told) in
+        for (mode, expected) in
             [(0o644, Some("can read it")), (0o662, Some("can change it")), (0o640, None)]
         {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
             let refusal = read(&path).err().map(|error| error.to_string());
-            match told {
+            match expected {
                 None => assert_eq!(refusal, None),
-                Some(told) => {
-                    assert!(refusal.as_deref().is_some_and(|r| r.contains(told)), "{refusal:?}")
+                Some(expected) => {
+                    assert!(refusal.as_deref().is_some_and(|r| r.contains(expected)), "{refusal:?}")
                 }
             }
         }

@@ -1,13 +1,14 @@
-//! How low the signal level of an uplink is.
+//! Threshold of an uplink's signal level.
 
 use airtcp_core::LinkSignal;
 
-/// Percentage points by which a level must exceed the configured one before an uplink no longer
-/// fades: more than a step of the coarsest scale, the 31 of `+CSQ` (3GPP TS 27.007 §8.5).
+/// Hysteresis in percentage points: a fading uplink recovers when its level exceeds the configured
+/// one by this. More than a step of the coarsest scale, the 31 steps of `+CSQ` (3GPP TS 27.007
+/// §8.5).
 const MARGIN: u32 = 5;
 
-/// Whether an uplink fades whose signal has this level, in percent; `said`: the last report.
-pub(super) fn is_faint(level: u32, below: u8, said: Option<LinkSignal>) -> bool {
-    let margin = if said == Some(LinkSignal::Fading) { MARGIN } else { 0 };
+/// True if an uplink with this signal level (in percent) fades; `reported`: its last signal.
+pub(super) fn is_faint(level: u32, below: u8, reported: Option<LinkSignal>) -> bool {
+    let margin = if reported == Some(LinkSignal::Fading) { MARGIN } else { 0 };
     level < u32::from(below) + margin
 }

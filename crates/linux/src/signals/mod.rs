@@ -1,12 +1,13 @@
-//! Sources of link signals: who says that a mobile fades, is down, is up again.
+//! Sources of link signals, which say that a mobile fades, is down, or is up again.
 //!
-//! `agent` listens to `airtcp agent` on the mobiles (their keys are in a [`key_file`]), `netlink` to
-//! the kernel about carriers, neighbours and uplinks with their `routes`, `modem` to ModemManager
-//! about the modems of uplinks, `wifi` reads the levels of their Wi-Fi interfaces, `timetable`
-//! knows outages beforehand. Each is a thread that sends [`Command::Signal`]s to the loop, and
-//! tells it its view in full when it begins: an earlier gateway may have ended with another one.
-//! What a source said that is named no more is [withdrawn](crate::command::Command::Withdrawn).
-//! Sources do not know of each other; the loop resolves their contradictions.
+//! `agent` receives reports of `airtcp agent` on the mobiles (their keys are in a [`key_file`]);
+//! `netlink` follows the kernel's carriers, neighbours and uplinks with their `routes`; `modem`
+//! follows ModemManager for the modems of uplinks; `wifi` reads the signal levels of their Wi-Fi
+//! interfaces; `timetable` has outages that are known in advance. Each is a thread that sends
+//! [`Command::Signal`]s to the loop. When it starts it sends its complete view, because an earlier
+//! gateway may have ended with another one. Signals of a source that a reload disables are
+//! [withdrawn](crate::command::Command::Withdrawn). Sources are independent; the loop resolves
+//! contradictions.
 
 pub(crate) mod agent;
 pub mod key_file;
@@ -33,29 +34,29 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use stop::Stop;
 
-/// Why the sources cannot start.
+/// Reason why the sources cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum SignalsError {
     /// The file of keys is refused.
     #[error(transparent)]
     Keys(#[from] KeyFileError),
     /// The address for agents is not available.
-    #[error("cannot listen for agents on {address} (UDP): {source}{}", listen_mend(source))]
+    #[error("cannot listen for agents on {address} (UDP): {source}{}", listen_hint(source))]
     Listen {
-        /// As configured.
+        /// The configured address.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The error on binding it.
         source: io::Error,
     },
-    /// The kernel does not tell about carriers and neighbours.
-    #[error("cannot listen to the kernel about carriers and neighbours (rtnetlink): {0}")]
+    /// The kernel's notifications cannot be subscribed to.
+    #[error("cannot follow carriers and neighbours (rtnetlink): {0}")]
     Netlink(io::Error),
     /// No more threads or file descriptors.
     #[error("cannot start the sources of link signals: {0}")]
     Resources(#[from] io::Error),
 }
 
-fn listen_mend(error: &io::Error) -> &'static str {
+fn listen_hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
             "; another program has this port (`ss -lunp` names it): choose another one in [signals.agent]"
@@ -66,22 +67,22 @@ fn listen_mend(error: &io::Error) -> &'static str {
     }
 }
 
-/// The sources at work; they stop when this is dropped.
+/// The running sources; they stop when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     handle: Handle,
     agent_counters: Arc<AgentCounters>,
-    /// Which reports of agents are taken.
+    /// Window of timestamps in which reports of agents are accepted.
     stamps: Arc<Mutex<Stamps>>,
-    /// Of the agents' listener, to be handed on when the configuration changes.
+    /// Address and socket of the agents' listener, kept when the configuration changes.
     socket: Option<(SocketAddr, UdpSocket)>,
-    /// Which sources the configuration names.
-    asked: BTreeSet<SignalSource>,
+    /// Sources that the configuration enables.
+    enabled: BTreeSet<SignalSource>,
     sources: Sources,
 }
 
-/// Starts all sources that the configuration names. In the folder `state` is what gateways before
-/// this one have to say.
+/// Starts all sources that the configuration enables. The folder `state` has the state of earlier
+/// gateways.
 ///
 /// # Errors
 /// One of them cannot start; then none is started.
@@ -93,18 +94,18 @@ pub fn start(
 ) -> Result<Running, SignalsError> {
     let (sources, agent_counters) = (Sources::new()?, Arc::default());
     let stamps = Arc::new(Mutex::new(Stamps::open(state.join("agents"))));
-    let (socket, asked) = (None, BTreeSet::new());
-    let mut running = Running { handle, agent_counters, stamps, socket, asked, sources };
+    let (socket, enabled) = (None, BTreeSet::new());
+    let mut running = Running { handle, agent_counters, stamps, socket, enabled, sources };
     running.restart(signals, groups)?;
     Ok(running)
 }
 
 impl Running {
-    /// Goes on with another configuration. Counters go on, and no report of an agent that was taken
-    /// or is too old for that is taken now.
+    /// Switches to another configuration. Counters continue, and no report of an agent is accepted
+    /// that was accepted before or was too old.
     ///
     /// # Errors
-    /// As [`start`]; then the sources run on as they were.
+    /// As [`start`]; then the sources are unchanged.
     pub fn restart(&mut self, signals: &Signals, groups: &[Group]) -> Result<(), SignalsError> {
         let mut sources = Sources::new()?;
         let mut socket = None;
@@ -147,32 +148,31 @@ impl Running {
             })?;
         }
         self.socket = socket;
-        // Those that ran before have ended when this is done.
+        // Waits for the end of the previous sources.
         self.sources = sources;
-        let before = std::mem::replace(&mut self.asked, asked(signals));
-        for &source in before.difference(&self.asked) {
+        let before = std::mem::replace(&mut self.enabled, enabled(signals));
+        for &source in before.difference(&self.enabled) {
             self.handle.send(Command::Withdrawn(source));
         }
         Ok(())
     }
 
-    /// What became of the agents' messages, before and after a restart of the sources.
+    /// Counters of the agents' messages; they continue over restarts of the sources.
     pub fn agent_counters(&self) -> Arc<AgentCounters> {
         self.agent_counters.clone()
     }
 
-    /// Where agents are listened to, with the port that the kernel chose if the configuration says
-    /// 0.
+    /// Address of the agents' listener, with the actual port if port 0 was configured.
     pub fn agent_address(&self) -> Option<SocketAddr> {
         self.socket.as_ref().and_then(|(_, socket)| socket.local_addr().ok())
     }
 }
 
-/// The sources that a configuration names.
-fn asked(signals: &Signals) -> BTreeSet<SignalSource> {
+/// The sources that a configuration enables.
+fn enabled(signals: &Signals) -> BTreeSet<SignalSource> {
     let Signals { agent, carrier, neighbour, modem_manager, fading_below, timetable, silence: _ } =
         signals;
-    let asked = [
+    let enabled = [
         (SignalSource::Agent, agent.is_some()),
         (SignalSource::Carrier, *carrier),
         (SignalSource::Neighbour, *neighbour),
@@ -180,7 +180,7 @@ fn asked(signals: &Signals) -> BTreeSet<SignalSource> {
         (SignalSource::Wifi, fading_below.is_some()),
         (SignalSource::Timetable, !timetable.is_empty()),
     ];
-    asked.into_iter().filter(|&(_, asked)| asked).map(|(source, _)| source).collect()
+    enabled.into_iter().filter(|&(_, enabled)| enabled).map(|(source, _)| source).collect()
 }
 
 fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
@@ -209,7 +209,7 @@ impl Sources {
         let stop = self.stop.clone();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             if let Err(error) = work(&stop) {
-                tracing::error!(source = name, %error, "a source of link signals ended");
+                tracing::error!(source = name, %error, "source of link signals failed");
             }
         })?;
         self.threads.push(thread);
@@ -221,7 +221,7 @@ impl Drop for Sources {
     fn drop(&mut self) {
         self.stop.now();
         for thread in self.threads.drain(..) {
-            // One that panicked has said so.
+            // The panic of a thread has been logged.
             let _ = thread.join();
         }
     }

@@ -1,27 +1,26 @@
-//! What ModemManager tells on the system bus: whether the modem of an uplink is connected, and how
-//! well it receives.
+//! Signals from ModemManager on the system bus: connection state and signal quality of the modems
+//! of uplinks.
 //!
 //! Read first: ModemManager's D-Bus reference (properties `State`, `Bearers`, `Ports` and
 //! `SignalQuality` of org.freedesktop.ModemManager1.Modem; `MMModemState`), and the interface
-//! org.freedesktop.DBus.ObjectManager in the D-Bus specification. [`Modem`] is what ModemManager
-//! shows of one, [`Watch`] makes signals of it without I/O, [`run`] is the thread.
+//! org.freedesktop.DBus.ObjectManager in the D-Bus specification. [`Modem`] has a modem's
+//! properties, [`Watch`] turns them into signals without I/O, [`run`] is the thread.
 //!
-//! *State.* An uplink is down while its modem has no network ("not registered", "searching"), and
-//! while somebody has requested a connection of ModemManager (`Bearers`: "as requested by the
+//! *State.* An uplink is down while its modem has no network ("not registered", "searching"). It is
+//! also down while a connection was requested from ModemManager (`Bearers`: "as requested by the
 //! user") and none is active: `connected` is "one or more packet data bearers is active",
-//! `connecting` "the first". Where nobody has, the connection is not ModemManager's, and in
-//! `registered` data connections "may be available for use": it is up, as far as the modem can
-//! tell.
+//! `connecting` "the first". If none was requested, ModemManager does not control the connection.
+//! In `registered`, data connections then "may be available for use", and the uplink counts as up.
 //!
-//! *Level.* Below the configured one a connected uplink fades, until the level is higher by
-//! [`MARGIN`](super::level::MARGIN). A value that was not "recently taken" says nothing.
+//! *Level.* Below the configured level a connected uplink fades, until the level is higher by
+//! [`MARGIN`](super::level::MARGIN). A value that was not "recently taken" is ignored.
 //!
-//! *What ModemManager cannot tell* is left to the other sources: a modem that has vanished, is of
-//! unknown state or was never there, a ModemManager or a bus that is gone, take back what was said.
-//! (That an interface has gone is for `carrier` to say.)
+//! *Without information* the uplink counts as up, and other sources decide: if the modem has
+//! vanished, has an unknown state or was never there, or if ModemManager or the bus is gone. (The
+//! `carrier` source reports a missing interface.)
 //!
-//! *Signals of the bus are not believed.* Any process on the machine can send us one. Each only
-//! makes us ask ModemManager for all that it has, and the answer counts.
+//! *Signals on the bus are not trusted*, because any process on the machine can send them. Each
+//! only triggers a query of ModemManager's objects, whose answer counts.
 
 use super::level::is_faint;
 use super::stop::Stop;
@@ -44,19 +43,19 @@ use zbus::proxy::{CacheProperties, MethodFlags};
 use zbus::zvariant::{OwnedObjectPath, OwnedValue};
 use zbus::{Connection, MessageStream, Proxy, connection};
 
-/// Until the bus is tried again.
+/// Pause before the next attempt to connect to the bus.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// How long bus and ModemManager may take to answer.
+/// Longest time for bus and ModemManager to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const SERVICE: &str = "org.freedesktop.ModemManager1";
 const ROOT: &str = "/org/freedesktop/ModemManager1";
 const MODEM: &str = "org.freedesktop.ModemManager1.Modem";
 
-/// After a signal that matches one of these ModemManager may have something else to say: it has
-/// come or gone, a modem has, or a modem's properties have changed.
-const NEWS: [&str; 3] = [
+/// Match rules of D-Bus signals that trigger a query: ModemManager has come or gone, a modem has,
+/// or a modem's properties have changed.
+const CHANGE_RULES: [&str; 3] = [
     "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',\
      member='NameOwnerChanged',arg0='org.freedesktop.ModemManager1'",
     "type='signal',sender='org.freedesktop.ModemManager1',\
@@ -66,7 +65,7 @@ const NEWS: [&str; 3] = [
      arg0='org.freedesktop.ModemManager1.Modem'",
 ];
 
-/// Values of `MMModemState`; those between the first and the second have no network.
+/// Values of `MMModemState`. Apart from `UNKNOWN`, those below `REGISTERED` have no network.
 const FAILED: i32 = -1;
 const UNKNOWN: i32 = 0;
 const REGISTERED: i32 = 8;
@@ -76,23 +75,23 @@ const CONNECTING: i32 = 10;
 /// The value of `MMModemPortType` for a network interface.
 const NET: u32 = 2;
 
-/// What ModemManager shows of a modem.
+/// Properties of a modem in ModemManager.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Modem {
-    /// Its object on the bus.
+    /// Path of its object on the bus.
     path: String,
-    /// Network interfaces.
+    /// Names of its network interfaces.
     interfaces: Vec<String>,
-    /// `MMModemState`.
+    /// State, a value of `MMModemState`.
     state: i32,
-    /// Somebody has requested a connection of ModemManager, active or not.
+    /// A connection was requested from ModemManager, active or not.
     is_requested: bool,
-    /// Signal quality, percent, if it was taken recently.
+    /// Signal quality in percent, if it was measured recently.
     quality: Option<u32>,
 }
 
 impl Modem {
-    /// What is missing, or not of its type, is unknown.
+    /// Reads the properties; missing ones, and ones of another type, are unknown.
     fn read(path: &str, properties: &HashMap<String, OwnedValue>) -> Self {
         let ports: Vec<(String, u32)> = property(properties, "Ports").unwrap_or_default();
         let interfaces = ports.into_iter().filter(|&(_, kind)| kind == NET).map(|(name, _)| name);
@@ -107,13 +106,13 @@ impl Modem {
         }
     }
 
-    /// There is no connection to the network.
+    /// True if the modem has no connection to the network.
     fn is_down(&self) -> bool {
         match self.state {
             UNKNOWN => false,
             FAILED..REGISTERED => true,
             REGISTERED | DISCONNECTING | CONNECTING => self.is_requested,
-            // Connected, or a state that came after this was written.
+            // Connected, or a state of later versions.
             _ => false,
         }
     }
@@ -136,30 +135,30 @@ fn modems(objects: &ManagedObjects) -> Vec<Modem> {
     objects.iter().filter_map(modem).collect()
 }
 
-/// Makes signals of what ModemManager shows.
+/// Turns modems into signals.
 #[derive(Debug)]
 pub(super) struct Watch {
-    /// Percent.
+    /// Signal quality in percent below which an uplink fades.
     fading_below: Option<u8>,
     uplinks: BTreeMap<InterfaceName, Uplink>,
 }
 
 #[derive(Debug, Default)]
 struct Uplink {
-    /// The object of its modem.
+    /// Path of its modem's object.
     modem: Option<String>,
-    /// The last report; `None`: there was none.
-    said: Option<LinkSignal>,
+    /// The last signal, if there was one.
+    reported: Option<LinkSignal>,
 }
 
 impl Watch {
-    /// Knows nothing yet.
+    /// A watch that has seen no modem yet.
     pub(super) fn new(fading_below: Option<u8>, groups: &[Group]) -> Self {
         let uplinks = groups.iter().filter_map(Group::uplink);
         Self { fading_below, uplinks: uplinks.map(|uplink| (uplink, Uplink::default())).collect() }
     }
 
-    /// Takes all modems there are; what is new to be said.
+    /// Handles the list of all modems and returns the new signals.
     fn take(&mut self, modems: &[Modem]) -> Vec<MobileSignal> {
         let mut signals = Vec::new();
         for (&interface, uplink) in &mut self.uplinks {
@@ -169,19 +168,19 @@ impl Watch {
             if path != uplink.modem {
                 match &path {
                     Some(modem) => {
-                        tracing::info!(uplink = %interface, modem, "ModemManager has the modem of an uplink")
+                        tracing::info!(uplink = %interface, modem, "found the modem of an uplink in ModemManager")
                     }
                     None => {
-                        tracing::info!(uplink = %interface, "ModemManager has no modem of this uplink any more")
+                        tracing::info!(uplink = %interface, "ModemManager no longer has the modem of this uplink")
                     }
                 }
                 uplink.modem = path;
             }
             let signal =
                 modem.map_or(LinkSignal::Up, |modem| uplink.judge(modem, self.fading_below));
-            if uplink.said.replace(signal) != Some(signal) {
+            if uplink.reported.replace(signal) != Some(signal) {
                 if let Some(Modem { state, quality, .. }) = modem {
-                    tracing::info!(uplink = %interface, ?signal, state, quality, "ModemManager reports");
+                    tracing::info!(uplink = %interface, ?signal, state, quality, "link signal from ModemManager");
                 }
                 let (mobile, source) = (MobileId::Uplink(interface), SignalSource::ModemManager);
                 signals.push(MobileSignal { mobile, signal, source });
@@ -192,13 +191,13 @@ impl Watch {
 }
 
 impl Uplink {
-    /// What its modem says about it.
+    /// The signal that follows from the state of its modem.
     fn judge(&self, modem: &Modem, fading_below: Option<u8>) -> LinkSignal {
         if modem.is_down() {
             return LinkSignal::Down;
         }
         match (modem.quality, fading_below) {
-            (Some(quality), Some(level)) if is_faint(quality, level, self.said) => {
+            (Some(quality), Some(level)) if is_faint(quality, level, self.reported) => {
                 LinkSignal::Fading
             }
             _ => LinkSignal::Up,
@@ -206,20 +205,20 @@ impl Uplink {
     }
 }
 
-/// How far ModemManager can be reached.
+/// Availability of ModemManager.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Reach {
-    /// It answers.
-    Followed,
-    /// There is none.
+enum Availability {
+    /// ModemManager answers.
+    Available,
+    /// ModemManager does not run.
     Absent,
-    /// It, or the bus, does not answer as it should; why.
+    /// ModemManager or the bus fails, for this reason.
     Broken(String),
 }
 
-impl Reach {
+impl Availability {
     fn of(error: &zbus::Error) -> Self {
-        // The last one: it went before it answered.
+        // `NoReply`: it ended before it answered.
         let is_absent = |name: &str| {
             ["ServiceUnknown", "NameHasNoOwner", "NoReply"]
                 .iter()
@@ -231,23 +230,23 @@ impl Reach {
         }
     }
 
-    fn tell(&self) {
+    fn log(&self) {
         match self {
-            Self::Followed => tracing::info!("ModemManager is followed"),
+            Self::Available => tracing::info!("subscribed to ModemManager"),
             Self::Absent => {
-                tracing::info!("ModemManager does not run: modems are followed when it does")
+                tracing::info!("ModemManager is not running; waiting for it")
             }
-            Self::Broken(why) => tracing::info!("ModemManager is not followed: {why}"),
+            Self::Broken(why) => tracing::info!("cannot follow ModemManager: {why}"),
         }
     }
 }
 
-/// Says what holds, and then what changes, until told to stop.
+/// Sends the current signals, then changes, until stopped.
 pub(super) fn run(watch: Watch, handle: &Handle, stop: &Stop) -> io::Result<()> {
     let runtime = runtime()?;
     let stop = stop.clone();
     let stopped = runtime.block_on(async {
-        tokio::spawn(Follower { watch, handle: handle.clone(), reach: None }.follow());
+        tokio::spawn(Subscriber { watch, handle: handle.clone(), availability: None }.follow());
         tokio::task::spawn_blocking(move || stop.wait(None, PollTimeout::NONE)).await
     });
     runtime.shutdown_background();
@@ -258,44 +257,48 @@ fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
-/// Follows ModemManager for ever.
-struct Follower {
+/// The task that follows ModemManager.
+struct Subscriber {
     watch: Watch,
     handle: Handle,
-    /// As it was told last.
-    reach: Option<Reach>,
+    /// The availability that was last logged.
+    availability: Option<Availability>,
 }
 
-impl Follower {
+impl Subscriber {
     async fn follow(mut self) {
         loop {
             let Err(error) = self.follow_on_bus().await;
-            self.take(Reach::of(&error), &[]);
+            self.take(Availability::of(&error), &[]);
             tokio::time::sleep(RETRY).await;
         }
     }
 
-    /// Goes on as long as the bus does.
+    /// Follows ModemManager until the connection to the bus fails.
     async fn follow_on_bus(&mut self) -> zbus::Result<std::convert::Infallible> {
         let bus = patiently(connect()).await?;
-        let mut news = patiently(News::subscribe(&bus)).await?;
+        let mut changes = patiently(Changes::subscribe(&bus)).await?;
         loop {
             match patiently(objects(&bus)).await {
-                Ok(objects) => self.take(Reach::Followed, &modems(&objects)),
-                // The next news may be that it is there, or has come to itself.
-                Err(error @ zbus::Error::MethodError(..)) => self.take(Reach::of(&error), &[]),
+                Ok(objects) => self.take(Availability::Available, &modems(&objects)),
+                // A later change may be that it is running or works again.
+                Err(error @ zbus::Error::MethodError(..)) => {
+                    self.take(Availability::of(&error), &[])
+                }
                 Err(error) => return Err(error),
             }
-            if news.changes.changed().await.is_err() {
-                return Err(zbus::Error::Failure("the system bus is gone".to_owned()));
+            if changes.receiver.changed().await.is_err() {
+                return Err(zbus::Error::Failure(
+                    "lost the connection to the system bus".to_owned(),
+                ));
             }
         }
     }
 
-    fn take(&mut self, reach: Reach, modems: &[Modem]) {
-        if self.reach.as_ref() != Some(&reach) {
-            reach.tell();
-            self.reach = Some(reach);
+    fn take(&mut self, availability: Availability, modems: &[Modem]) {
+        if self.availability.as_ref() != Some(&availability) {
+            availability.log();
+            self.availability = Some(availability);
         }
         for signal in self.watch.take(modems) {
             self.handle.send(Command::Signal(signal));
@@ -303,7 +306,7 @@ impl Follower {
     }
 }
 
-/// What `answer` is, unless it takes too long.
+/// Waits for `answer` for at most [`PATIENCE`].
 async fn patiently<T>(answer: impl Future<Output = zbus::Result<T>>) -> zbus::Result<T> {
     let late = |_| zbus::Error::Failure(format!("no answer for {PATIENCE:?}"));
     tokio::time::timeout(PATIENCE, answer).await.map_err(late)?
@@ -313,32 +316,32 @@ async fn connect() -> zbus::Result<Connection> {
     connection::Builder::system()?.build().await
 }
 
-/// Changes whenever there is news, until the bus is gone; much news at once is one change. The
-/// tasks that see to it end with this.
-struct News {
-    changes: watch::Receiver<()>,
+/// Notifies of changes until the bus is gone; several changes at once notify once. Its tasks end
+/// with it.
+struct Changes {
+    receiver: watch::Receiver<()>,
     _tasks: JoinSet<()>,
 }
 
-impl News {
-    /// Nothing is missed from now on.
+impl Changes {
+    /// Subscribes to changes; none is missed from now on.
     async fn subscribe(bus: &Connection) -> zbus::Result<Self> {
-        let (change, changes) = watch::channel(());
+        let (change, receiver) = watch::channel(());
         let (change, mut tasks) = (Arc::new(change), JoinSet::new());
-        for rule in NEWS {
-            let mut news = MessageStream::for_match_rule(rule, bus, None).await?;
+        for rule in CHANGE_RULES {
+            let mut changes = MessageStream::for_match_rule(rule, bus, None).await?;
             let change = change.clone();
             tasks.spawn(async move {
-                while let Some(Ok(_)) = news.next().await {
+                while let Some(Ok(_)) = changes.next().await {
                     change.send_replace(());
                 }
             });
         }
-        Ok(Self { changes, _tasks: tasks })
+        Ok(Self { receiver, _tasks: tasks })
     }
 }
 
-/// All that ModemManager has; it is not started for this.
+/// All objects of ModemManager, without starting it.
 async fn objects(bus: &Connection) -> zbus::Result<ManagedObjects> {
     let manager: Proxy<'_> = zbus::proxy::Builder::new(bus)
         .destination(SERVICE)?
@@ -352,7 +355,7 @@ async fn objects(bus: &Connection) -> zbus::Result<ManagedObjects> {
     objects.ok_or(zbus::Error::InvalidReply)
 }
 
-/// How many modems ModemManager has now; the error says why it cannot be asked.
+/// Number of modems in ModemManager; the error says why it cannot be queried.
 pub(crate) fn count() -> Result<usize, String> {
     let objects = runtime().map_err(|error| error.to_string())?.block_on(async {
         let bus = patiently(connect()).await?;
@@ -360,7 +363,9 @@ pub(crate) fn count() -> Result<usize, String> {
     });
     match objects {
         Ok(objects) => Ok(modems(&objects).len()),
-        Err(error) if Reach::of(&error) == Reach::Absent => Err("it does not run".to_owned()),
+        Err(error) if Availability::of(&error) == Availability::Absent => {
+            Err("it is not running".to_owned())
+        }
         Err(error) => Err(error.to_string()),
     }
 }
@@ -386,8 +391,8 @@ mod tests {
         Modem { path, interfaces, state, is_requested: true, quality }
     }
 
-    /// What is said about a modem.
-    fn said(watch: &mut Watch, modems: &[Modem]) -> Vec<(String, LinkSignal)> {
+    /// Signals about a modem: uplink and signal.
+    fn reported(watch: &mut Watch, modems: &[Modem]) -> Vec<(String, LinkSignal)> {
         let signals = watch.take(modems).into_iter();
         signals
             .inspect(|signal| assert_eq!(signal.source, SignalSource::ModemManager))
@@ -402,7 +407,7 @@ mod tests {
     /// The signal for a modem in this state.
     fn of(state: i32, is_requested: bool) -> LinkSignal {
         let modem = Modem { is_requested, ..modem(state, None) };
-        said(&mut watch(&["wwan0"], None), &[modem])[0].1
+        reported(&mut watch(&["wwan0"], None), &[modem])[0].1
     }
 
     #[test]
@@ -434,27 +439,27 @@ mod tests {
     fn only_what_is_new_is_said_and_only_of_the_uplink_that_is_the_modems() {
         let mut watch = watch(&["wwan0", "wwan1"], None);
         let both = |one, other| vec![("wwan0".to_owned(), one), ("wwan1".to_owned(), other)];
-        assert_eq!(said(&mut watch, &[modem(CONNECTED, None)]), both(Up, Up), "all at first");
-        assert_eq!(said(&mut watch, &[modem(CONNECTED, None)]), []);
-        assert_eq!(said(&mut watch, &[modem(SEARCHING, None)]), wwan0(Down));
-        assert_eq!(said(&mut watch, &[modem(INITIALIZING, None)]), []);
+        assert_eq!(reported(&mut watch, &[modem(CONNECTED, None)]), both(Up, Up), "all at first");
+        assert_eq!(reported(&mut watch, &[modem(CONNECTED, None)]), []);
+        assert_eq!(reported(&mut watch, &[modem(SEARCHING, None)]), wwan0(Down));
+        assert_eq!(reported(&mut watch, &[modem(INITIALIZING, None)]), []);
     }
 
     #[test]
     fn a_modem_that_vanishes_takes_its_report_along() {
         let mut watch = watch(&["wwan0"], None);
-        assert_eq!(said(&mut watch, &[modem(SEARCHING, None)]), wwan0(Down));
-        assert_eq!(said(&mut watch, &[]), wwan0(Up));
+        assert_eq!(reported(&mut watch, &[modem(SEARCHING, None)]), wwan0(Down));
+        assert_eq!(reported(&mut watch, &[]), wwan0(Up));
         let again = Modem { path: "/modem/1".to_owned(), ..modem(SEARCHING, None) };
-        assert_eq!(said(&mut watch, &[again]), wwan0(Down));
+        assert_eq!(reported(&mut watch, &[again]), wwan0(Down));
     }
 
     #[test]
     fn an_uplink_fades_below_the_level_until_it_is_above_by_the_margin() {
         let mut watch = watch(&["wwan0"], Some(20));
         let mut at = |quality| {
-            let said = said(&mut watch, &[modem(CONNECTED, Some(quality))]);
-            said.first().map(|&(_, signal)| signal)
+            let reported = reported(&mut watch, &[modem(CONNECTED, Some(quality))]);
+            reported.first().map(|&(_, signal)| signal)
         };
         assert_eq!((at(80), at(20), at(19)), (Some(Up), None, Some(Fading)));
         assert_eq!((at(0), at(20), at(24)), (None, None, None), "one step up is not enough");
@@ -464,16 +469,20 @@ mod tests {
     #[test]
     fn a_quality_that_is_old_or_not_asked_for_means_nothing() {
         let mut asked = watch(&["wwan0"], Some(20));
-        assert_eq!(said(&mut asked, &[modem(CONNECTED, Some(3))]), wwan0(Fading));
-        assert_eq!(said(&mut asked, &[modem(CONNECTED, None)]), wwan0(Up));
-        assert_eq!(said(&mut watch(&["wwan0"], None), &[modem(CONNECTED, Some(3))]), wwan0(Up));
+        assert_eq!(reported(&mut asked, &[modem(CONNECTED, Some(3))]), wwan0(Fading));
+        assert_eq!(reported(&mut asked, &[modem(CONNECTED, None)]), wwan0(Up));
+        assert_eq!(reported(&mut watch(&["wwan0"], None), &[modem(CONNECTED, Some(3))]), wwan0(Up));
     }
 
     #[test]
     fn a_modem_without_network_is_down_whatever_its_signal() {
         let mut watch = watch(&["wwan0"], Some(20));
-        assert_eq!(said(&mut watch, &[modem(SEARCHING, Some(10))]), wwan0(Down));
-        assert_eq!(said(&mut watch, &[modem(CONNECTED, Some(22))]), wwan0(Up), "it did not fade");
+        assert_eq!(reported(&mut watch, &[modem(SEARCHING, Some(10))]), wwan0(Down));
+        assert_eq!(
+            reported(&mut watch, &[modem(CONNECTED, Some(22))]),
+            wwan0(Up),
+            "it did not fade"
+        );
     }
 
     #[test]

@@ -1,26 +1,25 @@
-//! What the kernel knows: which interfaces have a carrier, and which mobiles answer in the
-//! neighbour table.
+//! The kernel's view of the link: carriers of interfaces, and mobiles in the neighbour table.
 //!
-//! Read first: rtnetlink(7), arp(7) (states of neighbours). [`event`] reads the kernel's messages,
-//! [`Watch`] makes signals of them without I/O, [`Listener`] is the thread.
+//! Read first: rtnetlink(7), arp(7) (states of neighbours). [`event`] parses the kernel's messages,
+//! [`Watch`] turns them into signals without I/O, [`Listener`] is the thread.
 //!
-//! *Carrier.* Without it, all mobiles behind the interface are down. Those are the neighbours that
-//! were seen there (also when the kernel has forgotten them since, as it does when the carrier is
-//! lost), and the single addresses (not prefixes) of the groups that name it: links without
-//! neighbours (PPP, tunnels, satellite modems) need them. An interface that does not exist has no
-//! carrier; one that comes back under its name is the same to us.
+//! *Carrier.* Without it, all mobiles behind the interface are down. Those are the neighbours seen
+//! there (even if the kernel has since forgotten them, as it does when the carrier is lost), and
+//! the single addresses (not prefixes) of the groups that name the interface, for links without
+//! neighbours (PPP, tunnels, satellite modems). A missing interface has no carrier; an interface is
+//! identified by its name.
 //!
-//! An uplink is down without carrier, too. It is back when it has a carrier and the routes it had
-//! ([`routes`]): until then the router refuses what hosts on board send. The gateway itself needs
-//! no route, and an answer to a question of its own would release them too soon. So as long as an
-//! uplink is down and without routes, the loop is told that it has no interface. Losing routes
-//! alone does not take an uplink down: its traffic may have been moved to another. When its
-//! interface is made anew it has another index, which the loop is told first.
+//! An uplink is down without carrier, too. It is up again when it has a carrier and the routes it
+//! had ([`routes`]): until then the router rejects packets of hosts on board. The gateway itself
+//! needs no route, and an answer to one of its probes would release them too soon. So while an
+//! uplink is down and without routes, the loop is notified that it has no interface. Losing routes
+//! alone does not take an uplink down: its traffic may have been moved to another. An interface
+//! that is recreated has another index, of which the loop is notified first.
 //!
-//! *Neighbour.* One that failed to answer is down, and up again when its address is known once
-//! more: the kernel learns it from the mobile only. But a frozen connection sends it nothing, so
-//! the kernel would not ask. As long as a neighbour is down, [`Watch::probes`] has the kernel ask
-//! for it, less and less often.
+//! *Neighbour.* A neighbour that failed to answer is down, and up again when its link-layer address
+//! is valid: the kernel learns it only from the mobile. But nothing is sent to the mobile of a
+//! frozen connection, so the kernel would not look for it. While a neighbour is down,
+//! [`Watch::probes`] has the kernel probe it, with growing intervals.
 
 use super::routes::{self, Routed, Routes};
 use super::stop::{Stop, Woken};
@@ -41,34 +40,34 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 
-/// Most neighbours known; beyond that, the one whose last change is the oldest is forgotten.
+/// Most neighbours tracked; beyond that, the one whose last change is oldest is removed.
 const MOST_NEIGHBOURS: usize = 1 << 16;
-/// The kernel asks again for a neighbour that is down after this fraction of the time it has been
-/// down, which bounds how late it is found,
+/// A neighbour that is down is probed again after the time it has been down divided by this, which
+/// bounds the delay until it is found.
 const PROBE_PART: u64 = 8;
-/// but not more often than this
+/// Shortest interval between two probes.
 const SHORTEST_PROBE: Duration = Duration::from_secs(1);
-/// and not less often than this.
+/// Longest interval between two probes.
 const LONGEST_PROBE: Duration = Duration::from_secs(60);
-/// An uplink that had routes by both versions of IP, and has those of one again, waits this long
-/// for the other: until DHCP has asked twice (after 4 s, give or take one: RFC 2131, §4.1). A new
-/// IPv6 address and a router take 2 s at most (RFC 4862, §5.1; RFC 4861, §6.3.7).
+/// Time that an uplink which had routes for both IP versions, and has those of one again, waits for
+/// the other: until DHCP has sent two requests (after 4 s ± 1 s: RFC 2131, §4.1). A new IPv6
+/// address and a router take at most 2 s (RFC 4862, §5.1; RFC 4861, §6.3.7).
 const OTHER_ROUTE: Duration = Duration::from_secs(5);
 
-/// What the kernel tells.
+/// A notification of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Event {
-    /// About an interface.
+    /// An interface was added or changed.
     Link { index: u32, name: String, has_carrier: bool },
-    /// An interface is gone.
+    /// An interface was removed.
     LinkGone { index: u32 },
-    /// About a neighbour: its link-layer address is known (`true`), or it failed to answer.
+    /// A neighbour's link-layer address is valid (`answers`), or it failed to answer.
     Neighbour { index: u32, address: IpAddr, answers: bool },
-    /// A route came or went; `None`: it may be over any interface.
+    /// A route was added or removed; `None`: over any interface.
     Route { index: Option<u32> },
 }
 
-/// The event in a message of rtnetlink, if it is one.
+/// The event in a message of rtnetlink; `None` for other messages.
 fn event(kind: u16, body: &[u8]) -> Option<Event> {
     match kind {
         libc::RTM_NEWLINK | libc::RTM_DELLINK => link(kind, body),
@@ -80,9 +79,10 @@ fn event(kind: u16, body: &[u8]) -> Option<Event> {
     }
 }
 
-/// `struct ifinfomsg`: family (1), padding (1), type (2), index (4), flags (4), changed flags (4).
+/// Parses `struct ifinfomsg`: family (1), padding (1), type (2), index (4), flags (4), changed
+/// flags (4).
 fn link(kind: u16, body: &[u8]) -> Option<Event> {
-    // A bridge tells of its ports with messages of the same types.
+    // A bridge announces its ports with messages of the same types.
     if i32::from(*body.first()?) != libc::AF_UNSPEC {
         return None;
     }
@@ -90,14 +90,13 @@ fn link(kind: u16, body: &[u8]) -> Option<Event> {
     if kind == libc::RTM_DELLINK {
         return Some(Event::LinkGone { index });
     }
-    // Up for the administrator, for the driver, and for what else must be (RFC 2863's operational
-    // state).
+    // Administratively up, with carrier, and operationally up (RFC 2863).
     let all = libc::IFF_UP | libc::IFF_LOWER_UP | libc::IFF_RUNNING;
     let name = name(value_of(body.get(16..)?, libc::IFLA_IFNAME)?)?.to_owned();
     Some(Event::Link { index, name, has_carrier: flags & all == all })
 }
 
-/// `struct ndmsg`: family (1), padding (3), interface (4), state (2), flags (1), type (1).
+/// Parses `struct ndmsg`: family (1), padding (3), interface (4), state (2), flags (1), type (1).
 fn neighbour(body: &[u8]) -> Option<Event> {
     const VALID: u16 = libc::NUD_REACHABLE
         | libc::NUD_STALE
@@ -119,28 +118,28 @@ fn neighbour(body: &[u8]) -> Option<Event> {
     Some(Event::Neighbour { index, address, answers })
 }
 
-/// Makes signals of events.
+/// Turns events into signals.
 #[derive(Debug)]
 pub(super) struct Watch {
     carrier: bool,
     neighbour: bool,
     places: Vec<Place>,
     uplinks: BTreeMap<InterfaceName, Uplink>,
-    /// Interfaces there are: name and whether they have a carrier.
+    /// Existing interfaces by index: the name, and true with a carrier.
     links: BTreeMap<u32, (String, bool)>,
-    /// Mobiles that were seen as neighbours: by the name of which interface.
+    /// Mobiles that were seen as neighbours, with the name of the interface.
     neighbours: LinkedHashMap<IpAddr, String>,
     /// Neighbours that fail to answer.
     failed: BTreeMap<IpAddr, Failed>,
-    /// The last report about a mobile.
-    said: BTreeMap<(MobileId, SignalSource), LinkSignal>,
+    /// The last signal for each mobile and source.
+    reported: BTreeMap<(MobileId, SignalSource), LinkSignal>,
 }
 
-/// Where a group's mobiles are.
+/// Addresses of a group's mobiles, and the interfaces behind which they are.
 #[derive(Debug)]
 struct Place {
     addresses: Vec<IpNet>,
-    /// Empty: anywhere.
+    /// Empty: any interface.
     interfaces: Vec<String>,
 }
 
@@ -152,25 +151,26 @@ struct Failed {
 
 #[derive(Debug, Default)]
 struct Uplink {
-    /// The index that was last told; `None`: it is not there, or cut off.
-    told: Option<u32>,
-    /// The routes that it had, and needs to be back.
+    /// The index of which the loop was last notified; `None`: missing, or cut off.
+    announced: Option<u32>,
+    /// The routes that it had, and needs to be up again.
     needs: Routed,
-    /// It has some of these: when it is back even without the others.
+    /// If it has some of these routes, the time at which it is up without the others.
     enough: Option<Stamp>,
-    /// It is down, and without the routes it needs.
+    /// True while it is down, and without the routes it needs.
     is_cut_off: bool,
 }
 
-/// What is routed over the interface with this index now.
-type Ask<'a> = &'a dyn Fn(u32) -> Routed;
+/// Queries the routes over the interface with this index.
+type RouteQuery<'a> = &'a dyn Fn(u32) -> Routed;
 
 impl Uplink {
-    /// Whether it is up now, by its carrier and its routes; to stay up it needs no route.
+    /// Updates the state from carrier and routes; true if the uplink is up. To stay up it needs no
+    /// route.
     fn review(&mut self, now: Stamp, was_up: bool, has_carrier: bool, has: Routed) -> bool {
         if !has_carrier {
             self.enough = None;
-            self.is_cut_off = self.needs != Routed::NOT && has == Routed::NOT;
+            self.is_cut_off = self.needs != Routed::NONE && has == Routed::NONE;
             return false;
         }
         if was_up {
@@ -178,7 +178,7 @@ impl Uplink {
             return true;
         }
         let has_all = has.covers(self.needs);
-        if !has_all && has != Routed::NOT {
+        if !has_all && has != Routed::NONE {
             self.enough.get_or_insert(now.after(OTHER_ROUTE));
         } else {
             self.enough = None;
@@ -192,13 +192,13 @@ impl Uplink {
     }
 }
 
-/// The interface of this name: its index, and whether it has a carrier.
+/// Index of the interface with this name, and true if it has a carrier.
 fn named(links: &BTreeMap<u32, (String, bool)>, name: &str) -> Option<(u32, bool)> {
     links.iter().find(|(_, (link, _))| link == name).map(|(&index, &(_, carrier))| (index, carrier))
 }
 
 impl Watch {
-    /// Knows nothing yet.
+    /// A watch that has seen no event yet.
     pub(super) fn new(signals: &Signals, groups: &[Group]) -> Self {
         let place = |group: &Group| Place {
             addresses: group.addresses().to_vec(),
@@ -213,18 +213,17 @@ impl Watch {
             links: BTreeMap::new(),
             neighbours: LinkedHashMap::new(),
             failed: BTreeMap::new(),
-            said: BTreeMap::new(),
+            reported: BTreeMap::new(),
         }
     }
 
-    /// Whether routes mean something.
+    /// True if routes matter.
     fn follows_routes(&self) -> bool {
         self.carrier && !self.uplinks.is_empty()
     }
 
-    /// Takes an event; what is to be said about it. `routes` says what is routed over an interface
-    /// now.
-    fn take(&mut self, now: Stamp, event: Event, routes: Ask<'_>) -> Vec<MobileSignal> {
+    /// Handles an event and returns the new signals.
+    fn take(&mut self, now: Stamp, event: Event, routes: RouteQuery<'_>) -> Vec<MobileSignal> {
         match event {
             Event::Link { index, name, has_carrier } => {
                 self.links.insert(index, (name, has_carrier));
@@ -244,19 +243,19 @@ impl Watch {
         }
     }
 
-    /// Takes note of all interfaces there are; what is to be said about it.
+    /// Replaces the list of interfaces and returns the new signals.
     fn all_links(
         &mut self,
         now: Stamp,
         links: BTreeMap<u32, (String, bool)>,
-        routes: Ask<'_>,
+        routes: RouteQuery<'_>,
     ) -> Vec<MobileSignal> {
         self.links = links;
         self.review(now, routes)
     }
 
-    /// What is new to be said about carriers.
-    fn review(&mut self, now: Stamp, routes: Ask<'_>) -> Vec<MobileSignal> {
+    /// New signals from the carriers.
+    fn review(&mut self, now: Stamp, routes: RouteQuery<'_>) -> Vec<MobileSignal> {
         if !self.carrier {
             return Vec::new();
         }
@@ -274,23 +273,23 @@ impl Watch {
         link.is_some_and(|(name, _)| self.uplinks.keys().any(|uplink| uplink.as_str() == name))
     }
 
-    /// What is new to be said about uplinks.
-    fn review_uplinks(&mut self, now: Stamp, routes: Ask<'_>) -> Vec<MobileSignal> {
-        let Self { uplinks, links, said, .. } = self;
+    /// New signals of uplinks.
+    fn review_uplinks(&mut self, now: Stamp, routes: RouteQuery<'_>) -> Vec<MobileSignal> {
+        let Self { uplinks, links, reported, .. } = self;
         let look = |(&name, uplink): (&InterfaceName, &mut Uplink)| {
             let (has_carrier, has) = named(links, name.as_str())
-                .map_or((false, Routed::NOT), |(index, carrier)| (carrier, routes(index)));
+                .map_or((false, Routed::NONE), |(index, carrier)| (carrier, routes(index)));
             let mobile = MobileId::Uplink(name);
-            let was_up = said.get(&(mobile, SignalSource::Carrier)) == Some(&LinkSignal::Up);
+            let was_up = reported.get(&(mobile, SignalSource::Carrier)) == Some(&LinkSignal::Up);
             (mobile, uplink.review(now, was_up, has_carrier, has))
         };
         let found: Vec<_> = uplinks.iter_mut().map(look).collect();
-        let say = |(mobile, is_up)| self.say(mobile, SignalSource::Carrier, is_up);
-        found.into_iter().filter_map(say).collect()
+        let report = |(mobile, is_up)| self.report(mobile, SignalSource::Carrier, is_up);
+        found.into_iter().filter_map(report).collect()
     }
 
-    /// What is to be said because time has passed.
-    fn waited(&mut self, now: Stamp, routes: Ask<'_>) -> Vec<MobileSignal> {
+    /// New signals because time has passed.
+    fn waited(&mut self, now: Stamp, routes: RouteQuery<'_>) -> Vec<MobileSignal> {
         let is_due = |uplink: &Uplink| uplink.enough.is_some_and(|enough| enough <= now);
         let is_any = self.uplinks.values().any(is_due);
         if is_any { self.review_uplinks(now, routes) } else { Vec::new() }
@@ -300,26 +299,26 @@ impl Watch {
         named(&self.links, name).is_some_and(|(_, carrier)| carrier)
     }
 
-    /// Uplinks whose index is another than the one told last.
+    /// Uplinks whose index has changed since the last call.
     fn moved(&mut self) -> Vec<(InterfaceName, Option<u32>)> {
         let mut moved = Vec::new();
         for (name, uplink) in &mut self.uplinks {
             let there = named(&self.links, name.as_str()).filter(|_| !uplink.is_cut_off);
             let index = there.map(|(index, _)| index);
-            if std::mem::replace(&mut uplink.told, index) != index {
+            if std::mem::replace(&mut uplink.announced, index) != index {
                 moved.push((*name, index));
             }
         }
         moved
     }
 
-    /// What is new to be said about the carrier of one mobile.
+    /// New signal from the carrier of one mobile's interface.
     fn review_one(&mut self, mobile: IpAddr) -> Option<MobileSignal> {
         let is_up = match self.neighbours.get(&mobile) {
             Some(interface) => self.has_carrier(interface),
             None => self.place(mobile)?.interfaces.iter().any(|name| self.has_carrier(name)),
         };
-        self.say(MobileId::Host(mobile), SignalSource::Carrier, is_up)
+        self.report(MobileId::Host(mobile), SignalSource::Carrier, is_up)
     }
 
     fn neighbour(
@@ -335,7 +334,7 @@ impl Watch {
         if !self.place(mobile).is_some_and(is_there) {
             return Vec::new();
         }
-        // Where it fails to answer need not be where it was.
+        // A failure on another interface than the mobile's last one means nothing.
         let is_elsewhere = self.neighbours.get(&mobile).is_some_and(|known| known != interface);
         if !answers && is_elsewhere {
             return Vec::new();
@@ -356,7 +355,7 @@ impl Watch {
                 self.failed.entry(mobile).or_insert(Failed { since, probe });
             }
             let mobile = MobileId::Host(mobile);
-            signals.extend(self.say(mobile, SignalSource::Neighbour, answers));
+            signals.extend(self.report(mobile, SignalSource::Neighbour, answers));
         }
         signals
     }
@@ -365,23 +364,28 @@ impl Watch {
         let Some((mobile, _)) = self.neighbours.pop_front() else { return };
         self.failed.remove(&mobile);
         for source in [SignalSource::Carrier, SignalSource::Neighbour] {
-            self.said.remove(&(MobileId::Host(mobile), source));
+            self.reported.remove(&(MobileId::Host(mobile), source));
         }
     }
 
-    /// Reports it unless that was the last report anyway.
-    fn say(&mut self, mobile: MobileId, source: SignalSource, is_up: bool) -> Option<MobileSignal> {
+    /// A signal, unless the last one was the same.
+    fn report(
+        &mut self,
+        mobile: MobileId,
+        source: SignalSource,
+        is_up: bool,
+    ) -> Option<MobileSignal> {
         let signal = if is_up { LinkSignal::Up } else { LinkSignal::Down };
-        let is_new = self.said.insert((mobile, source), signal) != Some(signal);
+        let is_new = self.reported.insert((mobile, source), signal) != Some(signal);
         is_new.then_some(MobileSignal { mobile, signal, source })
     }
 
-    /// Where the group of a mobile is: that of the first that matches.
+    /// The place of a mobile: that of the first group that contains it.
     fn place(&self, mobile: IpAddr) -> Option<&Place> {
         self.places.iter().find(|place| place.addresses.iter().any(|net| net.contains(&mobile)))
     }
 
-    /// Neighbours for which the kernel is to ask now, each with the interface.
+    /// Neighbours that the kernel must probe now, with the index of the interface.
     fn probes(&mut self, now: Stamp) -> Vec<(u32, IpAddr)> {
         let mut due = Vec::new();
         for (&mobile, failed) in &mut self.failed {
@@ -396,40 +400,40 @@ impl Watch {
         due
     }
 
-    /// When [`Watch::probes`] or [`Watch::waited`] has something next.
+    /// Time at which [`Watch::probes`] or [`Watch::waited`] is next due.
     fn next_time(&self) -> Option<Stamp> {
         let waits = self.uplinks.values().filter_map(|uplink| uplink.enough);
         self.failed.values().map(|failed| failed.probe).chain(waits).min()
     }
 }
 
-/// Listens to the kernel.
+/// Receives the kernel's notifications.
 #[derive(Debug)]
 pub(super) struct Listener {
     watch: Watch,
     clock: Clock,
-    /// What the kernel tells.
+    /// Socket of notifications.
     events: Netlink,
-    /// What it is asked.
-    questions: Netlink,
-    /// `None`: they mean nothing.
+    /// Socket of requests.
+    requests: Netlink,
+    /// `None`: routes do not matter.
     routes: Option<Routes>,
 }
 
 impl Listener {
-    /// Nothing is missed from now on.
+    /// Subscribes to notifications; none is missed from now on.
     pub(super) fn open(watch: Watch) -> io::Result<Self> {
         let mut groups = libc::RTMGRP_LINK | libc::RTMGRP_NEIGH;
         if watch.follows_routes() {
             groups |= libc::RTMGRP_IPV4_ROUTE | libc::RTMGRP_IPV6_ROUTE;
         }
         let events = Netlink::subscribe(libc::NETLINK_ROUTE, groups)?;
-        let questions = Netlink::open(libc::NETLINK_ROUTE)?;
+        let requests = Netlink::open(libc::NETLINK_ROUTE)?;
         let routes = watch.follows_routes().then(Routes::open).transpose()?;
-        Ok(Self { watch, clock: Clock::start(), events, questions, routes })
+        Ok(Self { watch, clock: Clock::start(), events, requests, routes })
     }
 
-    /// Says what holds, and then what changes, until told to stop.
+    /// Sends the current signals, then changes, until stopped.
     pub(super) fn run(mut self, handle: &Handle, stop: &Stop) -> io::Result<()> {
         self.look_at_all(handle)?;
         loop {
@@ -446,8 +450,8 @@ impl Listener {
             let signals = self.watch.waited(now, &over(&self.routes));
             self.send(handle, signals);
             for (index, mobile) in self.watch.probes(now) {
-                if let Err(error) = self.questions.ask(&probe(index, mobile)) {
-                    tracing::debug!(%mobile, %error, "the kernel does not ask for a neighbour");
+                if let Err(error) = self.requests.ask(&probe(index, mobile)) {
+                    tracing::debug!(%mobile, %error, "cannot probe a neighbour");
                 }
             }
         }
@@ -462,7 +466,7 @@ impl Listener {
                     }
                 }
                 Ok(None) => return Ok(()),
-                // Something was lost.
+                // Notifications were lost.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                     self.look_at_all(handle)?
                 }
@@ -471,18 +475,18 @@ impl Listener {
         }
     }
 
-    /// Asks the kernel for all that it knows.
+    /// Reads all interfaces and neighbours.
     fn look_at_all(&mut self, handle: &Handle) -> io::Result<()> {
         let mut links = BTreeMap::new();
-        // `struct ifinfomsg` and `struct ndmsg`, empty: all.
-        for (kind, body) in self.questions.dump(&dump(libc::RTM_GETLINK, &[0; 16]))? {
+        // An empty `struct ifinfomsg` or `struct ndmsg` requests all entries.
+        for (kind, body) in self.requests.dump(&dump(libc::RTM_GETLINK, &[0; 16]))? {
             if let Some(Event::Link { index, name, has_carrier }) = event(kind, &body) {
                 links.insert(index, (name, has_carrier));
             }
         }
         let signals = self.watch.all_links(self.clock.now(), links, &over(&self.routes));
         self.send(handle, signals);
-        for (kind, body) in self.questions.dump(&dump(libc::RTM_GETNEIGH, &[0; 12]))? {
+        for (kind, body) in self.requests.dump(&dump(libc::RTM_GETNEIGH, &[0; 12]))? {
             self.take(handle, event(kind, &body));
         }
         Ok(())
@@ -496,28 +500,28 @@ impl Listener {
     }
 
     fn send(&mut self, handle: &Handle, signals: Vec<MobileSignal>) {
-        // First: what a signal leads to may leave by this interface.
+        // Sent first: packets that a signal causes may leave by this interface.
         for (uplink, index) in self.watch.moved() {
             match index {
-                Some(index) => tracing::info!(%uplink, index, "the interface of an uplink"),
-                None => tracing::info!(%uplink, "an uplink has no interface, or no routes"),
+                Some(index) => tracing::info!(%uplink, index, "uplink has an interface"),
+                None => tracing::info!(%uplink, "uplink has no interface, or no routes"),
             }
             handle.send(Command::Interface(uplink, index));
         }
         for signal in signals {
-            tracing::info!(mobile = %signal.mobile, signal = ?signal.signal, source = ?signal.source, "the kernel reports");
+            tracing::info!(mobile = %signal.mobile, signal = ?signal.signal, source = ?signal.source, "link signal from the kernel");
             handle.send(Command::Signal(signal));
         }
     }
 }
 
-/// Answers what is routed over an interface; nothing, if the kernel does not say.
+/// A query of the routes over an interface; none, if it fails.
 fn over(routes: &Option<Routes>) -> impl Fn(u32) -> Routed {
     |index| {
-        let Some(routes) = routes else { return Routed::NOT };
+        let Some(routes) = routes else { return Routed::NONE };
         routes.over(index).unwrap_or_else(|error| {
-            tracing::debug!(index, %error, "the kernel does not say what is routed");
-            Routed::NOT
+            tracing::debug!(index, %error, "cannot read routes");
+            Routed::NONE
         })
     }
 }
@@ -526,7 +530,7 @@ fn dump(kind: u16, header: &[u8]) -> Vec<u8> {
     Message::new(kind, libc::NLM_F_DUMP, header).finish()
 }
 
-/// Has the kernel ask for a neighbour, as if there were something to send (`NTF_USE`).
+/// Request that makes the kernel probe a neighbour, as if there were something to send (`NTF_USE`).
 fn probe(index: u32, mobile: IpAddr) -> Vec<u8> {
     let (family, address) = match mobile {
         IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
@@ -557,7 +561,7 @@ mod tests {
                 interfaces: interfaces.iter().map(|&i| i.to_owned()).collect(),
             },
             mechanism: MechanismConfig::MTcpPlus(Default::default()),
-            copy: Default::default(),
+            mirror: Default::default(),
             fast_path: Default::default(),
         }
     }
@@ -570,7 +574,7 @@ mod tests {
         watch
     }
 
-    const NO_ROUTES: Ask<'static> = &|_| Routed::NOT;
+    const NO_ROUTES: RouteQuery<'static> = &|_| Routed::NONE;
 
     const START: Stamp = Stamp(1 << 60);
 
@@ -582,8 +586,8 @@ mod tests {
         Event::Neighbour { index, address: address.parse().unwrap(), answers }
     }
 
-    /// What is said about an event: the mobile, what, by whom.
-    fn said(watch: &mut Watch, event: Event) -> Vec<(String, LinkSignal, SignalSource)> {
+    /// Signals of an event: mobile, signal and source.
+    fn reported(watch: &mut Watch, event: Event) -> Vec<(String, LinkSignal, SignalSource)> {
         let signals = watch.take(START, event, NO_ROUTES).into_iter();
         signals.map(|s| (s.mobile.to_string(), s.signal, s.source)).collect()
     }
@@ -599,61 +603,77 @@ mod tests {
     #[test]
     fn without_carrier_the_neighbours_behind_the_interface_are_down() {
         let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan0", "wlan1"])]);
-        said(&mut watch, seen(2, "10.0.0.7", true));
-        said(&mut watch, seen(3, "10.0.0.8", true));
-        said(&mut watch, seen(2, "10.9.9.9", true));
-        assert_eq!(said(&mut watch, link(2, "wlan0", false)), [word("10.0.0.7", Down, Carrier)]);
-        assert_eq!(said(&mut watch, link(2, "wlan0", false)), []);
-        assert_eq!(said(&mut watch, link(2, "wlan0", true)), [word("10.0.0.7", Up, Carrier)]);
+        reported(&mut watch, seen(2, "10.0.0.7", true));
+        reported(&mut watch, seen(3, "10.0.0.8", true));
+        reported(&mut watch, seen(2, "10.9.9.9", true));
+        assert_eq!(
+            reported(&mut watch, link(2, "wlan0", false)),
+            [word("10.0.0.7", Down, Carrier)]
+        );
+        assert_eq!(reported(&mut watch, link(2, "wlan0", false)), []);
+        assert_eq!(reported(&mut watch, link(2, "wlan0", true)), [word("10.0.0.7", Up, Carrier)]);
     }
 
     #[test]
     fn without_carrier_the_addresses_listed_for_the_interface_are_down() {
         let mut watch = watch(&[group(&["10.0.0.7", "10.1.0.0/16"], &["wlan0"])]);
-        assert_eq!(said(&mut watch, link(2, "wlan0", false)), [word("10.0.0.7", Down, Carrier)]);
-        assert_eq!(said(&mut watch, link(2, "wlan0", true)), [word("10.0.0.7", Up, Carrier)]);
+        assert_eq!(
+            reported(&mut watch, link(2, "wlan0", false)),
+            [word("10.0.0.7", Down, Carrier)]
+        );
+        assert_eq!(reported(&mut watch, link(2, "wlan0", true)), [word("10.0.0.7", Up, Carrier)]);
     }
 
     #[test]
     fn an_address_that_may_be_behind_either_interface_is_up_while_one_is() {
         let mut watch = watch(&[group(&["10.0.0.7"], &["wlan0", "wlan1"])]);
-        assert_eq!(said(&mut watch, link(2, "wlan0", false)), []);
-        assert_eq!(said(&mut watch, link(3, "wlan1", false)), [word("10.0.0.7", Down, Carrier)]);
+        assert_eq!(reported(&mut watch, link(2, "wlan0", false)), []);
+        assert_eq!(
+            reported(&mut watch, link(3, "wlan1", false)),
+            [word("10.0.0.7", Down, Carrier)]
+        );
     }
 
     #[test]
     fn an_interface_that_vanishes_has_no_carrier_and_comes_back_by_its_name() {
         let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan0"])]);
-        said(&mut watch, seen(2, "10.0.0.7", true));
+        reported(&mut watch, seen(2, "10.0.0.7", true));
         assert_eq!(
-            said(&mut watch, Event::LinkGone { index: 2 }),
+            reported(&mut watch, Event::LinkGone { index: 2 }),
             [word("10.0.0.7", Down, Carrier)]
         );
-        assert_eq!(said(&mut watch, link(9, "wlan0", false)), []);
-        assert_eq!(said(&mut watch, link(9, "wlan0", true)), [word("10.0.0.7", Up, Carrier)]);
+        assert_eq!(reported(&mut watch, link(9, "wlan0", false)), []);
+        assert_eq!(reported(&mut watch, link(9, "wlan0", true)), [word("10.0.0.7", Up, Carrier)]);
     }
 
     #[test]
     fn a_mobile_that_moves_to_another_interface_goes_by_that_one() {
         let mut watch = watch(&[group(&["10.0.0.0/24"], &[])]);
-        said(&mut watch, seen(2, "10.0.0.7", true));
-        assert_eq!(said(&mut watch, link(2, "wlan0", false)), [word("10.0.0.7", Down, Carrier)]);
-        assert_eq!(said(&mut watch, seen(3, "10.0.0.7", true)), [word("10.0.0.7", Up, Carrier)]);
-        assert_eq!(said(&mut watch, seen(2, "10.0.0.7", false)), [], "it is no longer there");
-        assert_eq!(said(&mut watch, link(2, "wlan0", true)), []);
+        reported(&mut watch, seen(2, "10.0.0.7", true));
+        assert_eq!(
+            reported(&mut watch, link(2, "wlan0", false)),
+            [word("10.0.0.7", Down, Carrier)]
+        );
+        assert_eq!(
+            reported(&mut watch, seen(3, "10.0.0.7", true)),
+            [word("10.0.0.7", Up, Carrier)]
+        );
+        assert_eq!(reported(&mut watch, seen(2, "10.0.0.7", false)), [], "it is no longer there");
+        assert_eq!(reported(&mut watch, link(2, "wlan0", true)), []);
     }
 
     #[test]
     fn the_view_at_the_start_is_told_in_full() {
         let signals = Signals { carrier: true, ..Signals::default() };
         let groups = [group(&["10.0.0.7"], &["wlan0"]), group(&["10.0.0.8"], &["none0"])];
-        let told = Watch::new(&signals, &groups).all_links(
+        let announced = Watch::new(&signals, &groups).all_links(
             START,
             [(2, ("wlan0".to_owned(), true))].into(),
             NO_ROUTES,
         );
-        let told: Vec<_> = told.into_iter().map(|s| (s.mobile.to_string(), s.signal)).collect();
-        assert_eq!(told, [("10.0.0.7".to_owned(), Up), ("10.0.0.8".to_owned(), Down)]);
+        let announced: Vec<_> =
+            announced.into_iter().map(|s| (s.mobile.to_string(), s.signal)).collect();
+        assert_eq!(announced, [("10.0.0.7".to_owned(), Up), ("10.0.0.8".to_owned(), Down)]);
     }
 
     #[test]
@@ -662,12 +682,12 @@ mod tests {
         let own = Group { members: Members::Uplink(uplink), ..group(&[], &[]) };
         let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan1"]), own]);
         assert_eq!(watch.moved(), [(uplink, Some(2))]);
-        assert_eq!(said(&mut watch, link(2, "wlan0", false)), [word("wlan0", Down, Carrier)]);
-        assert_eq!(said(&mut watch, link(2, "wlan0", true)), [word("wlan0", Up, Carrier)]);
+        assert_eq!(reported(&mut watch, link(2, "wlan0", false)), [word("wlan0", Down, Carrier)]);
+        assert_eq!(reported(&mut watch, link(2, "wlan0", true)), [word("wlan0", Up, Carrier)]);
         assert_eq!(watch.moved(), []);
-        said(&mut watch, Event::LinkGone { index: 2 });
+        reported(&mut watch, Event::LinkGone { index: 2 });
         assert_eq!(watch.moved(), [(uplink, None)]);
-        assert_eq!(said(&mut watch, link(9, "wlan0", true)), [word("wlan0", Up, Carrier)]);
+        assert_eq!(reported(&mut watch, link(9, "wlan0", true)), [word("wlan0", Up, Carrier)]);
         assert_eq!(watch.moved(), [(uplink, Some(9))]);
     }
 
@@ -684,7 +704,7 @@ mod tests {
         let signals = Signals { carrier: true, ..Signals::default() };
         let mut watch = Watch::new(&signals, &[own]);
         assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", true), had), [Up]);
-        assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", false), Routed::NOT), [Down]);
+        assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", false), Routed::NONE), [Down]);
         watch
     }
 
@@ -697,7 +717,7 @@ mod tests {
     fn an_uplink_with_a_carrier_is_back_when_it_has_the_routes_it_had() {
         let mut watch = uplink_down(BOTH);
         let second = Duration::from_secs(1);
-        assert_eq!(step(&mut watch, second, link(2, "wlan0", true), Routed::NOT), []);
+        assert_eq!(step(&mut watch, second, link(2, "wlan0", true), Routed::NONE), []);
         assert_eq!(watch.next_time(), None, "without any it is not back, however long");
         assert_eq!(
             step(&mut watch, second * 3, Event::Route { index: Some(3) }, BOTH),
@@ -707,10 +727,13 @@ mod tests {
         assert_eq!(step(&mut watch, second * 3, ROUTE, IPV6), []);
         assert_eq!(step(&mut watch, second * 4, Event::Route { index: None }, BOTH), [Up]);
         assert_eq!(watch.next_time(), None);
-        assert_eq!(step(&mut watch, second * 5, ROUTE, Routed::NOT), [], "it has a carrier");
+        assert_eq!(step(&mut watch, second * 5, ROUTE, Routed::NONE), [], "it has a carrier");
         // Made anew, it is still the same uplink.
-        assert_eq!(step(&mut watch, second * 6, Event::LinkGone { index: 2 }, Routed::NOT), [Down]);
-        assert_eq!(step(&mut watch, second * 7, link(9, "wlan0", true), Routed::NOT), []);
+        assert_eq!(
+            step(&mut watch, second * 6, Event::LinkGone { index: 2 }, Routed::NONE),
+            [Down]
+        );
+        assert_eq!(step(&mut watch, second * 7, link(9, "wlan0", true), Routed::NONE), []);
         assert_eq!(step(&mut watch, second * 8, Event::Route { index: Some(9) }, BOTH), [Up]);
     }
 
@@ -718,15 +741,15 @@ mod tests {
     fn an_uplink_that_is_down_and_has_no_routes_has_no_interface_for_the_loop() {
         let mut watch = uplink_down(IPV4);
         let uplink = *watch.uplinks.keys().next().unwrap();
-        let mut told = |event, has| {
+        let mut announced = |event, has| {
             step(&mut watch, Duration::ZERO, event, has);
-            watch.uplinks[&uplink].told
+            watch.uplinks[&uplink].announced
         };
-        assert_eq!(told(ROUTE, IPV4), Some(2), "packets still leave, as far as they get");
-        assert_eq!(told(ROUTE, Routed::NOT), None);
-        assert_eq!(told(link(2, "wlan0", true), Routed::NOT), None);
-        assert_eq!(told(ROUTE, IPV4), Some(2));
-        assert_eq!(told(ROUTE, Routed::NOT), Some(2), "it is up");
+        assert_eq!(announced(ROUTE, IPV4), Some(2), "packets still leave, as far as they get");
+        assert_eq!(announced(ROUTE, Routed::NONE), None);
+        assert_eq!(announced(link(2, "wlan0", true), Routed::NONE), None);
+        assert_eq!(announced(ROUTE, IPV4), Some(2));
+        assert_eq!(announced(ROUTE, Routed::NONE), Some(2), "it is up");
     }
 
     #[test]
@@ -738,10 +761,10 @@ mod tests {
         assert_eq!(watch.next_time(), Some(enough));
         assert_eq!(step(&mut watch, begin * 2, ROUTE, IPV6), []);
         assert_eq!(watch.next_time(), Some(enough), "more news do not prolong it");
-        let told = watch.waited(enough, &|_| IPV6);
-        assert_eq!(told.iter().map(|s| s.signal).collect::<Vec<_>>(), [Up]);
+        let announced = watch.waited(enough, &|_| IPV6);
+        assert_eq!(announced.iter().map(|s| s.signal).collect::<Vec<_>>(), [Up]);
         // It is not waited for again, until it has been there again.
-        assert_eq!(step(&mut watch, begin * 9, link(2, "wlan0", false), Routed::NOT), [Down]);
+        assert_eq!(step(&mut watch, begin * 9, link(2, "wlan0", false), Routed::NONE), [Down]);
         assert_eq!(step(&mut watch, begin * 9, link(2, "wlan0", true), IPV6), [Up]);
     }
 
@@ -758,8 +781,8 @@ mod tests {
 
     #[test]
     fn an_uplink_that_never_had_a_route_is_back_with_its_carrier() {
-        let mut watch = uplink_down(Routed::NOT);
-        assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", true), Routed::NOT), [Up]);
+        let mut watch = uplink_down(Routed::NONE);
+        assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", true), Routed::NONE), [Up]);
     }
 
     #[test]
@@ -767,25 +790,28 @@ mod tests {
         let mut watch = watch(&[group(&["10.0.0.0/24", "fd00::/64"], &["wlan0"])]);
         watch.carrier = false;
         for mobile in ["10.0.0.7", "fd00::7"] {
-            assert_eq!(said(&mut watch, seen(2, mobile, true)), [word(mobile, Up, Neighbour)]);
-            assert_eq!(said(&mut watch, seen(2, mobile, true)), []);
-            assert_eq!(said(&mut watch, seen(2, mobile, false)), [word(mobile, Down, Neighbour)]);
-            assert_eq!(said(&mut watch, seen(2, mobile, true)), [word(mobile, Up, Neighbour)]);
+            assert_eq!(reported(&mut watch, seen(2, mobile, true)), [word(mobile, Up, Neighbour)]);
+            assert_eq!(reported(&mut watch, seen(2, mobile, true)), []);
+            assert_eq!(
+                reported(&mut watch, seen(2, mobile, false)),
+                [word(mobile, Down, Neighbour)]
+            );
+            assert_eq!(reported(&mut watch, seen(2, mobile, true)), [word(mobile, Up, Neighbour)]);
         }
     }
 
     #[test]
     fn neighbours_elsewhere_are_none_of_our_mobiles() {
         let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan0"])]);
-        assert_eq!(said(&mut watch, seen(3, "10.0.0.7", false)), []);
-        assert_eq!(said(&mut watch, seen(2, "10.0.1.7", false)), []);
-        assert_eq!(said(&mut watch, seen(77, "10.0.0.7", false)), []);
+        assert_eq!(reported(&mut watch, seen(3, "10.0.0.7", false)), []);
+        assert_eq!(reported(&mut watch, seen(2, "10.0.1.7", false)), []);
+        assert_eq!(reported(&mut watch, seen(77, "10.0.0.7", false)), []);
     }
 
     #[test]
     fn a_neighbour_that_is_down_is_asked_for_less_and_less_often() {
         let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan0"])]);
-        said(&mut watch, seen(2, "10.0.0.7", false));
+        reported(&mut watch, seen(2, "10.0.0.7", false));
         let mut probed = Vec::new();
         while let Some(probe) =
             watch.next_time().filter(|&at| at < START.after(Duration::from_secs(1000)))
@@ -795,15 +821,15 @@ mod tests {
         }
         assert_eq!(probed[..12], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
         assert_eq!(probed[probed.len() - 1] - probed[probed.len() - 2], 60, "{probed:?}");
-        said(&mut watch, seen(2, "10.0.0.7", true));
+        reported(&mut watch, seen(2, "10.0.0.7", true));
         assert_eq!(watch.next_time(), None);
     }
 
     #[test]
     fn nobody_is_asked_for_where_there_is_no_carrier() {
         let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan0"])]);
-        said(&mut watch, seen(2, "10.0.0.7", false));
-        said(&mut watch, link(2, "wlan0", false));
+        reported(&mut watch, seen(2, "10.0.0.7", false));
+        reported(&mut watch, link(2, "wlan0", false));
         assert_eq!(watch.probes(START.after(Duration::from_secs(1))), []);
     }
 
@@ -814,7 +840,7 @@ mod tests {
             let address = IpAddr::from((0x0a00_0000 + i).to_be_bytes());
             watch.take(START, Event::Neighbour { index: 2, address, answers: false }, NO_ROUTES);
         }
-        let known = (watch.neighbours.len(), watch.failed.len(), watch.said.len());
+        let known = (watch.neighbours.len(), watch.failed.len(), watch.reported.len());
         assert_eq!(known, (MOST_NEIGHBOURS, MOST_NEIGHBOURS, 2 * MOST_NEIGHBOURS));
     }
 

@@ -1,14 +1,14 @@
-//! Whether anything beyond its own network is routed over an interface.
+//! Routes over an interface to networks beyond its own.
 //!
-//! Read first: rtnetlink(7) (`RTM_GETROUTE`). The kernel removes the routes of IPv4 over an
-//! interface that goes down without a message for each: whoever wants to know has to ask.
+//! Read first: rtnetlink(7) (`RTM_GETROUTE`). When an interface goes down, the kernel removes its
+//! IPv4 routes without a message for each, so routes must be queried.
 
 use crate::kernel::netlink::{Message, Netlink, u32_at, value_of};
 use nix::sys::socket::SetSockOpt;
 use std::io;
 use std::ops::BitOr;
 
-/// Has the kernel filter a dump as the request says.
+/// The socket option NETLINK_GET_STRICT_CHK: the kernel filters a dump by the request's attributes.
 #[derive(Clone, Copy, Debug)]
 struct StrictCheck;
 
@@ -20,7 +20,7 @@ nix::setsockopt_impl!(
     nix::sys::socket::sockopt::SetBool
 );
 
-/// By which versions of IP there are routes.
+/// IP versions for which there are routes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Routed {
     pub(super) ipv4: bool,
@@ -28,10 +28,10 @@ pub(super) struct Routed {
 }
 
 impl Routed {
-    /// By neither.
-    pub(super) const NOT: Self = Self { ipv4: false, ipv6: false };
+    /// No routes.
+    pub(super) const NONE: Self = Self { ipv4: false, ipv6: false };
 
-    /// Whether it lacks nothing of `other`.
+    /// True if it includes all of `other`.
     pub(super) fn covers(self, other: Self) -> bool {
         self | other == self
     }
@@ -44,35 +44,35 @@ impl BitOr for Routed {
     }
 }
 
-/// The interface of the route in a message of rtnetlink; `None`: it names none, or several.
+/// The interface of the route in a message of rtnetlink; `None` if it has none or several.
 ///
-/// Behind `struct rtmsg`: family (1), lengths of destination and source (2), TOS (1), table (1),
-/// protocol (1), scope (1), type (1), flags (4).
+/// The attributes follow `struct rtmsg`: family (1), lengths of destination and source (2), TOS
+/// (1), table (1), protocol (1), scope (1), type (1), flags (4).
 pub(super) fn interface(body: &[u8]) -> Option<u32> {
     u32_at(value_of(body.get(12..)?, libc::RTA_OIF)?, 0)
 }
 
-/// Asks the kernel about routes.
+/// Queries the kernel's routes.
 #[derive(Debug)]
 pub(super) struct Routes(Netlink);
 
 impl Routes {
     pub(super) fn open() -> io::Result<Self> {
         let netlink = Netlink::open(libc::NETLINK_ROUTE)?;
-        // Otherwise the kernel answers with the routes over all interfaces.
+        // Without it the kernel ignores the interface and returns all routes.
         StrictCheck.set(&netlink.socket(), &true)?;
         Ok(Self(netlink))
     }
 
-    /// What is routed over the interface with this index, in any table: unicast, and not by the
-    /// kernel itself, whose routes to the networks of its addresses come back with the interface.
+    /// Unicast routes over the interface with this index, in any table. Excludes routes that the
+    /// kernel sets for the networks of its addresses, which come back with the interface.
     pub(super) fn over(&self, index: u32) -> io::Result<Routed> {
         let mut header = [0; 12];
         header[7] = libc::RTN_UNICAST;
         let request = Message::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP, &header)
             .with(libc::RTA_OIF, &index.to_ne_bytes());
         let routes = self.0.dump(&request.finish())?;
-        Ok(routes.iter().map(|(_, body)| routed(body)).fold(Routed::NOT, BitOr::bitor))
+        Ok(routes.iter().map(|(_, body)| routed(body)).fold(Routed::NONE, BitOr::bitor))
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(routed(&dhcp), Routed { ipv4: true, ipv6: false });
         assert_eq!(routed(&body(libc::AF_INET6, 9)), Routed { ipv4: false, ipv6: true });
         let own = body(libc::AF_INET, libc::RTPROT_KERNEL);
-        assert_eq!(routed(&own), Routed::NOT, "that to its own network");
-        assert_eq!(routed(&[]), Routed::NOT);
+        assert_eq!(routed(&own), Routed::NONE, "that to its own network");
+        assert_eq!(routed(&[]), Routed::NONE);
     }
 }

@@ -1,4 +1,4 @@
-//! How the threads of sources are stopped.
+//! Stops the threads of sources.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -7,18 +7,18 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// Tells threads to stop.
+/// A stop signal shared by threads.
 #[derive(Clone, Debug)]
 pub(super) struct Stop(Arc<EventFd>);
 
-/// Why [`Stop::wait`] returned.
+/// Reason why [`Stop::wait`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Woken {
-    /// The descriptor is readable, or broken.
+    /// The descriptor is readable or has an error.
     Ready,
-    /// The time is over.
+    /// The timeout is over.
     TimedOut,
-    /// The thread is to stop.
+    /// The thread must stop.
     Stopped,
 }
 
@@ -27,13 +27,13 @@ impl Stop {
         Ok(Self(Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?)))
     }
 
-    /// Tells them.
+    /// Stops the threads.
     pub(super) fn now(&self) {
-        // A counter that is full already tells them as well.
+        // The write fails only if the counter is full, which stops them, too.
         let _ = self.0.write(1);
     }
 
-    /// Waits until `descriptor` is readable, `timeout` is over, or the thread is to stop.
+    /// Waits until `descriptor` is readable, `timeout` is over, or the thread must stop.
     pub(super) fn wait(
         &self,
         descriptor: Option<BorrowedFd<'_>>,

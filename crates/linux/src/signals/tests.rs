@@ -41,7 +41,7 @@ fn said(mobile: &str, signal: LinkSignal, source: SignalSource) -> MobileSignal 
     MobileSignal { mobile: MobileId::Host(mobile.parse().unwrap()), signal, source }
 }
 
-/// An agent with the key in `text` that says `signal` once.
+/// An agent with the key in `text` that reports `signal` once.
 fn send(
     running: &Running,
     text: &str,
@@ -192,7 +192,7 @@ pub(super) fn groups_of(uplinks: &[&str]) -> Vec<Group> {
         name: format!("uplink.{name}"),
         members: airtcp_gateway::config::Members::Uplink(name.parse().unwrap()),
         mechanism: airtcp_edge::MechanismConfig::Wake(Default::default()),
-        copy: Default::default(),
+        mirror: Default::default(),
         fast_path: Default::default(),
     };
     uplinks.iter().map(group).collect()

@@ -1,7 +1,7 @@
-//! Outages known beforehand, by the time of day.
+//! Outages known in advance, by the time of day.
 //!
-//! Read first: [`airtcp_gateway::signals::timetable`]. [`timer`] goes by the time of day and rings
-//! as well when that is set (timerfd_create(2), `TFD_TIMER_CANCEL_ON_SET`).
+//! Read first: [`airtcp_gateway::signals::timetable`]. [`timer`] follows the time of day, and also
+//! expires when that is set (timerfd_create(2), `TFD_TIMER_CANCEL_ON_SET`).
 
 use super::stop::{Stop, Woken};
 use crate::command::{Command, Handle};
@@ -16,14 +16,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
-/// The timer that [`run`] needs.
+/// Creates the timer for [`run`].
 pub(super) fn timer() -> io::Result<TimerFd> {
     let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
     Ok(TimerFd::new(ClockId::CLOCK_REALTIME, flags)?)
 }
 
-/// Lets the timer ring at `time` (`None`: not by itself) and whenever the clock is set. False when
-/// it has been set since the last call.
+/// Sets the timer to expire at `time` (`None`: never) and whenever the clock is set. False if the
+/// clock was set since the last call.
 fn set(timer: &TimerFd, time: Option<Time>) -> io::Result<bool> {
     let time = time.unwrap_or(Time::MAX);
     let seconds = i64::try_from(time / SECOND).unwrap_or(i64::MAX);
@@ -36,20 +36,20 @@ fn set(timer: &TimerFd, time: Option<Time>) -> io::Result<bool> {
     }
 }
 
-/// Says what changes until told to stop; at first, all.
+/// Sends the current signals, then changes, until stopped.
 pub(super) fn run(
     timetable: &Timetable,
     timer: &TimerFd,
     handle: &Handle,
     stop: &Stop,
 ) -> io::Result<()> {
-    let mut said = BTreeMap::new();
+    let mut reported = BTreeMap::new();
     loop {
         let now = clock_gettime(nix::time::ClockId::CLOCK_REALTIME)?;
         let seconds = Time::try_from(now.tv_sec()).unwrap_or(0);
         let view = timetable.at(seconds * SECOND + now.tv_nsec() as Time);
         for (&mobile, &signal) in &view.signals {
-            if said.insert(mobile, signal) != Some(signal) {
+            if reported.insert(mobile, signal) != Some(signal) {
                 let source = SignalSource::Timetable;
                 handle.send(Command::Signal(MobileSignal { mobile, signal, source }));
             }

@@ -1,13 +1,13 @@
-//! How well the Wi-Fi interfaces of uplinks receive, by the kernel's list of them.
+//! Signal levels of the Wi-Fi interfaces of uplinks, from the kernel's list.
 //!
 //! Read first: `wireless_seq_printf_stats` in Linux' net/wireless/wext-proc.c, which writes it. A
-//! line has the interface, its state, the quality of the link, its signal level and noise, and
-//! counters. A level in dBm is below zero; one that is not is on a scale of the driver's own, or of
-//! no signal at all, and says nothing.
+//! line has the interface, its state, the link quality, the levels of signal and noise, and
+//! counters. A level in dBm is negative; another one is on a scale of the driver or means no
+//! signal, and is ignored.
 //!
 //! Below the configured level an uplink fades, until the level is higher by
-//! [`MARGIN`](super::level::MARGIN). An interface that is not listed, or whose level says nothing,
-//! is left to the other sources: what was said is taken back.
+//! [`MARGIN`](super::level::MARGIN). An interface that is not listed, or has no level in dBm,
+//! counts as up, and other sources decide.
 
 use super::level::is_faint;
 use super::stop::{Stop, Woken};
@@ -21,41 +21,41 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// The kernel's list.
+/// File with the kernel's list.
 pub(super) const LEVELS: &str = "/proc/net/wireless";
 
-/// From one look at it to the next, in milliseconds.
+/// Polling interval in milliseconds.
 const INTERVAL: u16 = 1_000;
 
-/// Column of the list, behind the interface's name, that has the signal level.
+/// Column of the signal level, counted after the interface's name.
 const LEVEL: usize = 2;
 
-/// Makes signals of the kernel's list.
+/// Turns the kernel's list into signals.
 #[derive(Debug)]
 pub(super) struct Watch {
-    /// Percent.
+    /// Signal level in percent below which an uplink fades.
     fading_below: u8,
-    /// With the last report; `None`: there was none.
+    /// Uplinks with their last signal, if there was one.
     uplinks: BTreeMap<InterfaceName, Option<LinkSignal>>,
 }
 
 impl Watch {
-    /// Knows nothing yet.
+    /// A watch that has seen no list yet.
     pub(super) fn new(fading_below: u8, groups: &[Group]) -> Self {
         let uplinks = groups.iter().filter_map(Group::uplink);
         Self { fading_below, uplinks: uplinks.map(|uplink| (uplink, None)).collect() }
     }
 
-    /// Takes the list; what is new to be said.
+    /// Handles the list and returns the new signals.
     fn take(&mut self, list: &str) -> Vec<MobileSignal> {
         let mut signals = Vec::new();
-        for (&interface, said) in &mut self.uplinks {
+        for (&interface, reported) in &mut self.uplinks {
             let level = level(list, interface.as_str());
-            let is_faint = level.is_some_and(|level| is_faint(level, self.fading_below, *said));
+            let is_faint = level.is_some_and(|level| is_faint(level, self.fading_below, *reported));
             let signal = if is_faint { LinkSignal::Fading } else { LinkSignal::Up };
-            if said.replace(signal) != Some(signal) {
+            if reported.replace(signal) != Some(signal) {
                 if let Some(level) = level {
-                    tracing::info!(uplink = %interface, ?signal, level, "a Wi-Fi interface reports");
+                    tracing::info!(uplink = %interface, ?signal, level, "link signal from a Wi-Fi interface");
                 }
                 let (mobile, source) = (MobileId::Uplink(interface), SignalSource::Wifi);
                 signals.push(MobileSignal { mobile, signal, source });
@@ -65,18 +65,18 @@ impl Watch {
     }
 }
 
-/// Signal level of an interface, in percent: 0 at -100 dBm and 100 at -50 dBm. `None`: the list
-/// does not have it, or not in dBm.
+/// Signal level of an interface in percent: 0 at -100 dBm, 100 at -50 dBm. `None` if the list does
+/// not have it, or not in dBm.
 fn level(list: &str, interface: &str) -> Option<u32> {
     let mut lines = list.lines().filter_map(|line| line.split_once(':'));
     let (_, columns) = lines.find(|(name, _)| name.trim() == interface)?;
     let level = columns.split_whitespace().nth(LEVEL)?;
-    // The dot says that it was updated since the last look, by whomever.
+    // A dot marks values updated since any process last read the list.
     let dbm: i32 = level.trim_end_matches('.').parse().ok()?;
     u32::try_from((2 * (dbm + 100)).clamp(0, 100)).ok().filter(|_| dbm < 0)
 }
 
-/// Says what holds, and then what changes, until told to stop. Without a list nothing is listed.
+/// Sends the current signals, then changes, until stopped. A missing list counts as empty.
 pub(super) fn run(mut watch: Watch, list: &Path, handle: &Handle, stop: &Stop) -> io::Result<()> {
     loop {
         let text = std::fs::read_to_string(list).unwrap_or_default();
@@ -116,7 +116,7 @@ Inter-| sta-|   Quality        |   Discarded packets               | Missed | WE
         Watch::new(20, &groups_of(uplinks))
     }
 
-    fn said(watch: &mut Watch, list: &str) -> Vec<(String, LinkSignal)> {
+    fn reported(watch: &mut Watch, list: &str) -> Vec<(String, LinkSignal)> {
         let signals = watch.take(list).into_iter();
         signals
             .inspect(|signal| assert_eq!(signal.source, SignalSource::Wifi))
@@ -146,20 +146,20 @@ Inter-| sta-|   Quality        |   Discarded packets               | Missed | WE
     #[test]
     fn an_uplink_fades_below_the_level_until_it_is_higher_by_the_margin() {
         let mut watch = watch(&["wlan0"]);
-        let said = ["-89.", "-90.", "-91.", "-89.", "-88.", "-87.", "-90."].map(|dbm| {
-            let mut said = said(&mut watch, &wlan0(dbm));
-            said.pop().map(|(_, signal)| signal)
+        let reported = ["-89.", "-90.", "-91.", "-89.", "-88.", "-87.", "-90."].map(|dbm| {
+            let mut reported = reported(&mut watch, &wlan0(dbm));
+            reported.pop().map(|(_, signal)| signal)
         });
-        assert_eq!(said, [Some(Up), None, Some(Fading), None, None, Some(Up), None]);
+        assert_eq!(reported, [Some(Up), None, Some(Fading), None, None, Some(Up), None]);
     }
 
     #[test]
     fn what_was_said_of_an_interface_that_is_gone_is_taken_back() {
         let mut watch = watch(&["wlan0", "wwan0"]);
         let of = |name: &str, signal| (name.to_owned(), signal);
-        assert_eq!(said(&mut watch, &wlan0("-95.")), [of("wlan0", Fading), of("wwan0", Up)]);
-        assert_eq!(said(&mut watch, &list(&[])), [of("wlan0", Up)]);
-        assert_eq!(said(&mut watch, ""), []);
+        assert_eq!(reported(&mut watch, &wlan0("-95.")), [of("wlan0", Fading), of("wwan0", Up)]);
+        assert_eq!(reported(&mut watch, &list(&[])), [of("wlan0", Up)]);
+        assert_eq!(reported(&mut watch, ""), []);
     }
 
     #[test]

@@ -6,14 +6,14 @@
 
 #![cfg(target_os = "linux")]
 
-mod copies;
+mod mirror;
 
 use airtcp_core::{Bytes, Duration as Span, Segment};
 use airtcp_edge::{MechanismConfig, MobileId};
 use airtcp_gateway::config::{
-    CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
+    GatewayConfig, Group, Limits, Mark, Members, MirrorMode, Mode, NfqueueConfig, Signals,
 };
-use airtcp_gateway::packets::{Intercepted, Verdict, Way};
+use airtcp_gateway::packets::{Egress, Intercepted, Verdict};
 use airtcp_linux::datapath::nfqueue::{Nfqueue, NfqueueError};
 use airtcp_linux::datapath::rules::{self, Rules, RulesError, Watcher};
 use airtcp_wire::{decode, encode};
@@ -37,7 +37,7 @@ const QUEUE: u16 = 7;
 /// Longest wait for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether these tests can be done here.
+/// True if these tests can run here.
 fn possible() -> bool {
     let made = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
     let tools =
@@ -220,12 +220,12 @@ fn mobiles(addresses: &[&str], interface: &str) -> Members {
     }
 }
 
-fn group(name: &str, addresses: &[&str], copy: CopyMode) -> Group {
+fn group(name: &str, addresses: &[&str], mirror: MirrorMode) -> Group {
     Group {
         name: name.into(),
         members: mobiles(addresses, "mobile"),
         mechanism: MechanismConfig::PacketControl { threshold: 3 },
-        copy,
+        mirror,
         fast_path: Default::default(),
     }
 }
@@ -247,10 +247,10 @@ fn config(queue: u16, length: u32, groups: Vec<Group>) -> GatewayConfig {
 
 /// All mobiles, always.
 fn always() -> GatewayConfig {
-    config(QUEUE, 1000, vec![group("all", &["10.99.2.0/24", "fd99:2::/64"], CopyMode::Always)])
+    config(QUEUE, 1000, vec![group("all", &["10.99.2.0/24", "fd99:2::/64"], MirrorMode::Always)])
 }
 
-/// What a gateway does with a packet, besides the verdict.
+/// Verdict of a gateway on a packet, and its side effects.
 type Policy = Box<dyn FnMut(&Intercepted, &mut Nfqueue) -> Verdict + Send>;
 
 /// A loop over the data path.
@@ -310,7 +310,7 @@ impl Drop for Gateway {
     }
 }
 
-/// Rules in the gateway's namespace, which are removed there too.
+/// Rules in the gateway's namespace, where they are also removed.
 fn install(net: &Net, config: GatewayConfig) -> Installed<'_> {
     Installed { rules: in_gateway(net, move || Some(Rules::install(&config).unwrap())), net }
 }
@@ -332,7 +332,7 @@ impl Installed<'_> {
             rules
         }));
     }
-    /// As if the process were killed.
+    /// Leaves the rules, as if the process were killed.
     fn forget(mut self) {
         std::mem::forget(self.rules.take());
         in_gateway(self.net, close_claim);
@@ -473,21 +473,21 @@ fn retransmitted(net: &Net) -> usize {
 /// Drops what either host sends, every time, and sends the same on its behalf.
 fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
     let segment = segment(packet);
-    let way = if MOBILE.contains(&segment.flow.dst.ip.to_string().as_str()) {
-        Way::Untracked
+    let egress = if MOBILE.contains(&segment.flow.dst.ip.to_string().as_str()) {
+        Egress::Untracked
     } else {
-        Way::Tracked
+        Egress::Tracked
     };
     if segment.payload.is_empty() {
         return Verdict::Pass;
     }
     let mut bytes = Vec::new();
     encode(&segment, &mut bytes).unwrap();
-    path.inject(way, &bytes).unwrap();
+    path.inject(egress, &bytes).unwrap();
     Verdict::Drop
 }
 
-/// What both hosts say arrives, though none of it but what the gateway sends.
+/// The gateway replaces every packet of both hosts, and all data arrive.
 fn injected_segments_arrive(net: &Net, address: &str, gateway: Gateway, config: GatewayConfig) {
     let _rules = install(net, config);
     let (fixed, mobile) = net.connect(
@@ -531,7 +531,7 @@ fn injected_segments_are_routed_by_their_source() {
         return;
     }
     let net = Net::new();
-    // Only what one host sends to the other finds a way.
+    // Only packets from one host to the other are routed.
     net.sh(
         "g",
         "for v in -4 -6; do
@@ -694,7 +694,7 @@ fn a_reload_changes_the_rules_and_a_refused_one_does_not() {
     });
     assert_eq!(ours(&net), before);
     rules.change(|rules| {
-        let ipv4 = group("all", &["10.98.0.0/16"], CopyMode::Always);
+        let ipv4 = group("all", &["10.98.0.0/16"], MirrorMode::Always);
         rules.replace(&config(9, 10, vec![ipv4])).unwrap();
     });
     let after = ours(&net).join("\n");
@@ -711,11 +711,11 @@ fn of_groups_that_copy_when_fading_only_watched_mobiles_are_queued() {
     }
     let net = Net::new();
     let gateway = Gateway::new(&net, pass());
-    let group = group("all", &["10.99.2.0/24", "fd99:2::/64"], CopyMode::WhenFading);
+    let group = group("all", &["10.99.2.0/24", "fd99:2::/64"], MirrorMode::WhenFading);
     only_watched_mobiles_come(&net, &gateway, config(QUEUE, 1000, vec![group]));
 }
 
-/// Packets come while the mobiles are watched, and only then.
+/// Packets are queued while the mobiles are watched, and only then.
 fn only_watched_mobiles_come(net: &Net, gateway: &Gateway, config: GatewayConfig) {
     let mut rules = install(net, config);
     let mut come = |watch: Option<bool>| {
@@ -745,7 +745,7 @@ fn a_watched_mobile_stays_watched_over_a_reload() {
     }
     let net = Net::new();
     let fading = |addresses: &str| {
-        config(QUEUE, 10, vec![group("fading", &[addresses], CopyMode::WhenFading)])
+        config(QUEUE, 10, vec![group("fading", &[addresses], MirrorMode::WhenFading)])
     };
     let mut rules = install(&net, fading("10.99.2.0/24"));
     rules.change(move |rules| {
@@ -764,7 +764,8 @@ fn of_changes_that_come_faster_than_rules_can_the_last_counts() {
         return;
     }
     let net = Net::new();
-    let fading = || config(QUEUE, 10, vec![group("all", &["10.99.0.0/16"], CopyMode::WhenFading)]);
+    let fading =
+        || config(QUEUE, 10, vec![group("all", &["10.99.0.0/16"], MirrorMode::WhenFading)]);
     let mobile = |number: u8| MobileId::Host(IpAddr::from([10, 99, 2, number]));
     let watcher = in_gateway(&net, move || {
         let watcher =
@@ -783,7 +784,7 @@ fn of_changes_that_come_faster_than_rules_can_the_last_counts() {
     });
     let watched = ours(&net).into_iter().filter(|line| line.starts_with("-A AIRTCP-WATCHED -s"));
     assert_eq!(watched.count(), 3);
-    assert_eq!(watcher.mended(), 0, "nobody else changes anything");
+    assert_eq!(watcher.repaired(), 0, "nobody else changes anything");
     drop(watcher);
     assert_eq!(ours(&net), Vec::<String>::new());
 }

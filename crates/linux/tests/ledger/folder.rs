@@ -1,4 +1,4 @@
-//! Which folder is taken for a ledger.
+//! Folders that are accepted for a ledger.
 
 use airtcp_core::Bytes;
 use airtcp_linux::daemon::ledger::{Ledger, OpenError};

@@ -1,4 +1,4 @@
-//! What is read from a file that was cut off, damaged, of another version, or is not ours.
+//! Reading files that are truncated, damaged, of another version, or of another program.
 
 use crate::{GROUP, Gateway, flow};
 use airtcp_core::{Instant, LinkSignal};
@@ -50,7 +50,7 @@ fn file() -> (Vec<u8>, Vec<(usize, Known)>) {
     (file, moments)
 }
 
-/// What a log says about the connection, and whether all of it could be read.
+/// The connection's state in a log, and the error if not all of it could be read.
 fn read(file: &[u8]) -> Result<(Option<Known>, Result<(), Unreadable>), Unreadable> {
     let log = Log::open(file)?;
     assert!(log.boot.is_empty() || log.boot == BOOT, "{:?}", log.boot);

@@ -135,7 +135,7 @@ impl Gateway {
         actions
     }
 
-    /// Three segments of 1000 bytes are under way to the mobile.
+    /// Three segments of 1000 bytes are in flight to the mobile.
     pub(crate) fn underway(&mut self, n: u16) {
         self.ack(n, 0);
         for i in 0..3 {
@@ -143,7 +143,7 @@ impl Gateway {
         }
     }
 
-    /// Whether the fixed host of connection `n` was sent an acknowledgement of `ack`.
+    /// True if the fixed host of connection `n` was sent an acknowledgement of `ack`.
     pub(crate) fn promises(actions: &[Action<SharedBytes>], n: u16, ack: u32) -> bool {
         actions.iter().any(|action| {
             matches!(action, Action::Inject { to: Side::Fixed, segment }
@@ -175,7 +175,7 @@ impl Gateway {
         }
     }
 
-    /// What the mobile is sent of connection `n`.
+    /// Segments of connection `n` that are sent to the mobile.
     pub(crate) fn replayed(actions: &[Action<SharedBytes>], n: u16) -> Vec<u8> {
         let payloads = actions.iter().filter_map(|action| match action {
             Action::Inject { to: Side::Mobile, segment } if segment.flow == flow(n) => {

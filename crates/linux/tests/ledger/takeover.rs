@@ -1,4 +1,4 @@
-//! What the next process finds.
+//! Takeover of connections by the next process.
 
 use crate::{GROUP, Gateway, content, flow};
 use airtcp_core::{Instant, LinkSignal};
@@ -18,7 +18,7 @@ fn what_was_promised_is_replayed_by_the_next_process() {
     first.underway(1);
     let frozen = first.signal(LinkSignal::Down);
     assert!(Gateway::promises(&frozen, 0, 3000) && Gateway::promises(&frozen, 1, 3000));
-    // What was still under way on the wired side.
+    // Segments that were still in flight on the wired side.
     let more = first.data(1, 3000, 700);
     assert!(Gateway::promises(&more, 1, 3700));
     drop(first);

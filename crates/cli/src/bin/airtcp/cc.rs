@@ -1,7 +1,7 @@
 //! `airtcp cc`: congestion control in the kernel.
 
 use airtcp_cli::{FAILURE, complain, print};
-use airtcp_linux::cc::{self, Error, Loaded, Status, Unloaded};
+use airtcp_linux::cc::{self, CcError, CcStatus, Loaded, Unloaded};
 use clap::{Args, Subcommand, ValueEnum};
 use std::fmt::Write;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &CcArgs) -> i32 {
     }
 }
 
-fn failed(error: &Error) -> i32 {
+fn failed(error: &CcError) -> i32 {
     complain(&error.to_string());
     FAILURE
 }
@@ -65,8 +65,8 @@ karak is loaded. To use it
   for one socket: setsockopt(TCP_CONGESTION), as in `iperf3 --congestion karak`
 ";
 
-fn sentences(status: &Status) -> String {
-    let Status { name, loaded, default_here, retired } = status;
+fn sentences(status: &CcStatus) -> String {
+    let CcStatus { name, loaded, default_here, retired } = status;
     let mut out = match loaded {
         None => format!("{name} is not loaded\n"),
         Some(Loaded { version, connections, connections_ever, timeouts, raised, skipped }) => {
@@ -129,7 +129,7 @@ mod tests {
             skipped: 6,
         };
         let status =
-            Status { name: "karak", loaded: Some(loaded), default_here: true, retired: Some(1) };
+            CcStatus { name: "karak", loaded: Some(loaded), default_here: true, retired: Some(1) };
         assert_eq!(
             sentences(&status),
             "karak is loaded (airtcp 0.1.0)
@@ -140,7 +140,7 @@ it is the default of this network namespace
 unloaded before, but still in use: 1
 "
         );
-        let none = Status { name: "karak", loaded: None, default_here: false, retired: None };
+        let none = CcStatus { name: "karak", loaded: None, default_here: false, retired: None };
         assert_eq!(sentences(&none), "karak is not loaded\n");
     }
 

@@ -4,9 +4,9 @@
 use crate::myself;
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
 use airtcp_linux::daemon::log;
-use airtcp_linux::daemon::supervisor::{self, Heart, Timing};
+use airtcp_linux::daemon::supervisor::{self, Heartbeat, Timing};
 use airtcp_linux::datapath::rules::{AckSelection, RulesError};
-use airtcp_linux::delack::cwnd::Role;
+use airtcp_linux::delack::cwnd::CwndRole;
 use airtcp_linux::delack::daemon::{self, DelackConfig, DelackError, Delay};
 use airtcp_tcp::config::{AckConfig, AdaConfig, CwndIn, DaaConfig, DcaConfig};
 use clap::{Args, ValueEnum};
@@ -113,7 +113,10 @@ impl DelackArgs {
             connections: *connections as usize,
         });
         let (peers, ports) = (peer.clone(), port.clone());
-        DelackConfig { delay, role: Role { asks: *ask_cwnd, tells: *sender, peers, ports } }
+        DelackConfig {
+            delay,
+            role: CwndRole { requests: *ask_cwnd, reports: *sender, peers, ports },
+        }
     }
 }
 
@@ -146,7 +149,7 @@ pub(crate) fn run(args: &DelackArgs) -> i32 {
 
 /// The daemon itself, a child.
 fn daemon(config: &DelackConfig) -> i32 {
-    let mut heart = match Heart::from_stdin() {
+    let mut heart = match Heartbeat::from_stdin() {
         Ok(heart) => heart,
         Err(error) => {
             complain(&format!("{error}; start `airtcp delack` without --daemon instead"));

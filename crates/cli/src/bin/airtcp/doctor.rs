@@ -2,7 +2,7 @@
 
 use crate::myself;
 use airtcp_cli::{FAILURE, SUCCESS, print};
-use airtcp_linux::doctor::{Check, Live, Report, State, Verdict, examine, probe};
+use airtcp_linux::doctor::{Check, CheckState, LiveCommand, Report, Verdict, examine, probe};
 use clap::ValueEnum;
 use std::fmt::Write;
 
@@ -32,13 +32,13 @@ enum Required {
 }
 
 impl Required {
-    fn live(self) -> Live {
+    fn live(self) -> LiveCommand {
         match self {
-            Self::Link => Live::Link,
-            Self::Gateway => Live::Gateway,
-            Self::Wake => Live::Wake,
-            Self::Delack => Live::Delack,
-            Self::Cc => Live::Cc,
+            Self::Link => LiveCommand::Link,
+            Self::Gateway => LiveCommand::Gateway,
+            Self::Wake => LiveCommand::Wake,
+            Self::Delack => LiveCommand::Delack,
+            Self::Cc => LiveCommand::Cc,
         }
     }
 }
@@ -61,21 +61,21 @@ pub(crate) fn doctor(args: &Args) -> i32 {
     }
 }
 
-fn verdict(report: &Report, command: Live) -> &Verdict {
+fn verdict(report: &Report, command: LiveCommand) -> &Verdict {
     report.verdicts.iter().find(|v| v.command == command).expect("one for each command")
 }
 
 fn works(verdict: &Verdict) -> bool {
-    matches!(verdict.state, State::Ok | State::Degraded)
+    matches!(verdict.state, CheckState::Ok | CheckState::Degraded)
 }
 
-/// The checks of each command, with how to mend what failed; then one line of verdicts.
+/// The checks of each command, with how to fix what failed; then one line of verdicts.
 fn table(report: &Report) -> String {
     let name_width = report.checks.iter().map(|c| c.name.len()).max().unwrap_or(0);
     let mut out = String::new();
-    for command in Live::ALL {
+    for command in LiveCommand::ALL {
         let _ = match command {
-            Live::Wake => writeln!(out, "airtcp gateway with wake, its default mechanism"),
+            LiveCommand::Wake => writeln!(out, "airtcp gateway with wake, its default mechanism"),
             _ => writeln!(out, "airtcp {command}"),
         };
         let needed = report.checks.iter().filter(|c| c.needed_for.contains(&command));
@@ -86,10 +86,10 @@ fn table(report: &Report) -> String {
             for check in checks {
                 let (state, name, found) = (check.state.name(), check.name, &check.found);
                 let _ = writeln!(out, "    {state:<8}  {name:<name_width$}  {found}");
-                if !check.mend.is_empty() {
-                    let (purpose, mend) = (check.purpose, &check.mend);
+                if !check.fix.is_empty() {
+                    let (purpose, fix) = (check.purpose, &check.fix);
                     let _ = writeln!(out, "              for: {purpose}");
-                    let _ = writeln!(out, "              mend: {mend}");
+                    let _ = writeln!(out, "              fix: {fix}");
                 }
             }
         }
@@ -103,10 +103,10 @@ fn table(report: &Report) -> String {
 fn sentence(verdict: &Verdict) -> String {
     let (command, lacks) = (verdict.command, verdict.lacks.join(", "));
     match verdict.state {
-        State::Ok => format!("{command}: will work"),
-        State::Degraded => format!("{command}: will work, could be better"),
-        State::Unknown => format!("{command}: cannot tell ({lacks})"),
-        State::Missing => format!("{command}: will not work here ({lacks})"),
+        CheckState::Ok => format!("{command}: will work"),
+        CheckState::Degraded => format!("{command}: will work, could be better"),
+        CheckState::Unknown => format!("{command}: cannot tell ({lacks})"),
+        CheckState::Missing => format!("{command}: will not work here ({lacks})"),
     }
 }
 
@@ -114,32 +114,32 @@ fn sentence(verdict: &Verdict) -> String {
 mod tests {
     use super::*;
 
-    fn check(name: &'static str, state: State) -> Check {
+    fn check(name: &'static str, state: CheckState) -> Check {
         Check {
             name,
             state,
             found: "what was found".into(),
-            needed_for: &[Live::Link],
-            helps: &[Live::Cc],
+            needed_for: &[LiveCommand::Link],
+            helps: &[LiveCommand::Cc],
             purpose: "something",
-            mend: if state == State::Ok { String::new() } else { "do this".into() },
+            fix: if state == CheckState::Ok { String::new() } else { "do this".into() },
         }
     }
 
     #[test]
     fn the_table_is_grouped_by_command_and_ends_with_the_verdicts() {
-        let checks = vec![check("tun", State::Ok), check("namespaces", State::Missing)];
+        let checks = vec![check("tun", CheckState::Ok), check("namespaces", CheckState::Missing)];
         let of = |command, state, lacks| Verdict { command, state, lacks };
         let verdicts = vec![
-            of(Live::Link, State::Missing, vec!["namespaces"]),
-            of(Live::Gateway, State::Ok, vec![]),
-            of(Live::Cc, State::Degraded, vec![]),
+            of(LiveCommand::Link, CheckState::Missing, vec!["namespaces"]),
+            of(LiveCommand::Gateway, CheckState::Ok, vec![]),
+            of(LiveCommand::Cc, CheckState::Degraded, vec![]),
         ];
         let shown = table(&Report { checks, verdicts });
         let rows = "    ok        tun         what was found
     missing   namespaces  what was found
               for: something
-              mend: do this
+              fix: do this
 ";
         let wanted = format!(
             "airtcp link\n  needs\n{rows}  is better with\n\n\
@@ -155,12 +155,12 @@ mod tests {
     #[test]
     fn a_command_works_unless_something_it_needs_is_missing_or_unknown() {
         for (state, wanted) in [
-            (State::Ok, true),
-            (State::Degraded, true),
-            (State::Unknown, false),
-            (State::Missing, false),
+            (CheckState::Ok, true),
+            (CheckState::Degraded, true),
+            (CheckState::Unknown, false),
+            (CheckState::Missing, false),
         ] {
-            assert_eq!(works(&Verdict { command: Live::Cc, state, lacks: vec![] }), wanted);
+            assert_eq!(works(&Verdict { command: LiveCommand::Cc, state, lacks: vec![] }), wanted);
         }
     }
 }

@@ -4,7 +4,7 @@ use airtcp_cli::{BAD_INPUT, FAILURE, complain, override_pair, print};
 use airtcp_config::Override;
 use airtcp_core::Duration;
 use airtcp_emu::control::{self, Order};
-use airtcp_emu::{EmulatedDirection, EmulatedLink, Report, Setup, Way};
+use airtcp_emu::{DirectionSetup, EmulatedDirection, EmulatedLink, Report, Setup};
 use airtcp_net::wifi::StationCounters;
 use airtcp_net::{LinkCounters, Trace};
 use clap::Args;
@@ -135,8 +135,12 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let command_line = words.collect::<Vec<_>>().join(" ");
     let setup = Setup {
-        up: Way { config: &link.up.config, trace: up_trace.as_ref(), log: args.up_log.as_deref() },
-        down: Way {
+        up: DirectionSetup {
+            config: &link.up.config,
+            trace: up_trace.as_ref(),
+            log: args.up_log.as_deref(),
+        },
+        down: DirectionSetup {
             config: &link.down.config,
             trace: down_trace.as_ref(),
             log: args.down_log.as_deref(),

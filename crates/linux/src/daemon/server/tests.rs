@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::Receiver;
 use tempfile::TempDir;
 
-/// A gateway whose loop is a thread that answers, and tells of the signals.
+/// A gateway whose loop is a thread that answers, and passes on the signals.
 struct Fixture {
     folder: TempDir,
     server: Option<Server>,

@@ -1,9 +1,9 @@
-//! Notices that another program changed the rules: firewalld, ufw, Docker, or a person, by `nft
-//! flush ruleset` or `iptables -F`.
+//! Detects that the rules were changed by another program: firewalld, ufw, Docker, or a person with
+//! `nft flush ruleset` or `iptables -F`.
 //!
-//! Read first: linux/netfilter/nf_tables.h. The kernel tells whoever listens to the group
-//! `NFNLGRP_NFTABLES` what changes in nftables' rules, which those of `iptables-nft` are too.
-//! Nobody tells of changes by `iptables-legacy`: one has to look.
+//! Read first: linux/netfilter/nf_tables.h. The kernel notifies listeners of the group
+//! `NFNLGRP_NFTABLES` of changes in nftables' rules, including those of `iptables-nft`. Changes by
+//! `iptables-legacy` must be polled for.
 
 use super::{Backend, iptables};
 use crate::kernel::netlink::{Message, Netlink, attributes, messages, name, u32_at, value_of};
@@ -13,75 +13,77 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// How often to look where the kernel does not tell.
+/// Polling interval if the kernel does not notify.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Rules are mended when nobody has removed more of them for so long. Scripts flush chains, then
-/// delete them: rules that came back in between would be in their way.
+/// Time without further removals after which rules are repaired. Scripts flush chains, then delete
+/// them: rules repaired in between would make the deletion fail.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Or so long after the first was missing.
+/// Longest time from the first removal to the repair.
 const LONGEST_PATIENCE: Duration = Duration::from_millis(400);
 
-/// After the rules were mended they are not looked at for so long; doubled each time, until they
-/// are found whole. Two programs that undo each other's work must not take all of the machine.
+/// Pause after the first repair; doubled with each further one, until the rules are found complete.
+/// Two programs that undo each other's work must not load the machine.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Longest pause after a repair.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Size of `struct nfgenmsg`.
 const FAMILY_HEADER: usize = 4;
-/// `NFTA_TABLE_NAME`, and the table of a chain, a rule, a set or an element.
+/// The attribute `NFTA_TABLE_NAME`, and equally the table of a chain, a rule, a set or an element.
 const TABLE: u16 = 1;
-/// `NFTA_CHAIN_NAME` and `NFTA_CHAIN_USE`.
+/// The attribute `NFTA_CHAIN_NAME`.
 const CHAIN_NAME: u16 = 3;
+/// The attribute `NFTA_CHAIN_USE`.
 const CHAIN_USE: u16 = 6;
 
-/// How often each chain is used: its rules, and the rules that enter it.
+/// Use count of each chain: its rules, plus the rules that jump to it.
 pub(super) type Uses = BTreeMap<String, u32>;
 
-/// Chains that are not used as often as they should be, and how often they are.
+/// Chains with a wrong use count, and that count (`None`: the chain is missing).
 pub(super) type Gaps = Vec<(String, Option<u32>)>;
 
-/// What `found` lacks of `wanted`.
+/// Chains whose use count in `found` differs from `wanted`.
 pub(super) fn gaps(wanted: &Uses, found: &Uses) -> Gaps {
     let found = wanted.iter().map(|(chain, count)| (chain, count, found.get(chain)));
     let gaps = found.filter(|(_, count, found)| *found != Some(*count));
     gaps.map(|(chain, _, found)| (chain.clone(), found.copied())).collect()
 }
 
-/// When to look whether the rules are whole.
+/// Decides when to check the rules, and when to repair them.
 #[derive(Debug)]
 pub(super) struct Guard {
-    source: Source,
-    /// Something has changed since the last look.
+    source: ChangeSource,
+    /// Something may have changed since the last check.
     is_due: bool,
-    /// When somebody began to remove rules, if they are not mended yet.
+    /// Time of the first removal that is not repaired yet.
     broken: Option<Instant>,
     pause: Duration,
     not_before: Option<Instant>,
 }
 
 #[derive(Debug)]
-enum Source {
-    /// The kernel tells.
+enum ChangeSource {
+    /// The kernel notifies of changes.
     Events { socket: Netlink, tables: &'static [&'static str] },
-    /// One has to look.
+    /// The rules are polled.
     Clock { next: Instant, seen: Gaps },
 }
 
 impl Guard {
-    /// Of the rules that `backend` set, in the network namespace of the calling thread. The first
-    /// look is due.
+    /// A guard of the rules that `backend` set, in the network namespace of the calling thread. The
+    /// first check is due.
     pub(super) fn new(backend: Backend) -> Self {
-        let clock = || Source::Clock { next: Instant::now() + INTERVAL, seen: Gaps::new() };
+        let clock = || ChangeSource::Clock { next: Instant::now() + INTERVAL, seen: Gaps::new() };
         let source = if backend == Backend::Iptables && iptables::is_legacy() == Ok(true) {
             clock()
         } else {
             let group = 1 << (libc::NFNLGRP_NFTABLES - 1);
             match Netlink::subscribe(libc::NETLINK_NETFILTER, group) {
-                Ok(socket) => Source::Events { socket, tables: backend.tables() },
+                Ok(socket) => ChangeSource::Events { socket, tables: backend.tables() },
                 Err(error) => {
-                    tracing::debug!(%error, "the kernel does not tell of changed rules");
+                    tracing::debug!(%error, "no notifications of changed rules; polling");
                     clock()
                 }
             }
@@ -89,12 +91,12 @@ impl Guard {
         Self { source, is_due: true, broken: None, pause: FIRST_PAUSE, not_before: None }
     }
 
-    /// Waits until there is a reason to look or `wake` is readable.
+    /// Waits until a check may be due or `wake` is readable.
     pub(super) fn wait(&self, wake: BorrowedFd<'_>) {
         let next = match &self.source {
             _ if self.is_due => self.not_before,
-            Source::Events { .. } => None,
-            Source::Clock { next, .. } => Some(*next),
+            ChangeSource::Events { .. } => None,
+            ChangeSource::Clock { next, .. } => Some(*next),
         };
         let left = next.map(|next| next.saturating_duration_since(Instant::now()));
         // Rounded up, so as not to spin in the last millisecond.
@@ -102,27 +104,27 @@ impl Guard {
         let timeout =
             left.map_or(PollTimeout::NONE, |left| round(left).unwrap_or(PollTimeout::MAX));
         let events = match &self.source {
-            Source::Events { socket, .. } => Some(socket.as_fd()),
-            Source::Clock { .. } => None,
+            ChangeSource::Events { socket, .. } => Some(socket.as_fd()),
+            ChangeSource::Clock { .. } => None,
         };
         let mut fds: Vec<_> = std::iter::once(wake)
             .chain(events)
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
             .collect();
-        // Whatever went wrong, the caller looks.
+        // After any error the caller checks, too.
         let _ = poll(&mut fds, timeout);
     }
 
-    /// Whether it is time to look.
+    /// True if a check is due.
     pub(super) fn is_due(&mut self) -> bool {
         let now = Instant::now();
         match &mut self.source {
-            Source::Events { socket, tables } => {
+            ChangeSource::Events { socket, tables } => {
                 if drain(socket, tables) {
-                    self.be_patient(now);
+                    self.postpone(now);
                 }
             }
-            Source::Clock { next, .. } => {
+            ChangeSource::Clock { next, .. } => {
                 if *next <= now {
                     *next = now + INTERVAL;
                     self.is_due = true;
@@ -132,49 +134,48 @@ impl Guard {
         self.is_due && self.not_before.is_none_or(|at| at <= now)
     }
 
-    /// Somebody is removing rules, and may go on.
-    fn be_patient(&mut self, now: Instant) {
+    /// Postpones the check: another program is removing rules, and may continue.
+    fn postpone(&mut self, now: Instant) {
         let first = *self.broken.get_or_insert(now);
         let at = (now + PATIENCE).min(first + LONGEST_PATIENCE);
         self.is_due = true;
         self.not_before = self.not_before.max(Some(at));
     }
 
-    /// Whether to mend what a look has found missing.
-    pub(super) fn must_mend(&mut self, now: Instant, found: &Gaps) -> bool {
+    /// True if the gaps that a check has found must be repaired now.
+    pub(super) fn must_repair(&mut self, now: Instant, found: &Gaps) -> bool {
         if found.is_empty() {
             (self.is_due, self.not_before, self.pause) = (false, None, FIRST_PAUSE);
             self.forget();
             return false;
         }
-        if let Source::Clock { seen, .. } = &mut self.source
+        if let ChangeSource::Clock { seen, .. } = &mut self.source
             && seen != found
         {
             seen.clone_from(found);
-            self.be_patient(now);
+            self.postpone(now);
         }
         self.not_before.is_none_or(|at| at <= now)
     }
 
-    /// The rules have been mended, or could not be.
-    pub(super) fn mended(&mut self, is_whole: bool) {
+    /// Notes that the rules were repaired, or that this failed.
+    pub(super) fn repaired(&mut self, is_whole: bool) {
         self.is_due = !is_whole;
         self.not_before = Some(Instant::now() + self.pause);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         self.forget();
     }
 
-    /// Whatever is missing from now on, somebody has just begun to remove it.
+    /// Forgets earlier removals: what is missing from now on is a new removal.
     fn forget(&mut self) {
         self.broken = None;
-        if let Source::Clock { seen, .. } = &mut self.source {
+        if let ChangeSource::Clock { seen, .. } = &mut self.source {
             seen.clear();
         }
     }
 }
 
-/// Reads what the kernel told; whether something of these tables has gone, or the kernel may have
-/// told more.
+/// Reads notifications; true if something of these tables was removed, or notifications were lost.
 fn drain(socket: &Netlink, tables: &[&str]) -> bool {
     let mut is_due = false;
     loop {
@@ -183,14 +184,14 @@ fn drain(socket: &Netlink, tables: &[&str]) -> bool {
                 is_due |= messages(&datagram).any(|(kind, body)| is_removal(kind, body, tables));
             }
             Ok(None) => return is_due,
-            // There was too much to tell.
+            // Notifications were lost.
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => is_due = true,
             Err(_) => return true,
         }
     }
 }
 
-/// A message about something of one of these tables that is no longer there.
+/// True for a message that something of one of these tables was removed.
 fn is_removal(kind: u16, body: &[u8], tables: &[&str]) -> bool {
     const REMOVALS: [i32; 5] = [
         libc::NFT_MSG_DELTABLE,
@@ -205,7 +206,7 @@ fn is_removal(kind: u16, body: &[u8], tables: &[&str]) -> bool {
     is_removal && table().is_some_and(|table| tables.contains(&table))
 }
 
-/// How often the chains of a table of nftables are used, of one family (`NFPROTO_INET`, …).
+/// Use counts of the chains in a table of nftables, of one family (`NFPROTO_INET`, …).
 pub(super) fn uses(family: i32, table: &str) -> io::Result<Uses> {
     let socket = Netlink::open(libc::NETLINK_NETFILTER)?;
     let (subsystem, dump) = (libc::NFNL_SUBSYS_NFTABLES, libc::NLM_F_DUMP);
@@ -256,42 +257,42 @@ mod tests {
 
     fn by_clock() -> Guard {
         let next = Instant::now() + LONGEST_PAUSE;
-        let source = Source::Clock { next, seen: Gaps::new() };
+        let source = ChangeSource::Clock { next, seen: Gaps::new() };
         Guard { source, is_due: true, broken: None, pause: FIRST_PAUSE, not_before: None }
     }
 
     #[test]
-    fn who_mends_again_and_again_pauses_longer_and_longer() {
+    fn who_repairs_again_and_again_pauses_longer_and_longer() {
         let mut guard = by_clock();
         assert!(guard.is_due());
-        guard.mended(true);
+        guard.repaired(true);
         guard.is_due = true;
         assert!(!guard.is_due(), "a pause");
         assert_eq!(guard.pause, 2 * FIRST_PAUSE);
-        assert!(!guard.must_mend(Instant::now(), &Gaps::new()));
+        assert!(!guard.must_repair(Instant::now(), &Gaps::new()));
         guard.is_due = true;
         assert!(guard.is_due(), "found whole: no pause");
-        (0..20).for_each(|_| guard.mended(false));
+        (0..20).for_each(|_| guard.repaired(false));
         assert_eq!(guard.pause, LONGEST_PAUSE);
     }
 
     #[test]
-    fn what_is_seen_to_be_removed_is_mended_when_nobody_removes_more() {
+    fn what_is_seen_to_be_removed_is_repaired_when_nobody_removes_more() {
         let gaps = |uses: Option<u32>| vec![("airtcp".to_owned(), uses)];
         let mut guard = by_clock();
         let begin = Instant::now();
         let flushed = gaps(Some(1));
-        assert!(!guard.must_mend(begin, &flushed), "more may be removed");
+        assert!(!guard.must_repair(begin, &flushed), "more may be removed");
         assert_eq!(guard.not_before, Some(begin + PATIENCE));
-        assert!(guard.must_mend(begin + PATIENCE, &flushed), "nothing more was");
-        guard.mended(true);
+        assert!(guard.must_repair(begin + PATIENCE, &flushed), "nothing more was");
+        guard.repaired(true);
 
         guard.not_before = None;
-        assert!(!guard.must_mend(begin, &flushed));
+        assert!(!guard.must_repair(begin, &flushed));
         let later = begin + PATIENCE;
-        assert!(!guard.must_mend(later, &gaps(None)), "more was removed");
+        assert!(!guard.must_repair(later, &gaps(None)), "more was removed");
         assert_eq!(guard.not_before, Some(later + PATIENCE));
         let last = begin + LONGEST_PATIENCE;
-        assert!(guard.must_mend(last, &gaps(Some(0))), "but not for ever");
+        assert!(guard.must_repair(last, &gaps(Some(0))), "but not for ever");
     }
 }

@@ -1,26 +1,27 @@
 //! The rules in the language of iptables-restore(8).
 //!
-//! Chain `AIRTCP` of table `mangle`, entered from the end of FORWARD, asks `AIRTCP-FROM` whether a
-//! packet comes from a mobile, then `AIRTCP-TO` whether it goes to one, and last takes what routers
-//! say of packets that are too big; `AIRTCP-WATCHED` has two rules for each watched mobile. With
-//! uplinks there are `AIRTCP-UPLINK`, which leaves mobiles alone, and `AIRTCP-OVER` with the rules
-//! of each uplink, which this host's own packets are led to by `AIRTCP-IN` and `AIRTCP-OUT`.
-//! `AIRTCP` is not entered while nothing is queued: rules that queue nothing still cost a sixth of
-//! the packet rate. Chain `AIRTCP` of table `raw`, entered from OUTPUT, exempts injected packets
-//! from connection tracking. A queued packet leaves `mangle` with its verdict, so ours come after
-//! the rules of others. `airtcp delack` has chain `AIRTCP-ACKS` of table `mangle` alone, entered
-//! from OUTPUT.
+//! Chain `AIRTCP` of table `mangle` is entered from the end of FORWARD. It jumps to `AIRTCP-FROM`
+//! for packets from mobiles, to `AIRTCP-TO` for packets to them, and queues ICMP messages of
+//! routers that a packet was too big. `AIRTCP-WATCHED` has two rules for each watched mobile. With
+//! uplinks, `AIRTCP-UPLINK` returns packets of mobiles and passes the others to `AIRTCP-OVER`,
+//! which has the rules of each uplink; `AIRTCP-IN` and `AIRTCP-OUT` pass this host's own packets to
+//! it. `AIRTCP` is not entered while nothing is queued: rules that queue nothing still cost a sixth
+//! of the packet rate. Chain `AIRTCP` of table `raw`, entered from OUTPUT, exempts injected packets
+//! from connection tracking. The verdict on a queued packet ends its traversal of `mangle`, so our
+//! rules come after those of others. `airtcp delack` has only chain `AIRTCP-ACKS` of table
+//! `mangle`, entered from OUTPUT.
 
 use super::guard::{self, Gaps, Uses};
-use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
+use super::{ACK_LENGTHS, AckSelection, Queued, RuleSet, Selection, run};
 use airtcp_edge::{InterfaceName, MobileId};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 
-/// The chain that is entered: the gateway's, and that of `airtcp delack`.
+/// First chain of the gateway.
 const ENTRY: &str = "AIRTCP";
+/// Chain of `airtcp delack`.
 const ACKS: &str = "AIRTCP-ACKS";
 const FROM: &str = "AIRTCP-FROM";
 const TO: &str = "AIRTCP-TO";
@@ -30,28 +31,28 @@ const OVER: &str = "AIRTCP-OVER";
 const IN: &str = "AIRTCP-IN";
 const OUT: &str = "AIRTCP-OUT";
 
-/// A table of iptables with chains of ours.
+/// A table of iptables with our chains.
 struct Table {
     name: &'static str,
-    entries: &'static [Entry],
+    entries: &'static [HookRule],
     chains: &'static [&'static str],
 }
 
-/// Where a chain of ours is entered from one that is not.
+/// Rule in a built-in chain that jumps to one of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct HookRule {
     hook: &'static str,
     chain: &'static str,
-    /// How the rule gets there: at the end, or at the beginning. Later in OUTPUT the gateway's own
-    /// packets may have another mark.
+    /// Appends (`-A`) or inserts (`-I`) the rule. In OUTPUT it comes first, because later rules may
+    /// change the mark of the gateway's own packets.
     add: &'static str,
 }
 
-/// In the order in which they come into force: the queue last.
+/// Tables in the order in which they are installed: the queue last.
 const TABLES: [Table; 2] = [RAW, MANGLE];
 const RAW: Table = Table {
     name: "raw",
-    entries: &[Entry { hook: "OUTPUT", chain: ENTRY, add: "-A" }],
+    entries: &[HookRule { hook: "OUTPUT", chain: ENTRY, add: "-A" }],
     chains: &[ENTRY],
 };
 const MANGLE: Table = Table {
@@ -59,25 +60,25 @@ const MANGLE: Table = Table {
     entries: &[FORWARD, INPUT, OUTPUT],
     chains: &[ENTRY, FROM, TO, WATCHED, UPLINK, OVER, IN, OUT],
 };
-const FORWARD: Entry = Entry { hook: "FORWARD", chain: ENTRY, add: "-A" };
-const INPUT: Entry = Entry { hook: "INPUT", chain: IN, add: "-I" };
-const OUTPUT: Entry = Entry { hook: "OUTPUT", chain: OUT, add: "-I" };
-/// The chains of table mangle without uplinks.
+const FORWARD: HookRule = HookRule { hook: "FORWARD", chain: ENTRY, add: "-A" };
+const INPUT: HookRule = HookRule { hook: "INPUT", chain: IN, add: "-I" };
+const OUTPUT: HookRule = HookRule { hook: "OUTPUT", chain: OUT, add: "-I" };
+/// Number of chains in table mangle without uplinks.
 const OF_MOBILES: usize = 4;
-/// The one of `airtcp delack`.
+/// The table of `airtcp delack`.
 const DELACK: Table = Table {
     name: "mangle",
-    entries: &[Entry { hook: "OUTPUT", chain: ACKS, add: "-A" }],
+    entries: &[HookRule { hook: "OUTPUT", chain: ACKS, add: "-A" }],
     chains: &[ACKS],
 };
 
-impl Entry {
-    /// The rule, added, or as it is there (`-A`), or removed (`-D`).
+impl HookRule {
+    /// The rule with an action: `-A` (also as printed by iptables-save), `-I` or `-D`.
     fn rule(&self, action: &str) -> String {
         format!("{action} {} -j {}", self.hook, self.chain)
     }
 
-    fn is_wanted(&self, wanted: &Wanted, family: Family) -> bool {
+    fn is_wanted(&self, wanted: &RuleSet, family: Family) -> bool {
         match self.hook {
             "FORWARD" => family.is_queued(wanted),
             _ => wanted.queues_uplinks(),
@@ -97,23 +98,23 @@ impl Family {
     fn has(self, address: IpAddr) -> bool {
         address.is_ipv4() == (self == Self::Ipv4)
     }
-    /// nftables' number.
+    /// Number of the family in nftables.
     fn protocol(self) -> i32 {
         match self {
             Self::Ipv4 => libc::NFPROTO_IPV4,
             Self::Ipv6 => libc::NFPROTO_IPV6,
         }
     }
-    fn is_in(self, wanted: &Wanted) -> bool {
+    fn is_in(self, wanted: &RuleSet) -> bool {
         let has_mobiles = wanted.groups.iter().any(|group| self.has(group.addresses.addr()));
         has_mobiles || !wanted.uplinks.is_empty()
     }
-    fn is_queued(self, wanted: &Wanted) -> bool {
+    fn is_queued(self, wanted: &RuleSet) -> bool {
         wanted.queues(self == Self::Ipv4)
     }
 }
 
-/// One of the programs.
+/// Name of a program of the iptables family.
 fn program(family: Family, suffix: &str) -> String {
     match family {
         Family::Ipv4 => format!("iptables-{suffix}"),
@@ -126,7 +127,7 @@ fn restore(family: Family, text: &str) -> Result<(), String> {
     run(&program(family, "restore"), &["--noflush", "--wait", "5"], text).map(drop)
 }
 
-pub(super) fn check(wanted: &Wanted) -> Result<(), String> {
+pub(super) fn check(wanted: &RuleSet) -> Result<(), String> {
     for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
         let all = script(wanted, family, |_, _| false);
         run(&program(family, "restore"), &["--noflush", "--test"], &all)?;
@@ -134,22 +135,23 @@ pub(super) fn check(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn install(wanted: &Wanted) -> Result<(), String> {
+pub(super) fn install(wanted: &RuleSet) -> Result<(), String> {
     for family in FAMILIES {
         if family.is_in(wanted) {
             let present = present(family, &TABLES)?;
-            let entered =
-                |table: &Table, entry: &Entry| present.iter().any(|line| line.enters(table, entry));
+            let entered = |table: &Table, entry: &HookRule| {
+                present.iter().any(|line| line.enters(table, entry))
+            };
             restore(family, &script(wanted, family, entered))?;
         } else {
-            // What was wanted before, if this host has that IP version at all.
+            // Removes earlier rules; fails if this host lacks the IP version.
             let _ = remove_family(family, &TABLES);
         }
     }
     Ok(())
 }
 
-pub(super) fn watch(before: &Wanted, after: &Wanted, mobiles: &[MobileId]) -> Result<(), String> {
+pub(super) fn watch(before: &RuleSet, after: &RuleSet, mobiles: &[MobileId]) -> Result<(), String> {
     for family in FAMILIES.into_iter().filter(|family| family.is_in(after)) {
         let rules = changes(before, after, mobiles, family);
         if !rules.is_empty() {
@@ -164,7 +166,7 @@ pub(super) fn remove() -> Result<(), String> {
     results.into_iter().collect()
 }
 
-/// Whether the program is the one of before nftables, which has tables of its own in the kernel.
+/// True if the program is iptables-legacy, which has its own tables in the kernel.
 pub(super) fn is_legacy() -> Result<bool, String> {
     static IS_LEGACY: OnceLock<bool> = OnceLock::new();
     if let Some(&known) = IS_LEGACY.get() {
@@ -174,7 +176,7 @@ pub(super) fn is_legacy() -> Result<bool, String> {
     Ok(*IS_LEGACY.get_or_init(|| is_legacy))
 }
 
-pub(super) fn gaps(wanted: &Wanted) -> Result<Gaps, String> {
+pub(super) fn gaps(wanted: &RuleSet) -> Result<Gaps, String> {
     let is_legacy = is_legacy()?;
     let mut gaps = Gaps::new();
     for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
@@ -191,7 +193,7 @@ pub(super) fn gaps(wanted: &Wanted) -> Result<Gaps, String> {
     Ok(gaps)
 }
 
-/// How often our chains of a table are used, by the text of iptables-save or iptables-restore.
+/// Use counts of our chains in a table, from the text of iptables-save or for iptables-restore.
 fn uses(table: &Table, text: &str) -> Uses {
     let mut uses = Uses::new();
     let lines = text.lines().skip_while(|line| line.strip_prefix('*') != Some(table.name));
@@ -227,7 +229,7 @@ pub(super) fn remove_acks() -> Result<(), String> {
     results.into_iter().collect()
 }
 
-/// What iptables-restore is to do about `airtcp delack`: its chain anew, and entered.
+/// Input of iptables-restore for `airtcp delack`: replaces its chain, and enters it.
 fn acks_script(wanted: &AckSelection, family: Family, entered: bool) -> String {
     let AckSelection { queue: number, interface, peers, ports } = wanted;
     let mut text = format!("*{}\n:{ACKS} - [0:0]\n", DELACK.name);
@@ -286,7 +288,7 @@ fn remove_family(family: Family, tables: &[Table]) -> Result<(), String> {
     Ok(())
 }
 
-/// What is there of ours: declarations of our chains, and rules of others that enter them.
+/// Existing lines about our chains: their declarations, and rules in other chains that enter them.
 fn present(family: Family, tables: &[Table]) -> Result<Vec<Line>, String> {
     let mut present = Vec::new();
     for table in tables {
@@ -295,16 +297,16 @@ fn present(family: Family, tables: &[Table]) -> Result<Vec<Line>, String> {
     Ok(present)
 }
 
-/// What iptables-save prints of a table.
+/// Output of iptables-save for a table.
 fn saved(family: Family, table: &Table) -> Result<String, String> {
     if is_legacy()? && !legacy_table(family, table.name) {
-        // Asking would make it.
+        // iptables-save would create the table.
         return Ok(String::new());
     }
     run(&program(family, "save"), &["-t", table.name], "")
 }
 
-/// A line of iptables-save about us.
+/// A line of iptables-save about our chains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     table: &'static str,
@@ -312,23 +314,23 @@ struct Line {
 }
 
 impl Line {
-    /// Whether it is the rule by which our chains of `table` are entered there.
-    fn enters(&self, table: &Table, entry: &Entry) -> bool {
+    /// True if the line is this rule in `table`.
+    fn enters(&self, table: &Table, entry: &HookRule) -> bool {
         self.table == table.name && self.text == entry.rule("-A")
     }
-    /// The chain that it declares.
+    /// The chain that the line declares.
     fn chain(&self) -> Option<&str> {
         self.text.strip_prefix(':')?.split(' ').next()
     }
 }
 
-/// The lines about us in what iptables-save printed of `table`.
+/// Lines about our chains in the output of iptables-save for `table`.
 fn ours(table: &Table, saved: &str) -> Vec<Line> {
     let is_ours = |line: &&str| {
         let mut words = line.split(' ');
         match (words.next(), words.next()) {
             (Some("-A"), Some(chain)) => {
-                let enters = |entry: &Entry| line.ends_with(&format!(" -j {}", entry.chain));
+                let enters = |entry: &HookRule| line.ends_with(&format!(" -j {}", entry.chain));
                 !table.chains.contains(&chain) && table.entries.iter().any(enters)
             }
             (Some(first), _) => {
@@ -341,7 +343,7 @@ fn ours(table: &Table, saved: &str) -> Vec<Line> {
     saved.lines().filter(is_ours).map(line).collect()
 }
 
-/// Whether a table of iptables-legacy is there.
+/// True if a table of iptables-legacy exists.
 fn legacy_table(family: Family, name: &str) -> bool {
     let file = match family {
         Family::Ipv4 => "/proc/thread-self/net/ip_tables_names",
@@ -350,8 +352,8 @@ fn legacy_table(family: Family, name: &str) -> bool {
     std::fs::read_to_string(file).is_ok_and(|names| names.lines().any(|line| line == name))
 }
 
-/// The rules, for people: those of each IP version that is wanted.
-pub(super) fn text(wanted: &Wanted) -> String {
+/// The rules as shown to users, for each IP version in use.
+pub(super) fn text(wanted: &RuleSet) -> String {
     let mut text = String::new();
     for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
         let title = match family {
@@ -364,9 +366,9 @@ pub(super) fn text(wanted: &Wanted) -> String {
     text
 }
 
-/// What iptables-restore is to do: our chains anew, and entered or not; `entered` says where they
-/// are now.
-fn script(wanted: &Wanted, family: Family, entered: impl Fn(&Table, &Entry) -> bool) -> String {
+/// Input of iptables-restore: replaces our chains, and enters them or not. `entered` is true for
+/// hook rules that exist.
+fn script(wanted: &RuleSet, family: Family, entered: impl Fn(&Table, &HookRule) -> bool) -> String {
     let mut text = String::new();
     for table in TABLES.iter().filter(|table| table.name != "raw" || wanted.notrack) {
         let _ = writeln!(text, "*{}", table.name);
@@ -396,7 +398,7 @@ fn script(wanted: &Wanted, family: Family, entered: impl Fn(&Table, &Entry) -> b
 }
 
 /// The rules of table `mangle`.
-fn queueing(wanted: &Wanted, family: Family) -> String {
+fn queueing(wanted: &RuleSet, family: Family) -> String {
     let mut text = format!("-A {ENTRY} -p tcp -j {FROM}\n-A {ENTRY} -p tcp -j {TO}\n");
     if !wanted.uplinks.is_empty() {
         let _ = writeln!(text, "-A {ENTRY} -p tcp -j {UPLINK}");
@@ -405,21 +407,21 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
     let groups = || wanted.groups.iter().filter(|group| family.has(group.addresses.addr()));
     for (chain, address, interface) in [(FROM, "-s", "-i"), (TO, "-d", "-o")] {
         for group in groups() {
-            let these = format!("-A {chain} {}", these(group, address, interface));
+            let selector = format!("-A {chain} {}", selector(group, address, interface));
             let queued = &group.queued;
             let _ = match queued {
-                Queued::Always => writeln!(text, "{these} {}", queue(wanted.queue)),
-                // The first group that has a mobile counts.
-                Queued::Watched => writeln!(text, "{these} -j {WATCHED}\n{these} -j RETURN"),
-                Queued::Never => writeln!(text, "{these} -j RETURN"),
+                Queued::Always => writeln!(text, "{selector} {}", queue(wanted.queue)),
+                // A mobile belongs to the first group that contains it.
+                Queued::Watched => writeln!(text, "{selector} -j {WATCHED}\n{selector} -j RETURN"),
+                Queued::Never => writeln!(text, "{selector} -j RETURN"),
             };
         }
     }
     if !wanted.uplinks.is_empty() {
         for (address, interface) in [("-s", "-i"), ("-d", "-o")] {
             for group in groups() {
-                let these = these(group, address, interface);
-                let _ = writeln!(text, "-A {UPLINK} {these} -j RETURN");
+                let selector = selector(group, address, interface);
+                let _ = writeln!(text, "-A {UPLINK} {selector} -j RETURN");
             }
         }
         let _ = writeln!(text, "-A {UPLINK} -j {OVER}");
@@ -435,7 +437,7 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
     text + &watching(wanted.queue, family, &watched, "-A")
 }
 
-/// The rules for routers' messages from interfaces, or any, that a packet is too big.
+/// Rules for messages of routers, from these interfaces (`None`: any), that a packet was too big.
 fn messages(
     number: u16,
     family: Family,
@@ -453,8 +455,8 @@ fn messages(
     interfaces.iter().map(rule).collect()
 }
 
-/// What a rule about the packets of one group in one direction looks at.
-fn these(group: &Selection, address: &str, interface: &str) -> String {
+/// Match of a rule for packets of one group in one direction.
+fn selector(group: &Selection, address: &str, interface: &str) -> String {
     let Selection { addresses, interface: name, .. } = group;
     let behind = name.as_ref().map_or_else(String::new, |name| format!(" {interface} {name}"));
     format!("{address} {}{behind}", addresses.trunc())
@@ -466,8 +468,8 @@ fn over(number: u16, uplink: InterfaceName, action: &str) -> String {
     rule("-i") + &rule("-o")
 }
 
-/// What changes in table `mangle` when these mobiles are watched from now on, or no more.
-fn changes(before: &Wanted, after: &Wanted, mobiles: &[MobileId], family: Family) -> String {
+/// Changes in table `mangle` when these mobiles begin or cease to be watched.
+fn changes(before: &RuleSet, after: &RuleSet, mobiles: &[MobileId], family: Family) -> String {
     let (news, olds): (Vec<_>, Vec<_>) = mobiles.iter().partition(|m| after.watched.contains(m));
     let rules =
         watching(after.queue, family, &news, "-A") + &watching(after.queue, family, &olds, "-D");
@@ -482,7 +484,7 @@ fn changes(before: &Wanted, after: &Wanted, mobiles: &[MobileId], family: Family
     begin + &rules + &end
 }
 
-/// Adds (`-A`) or removes (`-D`) the rules of watched mobiles, those of one IP version.
+/// Adds (`-A`) or removes (`-D`) the rules of watched mobiles of one IP version.
 fn watching(number: u16, family: Family, mobiles: &[MobileId], action: &str) -> String {
     let mut text = String::new();
     for mobile in
@@ -498,7 +500,7 @@ fn watching(number: u16, family: Family, mobiles: &[MobileId], action: &str) -> 
     text
 }
 
-/// The target of packets for the gateway, or none when there is no gateway.
+/// Target that queues packets for the gateway; without a gateway they pass.
 fn queue(number: u16) -> String {
     format!("-j NFQUEUE --queue-num {number} --queue-bypass")
 }
@@ -540,11 +542,11 @@ COMMIT
     }
 
     #[test]
-    fn routers_are_heard_only_for_mechanisms_that_replay() {
+    fn router_messages_are_queued_only_for_mechanisms_that_replay() {
         let rule = |text: &str| text.lines().filter(|line| line.contains("icmp")).count();
         let ipv6 = script(&wanted(), Family::Ipv6, |_, _| false);
         assert!(ipv6.contains("-A AIRTCP -p ipv6-icmp -m icmp6 --icmpv6-type 2 -j NFQUEUE"));
-        let deaf = Wanted { too_big: BTreeSet::new(), ..on_board() };
+        let deaf = RuleSet { too_big: BTreeSet::new(), ..on_board() };
         let texts = FAMILIES.map(|family| script(&deaf, family, |_, _| false));
         assert_eq!(texts.map(|text| rule(&text)), [0; 2]);
     }
@@ -676,13 +678,13 @@ COMMIT
     #[test]
     fn a_mark_with_a_mask_leaves_the_other_bits_to_others() {
         let mark = Mark { value: 0x10, mask: 0xf0 };
-        let text = script(&Wanted { mark, ..on_board() }, Family::Ipv4, |_, _| false);
+        let text = script(&RuleSet { mark, ..on_board() }, Family::Ipv4, |_, _| false);
         assert!(text.contains("-m mark --mark 0x10/0xf0 -j CT"), "{text}");
         assert!(text.contains("-A AIRTCP-OUT -m mark --mark 0x10/0xf0 -j RETURN"), "{text}");
     }
 
     #[test]
-    fn chains_that_are_entered_are_not_entered_twice() {
+    fn a_chain_that_is_entered_is_not_entered_twice() {
         let text = script(&wanted(), Family::Ipv6, |table, entry| {
             table.name == "mangle" && *entry == FORWARD
         });
@@ -707,7 +709,7 @@ COMMIT
         let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
         let wanted = [":AIRTCP - [0:0]", ":AIRTCP-FROM - [0:0]", "-A FORWARD -j AIRTCP"];
         assert_eq!(texts, wanted);
-        let enters = |table: &Table, entry: &Entry| lines[2].enters(table, entry);
+        let enters = |table: &Table, entry: &HookRule| lines[2].enters(table, entry);
         assert!(enters(&MANGLE, &FORWARD) && !enters(&MANGLE, &INPUT) && !enters(&RAW, &FORWARD));
     }
 }

@@ -1,24 +1,24 @@
-//! The rules that send the mobiles' TCP packets to the gateway, in tables and chains of their own.
+//! Firewall rules that send the mobiles' TCP packets to the gateway, in separate tables and chains.
 //!
-//! Read first: `iptables` or `nftables`, the same firewall rules in two languages. [`Rules`] puts
-//! them in force and removes them when it is dropped; [`Watcher`] changes them without delaying
-//! packets, and mends them when another program removed them (`guard`). After a crash they do no
-//! harm (`bypass`: without a listener packets pass), and the next start replaces them.
+//! Read first: `iptables` or `nftables`, the same firewall rules in two languages. [`Rules`]
+//! installs them, and removes them on drop; [`Watcher`] changes them without delaying packets, and
+//! repairs them after another program removed them (`guard`). Rules left by a crash are harmless
+//! (`bypass`: without a listener packets pass), and the next start replaces them.
 //!
-//! Packets from and to a group's mobiles are queued: all of them, or those of the mobiles that are
-//! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. Packets of no
-//! mobile that cross an uplink are queued likewise, also where this host's own connections begin
-//! and end (INPUT, OUTPUT). So are messages of routers, from where mobiles are whose mechanism
-//! replays segments, that a packet was too big: they have a router's address. While nothing is to
-//! be queued, packets do not pass through the rules. There is one set of rules, and so one gateway,
-//! in a network namespace. Beside it there may be the [`AckRules`] of one `airtcp delack`.
+//! Packets from and to a group's mobiles are queued: all of them, or those of *watched* mobiles
+//! ([`Queued`]). A mobile belongs to the first group with its address. Packets of other hosts that
+//! cross an uplink are queued likewise, including those of this host's own connections (INPUT,
+//! OUTPUT). If a mechanism replays segments, ICMP messages of routers near the mobiles that a
+//! packet was too big are queued, too; they have a router's address. While nothing has to be
+//! queued, packets bypass the rules. A network namespace has one set of rules, and so one gateway,
+//! and optionally the [`AckRules`] of one `airtcp delack`.
 
 mod guard;
 mod iptables;
 mod nftables;
 mod watcher;
 
-use crate::datapath::copies::CopySwitch;
+use crate::datapath::mirror::MirrorSwitch;
 use crate::datapath::nfqueue::{NfqueueError, Reserved};
 use crate::kernel::host;
 use airtcp_core::Flow;
@@ -33,46 +33,45 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 pub use watcher::Watcher;
 
-/// Why the rules are not in force.
+/// Reason why the rules are not in force.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// Neither nftables nor iptables can do it.
+    /// Neither nftables nor iptables accepts the rules.
     #[error(
         "cannot set rules: {0}; run as root (or with CAP_NET_ADMIN), with nft or iptables installed, on a kernel \
-         with CONFIG_NFT_QUEUE or CONFIG_NETFILTER_XT_TARGET_NFQUEUE (`airtcp doctor` tells what is missing)"
+         with CONFIG_NFT_QUEUE or CONFIG_NETFILTER_XT_TARGET_NFQUEUE (`airtcp doctor` says what is missing)"
     )]
     NoBackend(String),
-    /// No interface has such a name.
+    /// Not a valid name of an interface.
     #[error(
         "\"{0}\" cannot be the name of an interface (1 to 15 bytes, no space, quote, `/`, `*` or `+`)"
     )]
     Interface(String),
-    /// A rule was refused.
+    /// A program refused a rule; its message.
     #[error("{0}")]
     Refused(String),
-    /// Each would take the other's rules away.
+    /// Another gateway has rules here: each would remove the other's.
     #[error(
         "another gateway protects mobiles in this network namespace: stop it, or add these groups to its configuration"
     )]
     Taken,
-    /// This cannot be found out.
-    #[error("cannot tell whether another gateway runs in this network namespace: {0}")]
+    /// The check for another gateway failed.
+    #[error("cannot determine whether another gateway runs in this network namespace: {0}")]
     Claim(#[from] NfqueueError),
 }
 
-/// What sets the rules. There are two because kernels have one, the other or both: some
-/// distributions no longer build the modules of iptables, and other kernels lack the `queue`
-/// statement (CONFIG_NFT_QUEUE).
+/// Program that sets the rules. Kernels support one, the other or both: some distributions no
+/// longer build the modules of iptables, and other kernels lack the `queue` statement
+/// (CONFIG_NFT_QUEUE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// nftables, its `queue` statement.
+    /// `nft`, with the `queue` statement.
     Nftables,
-    /// iptables, its NFQUEUE target: the program of that name, so legacy or nft as the
-    /// administrator has chosen.
+    /// `iptables`, with the NFQUEUE target; legacy or nft, as the administrator has chosen.
     Iptables,
 }
 
-/// The better one first: it changes all rules in one transaction.
+/// Backends in order of preference: nftables changes all rules in one transaction.
 const BACKENDS: [Backend; 2] = [Backend::Nftables, Backend::Iptables];
 
 impl fmt::Display for Backend {
@@ -85,42 +84,41 @@ impl fmt::Display for Backend {
 }
 
 impl Backend {
-    fn text(self, wanted: &Wanted) -> String {
+    fn text(self, wanted: &RuleSet) -> String {
         match self {
             Self::Nftables => nftables::text(wanted),
             Self::Iptables => iptables::text(wanted),
         }
     }
-    /// Whether the rules would be accepted; changes nothing.
-    fn check(self, wanted: &Wanted) -> Result<(), String> {
+    /// Checks whether the rules would be accepted; changes nothing.
+    fn check(self, wanted: &RuleSet) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::check(wanted),
             Self::Iptables => iptables::check(wanted),
         }
     }
-    /// Puts the rules in force, in place of those that are there.
-    fn install(self, wanted: &Wanted) -> Result<(), String> {
+    /// Installs the rules in place of existing ones.
+    fn install(self, wanted: &RuleSet) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::install(wanted),
             Self::Iptables => iptables::install(wanted),
         }
     }
-    /// Goes from the rules of `before` to those of `after`, where these mobiles are watched, or no
-    /// more.
-    fn watch(self, before: &Wanted, after: &Wanted, mobiles: &[MobileId]) -> Result<(), String> {
+    /// Changes the rules from `before` to `after`, which differ in whether `mobiles` are watched.
+    fn watch(self, before: &RuleSet, after: &RuleSet, mobiles: &[MobileId]) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::watch(before, after, mobiles),
             Self::Iptables => iptables::watch(before, after, mobiles),
         }
     }
-    /// Which chains lack a rule, or their way in.
-    fn gaps(self, wanted: &Wanted) -> Result<Gaps, String> {
+    /// Chains that lack a rule or a jump to them.
+    fn gaps(self, wanted: &RuleSet) -> Result<Gaps, String> {
         match self {
             Self::Nftables => nftables::gaps(wanted),
             Self::Iptables => iptables::gaps(wanted),
         }
     }
-    /// The tables that have them.
+    /// Names of the tables with the rules.
     fn tables(self) -> &'static [&'static str] {
         match self {
             Self::Nftables => &["airtcp"],
@@ -139,7 +137,7 @@ impl Backend {
             Self::Iptables => iptables::remove_acks(),
         }
     }
-    /// Removes whatever rules of ours are there.
+    /// Removes all rules of a gateway.
     fn remove(self) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::remove(),
@@ -148,49 +146,48 @@ impl Backend {
     }
 }
 
-/// What the rules are to do.
+/// Content of the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Wanted {
+struct RuleSet {
     /// Number of the queue.
     queue: u16,
     groups: Vec<Selection>,
     uplinks: Vec<(InterfaceName, Queued)>,
-    /// Interfaces from which routers may say that what a mechanism replayed was too big; `None`:
-    /// any.
+    /// Interfaces from which routers may report that a replayed segment was too big; `None`: any.
     too_big: BTreeSet<Option<String>>,
     /// Mobiles whose packets are queued now, if their group is [`Queued::Watched`].
     watched: BTreeSet<MobileId>,
-    /// Mark of the gateway's own packets on whose way it must not look at them.
+    /// Mark of the gateway's own packets, which it must not queue.
     mark: Mark,
     /// Packets with the mark are exempted from connection tracking.
     notrack: bool,
 }
 
-/// The pure ACKs that wait for `airtcp delack`: those with timestamps and no other option, of
-/// connections to `peers` and with one of `ports` at either end (none: any).
+/// Pure ACKs that are queued for `airtcp delack`: those with timestamps and no other option, of
+/// connections with `peers` and one of `ports` at either end (empty: any).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AckSelection {
     /// Number of the queue.
     pub queue: u16,
-    /// Where they leave.
+    /// Interface by which the ACKs leave.
     pub interface: String,
-    /// To whom they go.
+    /// Destinations of the ACKs; empty: any.
     pub peers: Vec<ipnet::IpNet>,
-    /// Ports of either end.
+    /// Ports at either end; empty: any.
     pub ports: Vec<u16>,
 }
 
-/// Length of a packet with such an ACK, IPv4 and IPv6: what has another length has payload or
-/// options, so it never waits behind an ACK and cannot be overtaken by what does not wait.
+/// Length of a packet with such an ACK, IPv4 and IPv6. Packets of another length have payload or
+/// other options and are never queued, so they cannot be reordered among themselves.
 const ACK_LENGTHS: [u16; 2] = [20 + 20 + 12, 40 + 20 + 12];
 
 impl AckSelection {
-    /// Whether any packet of an IP version is wanted.
+    /// True if packets of this IP version can be selected.
     fn has_family(&self, ipv4: bool) -> bool {
         self.peers.is_empty() || self.peers.iter().any(|peer| peer.addr().is_ipv4() == ipv4)
     }
 
-    /// Whether the ACKs of this flow of data are wanted.
+    /// True if the ACKs for this flow of data are selected.
     pub fn has(&self, data: &Flow) -> bool {
         let is_peer = |peer: &ipnet::IpNet| peer.contains(&data.src.ip);
         let is_port = |port: &u16| [data.src.port, data.dst.port].contains(port);
@@ -200,30 +197,30 @@ impl AckSelection {
 }
 
 /// The rules of an [`AckSelection`], in force until this is dropped, in the network namespace of
-/// the thread that made it. There is one set of them in a namespace, beside those of a gateway.
+/// the thread that made it. A namespace has at most one set of them, besides those of a gateway.
 #[derive(Debug)]
 pub struct AckRules {
     backend: Backend,
 }
 
 impl AckRules {
-    /// Puts the rules in force, by the first backend that can do it, in place of what a predecessor
-    /// left.
+    /// Installs the rules by the first backend that accepts them, in place of those that a
+    /// predecessor left.
     ///
     /// # Errors
-    /// No backend can; then nothing is left in force.
+    /// No backend accepts them; then no rule is left.
     pub fn install(wanted: &AckSelection) -> Result<Self, RulesError> {
         if !is_interface(&wanted.interface) {
             return Err(RulesError::Interface(wanted.interface.clone()));
         }
-        // What a predecessor set by the other backend would queue packets twice.
+        // Rules of a predecessor by the other backend would queue packets twice.
         remove_acks();
         let mut errors = Vec::new();
         for backend in BACKENDS {
             match backend.install_acks(wanted) {
                 Ok(()) => return Ok(Self { backend }),
                 Err(error) => {
-                    // Half of it may be there.
+                    // Some rules may have been set.
                     let _ = backend.remove_acks();
                     errors.push(error);
                 }
@@ -232,7 +229,7 @@ impl AckRules {
         Err(RulesError::NoBackend(errors.join("; ")))
     }
 
-    /// What set the rules.
+    /// The backend that set the rules.
     pub fn backend(&self) -> Backend {
         self.backend
     }
@@ -240,20 +237,20 @@ impl AckRules {
 
 impl Drop for AckRules {
     fn drop(&mut self) {
-        // There is nobody to report an error to; rules that stay let packets pass.
+        // Errors cannot be reported here; rules that stay let packets pass.
         let _ = self.backend.remove_acks();
     }
 }
 
-/// Removes what an `airtcp delack` that was killed has left in this namespace.
+/// Removes the rules that a killed `airtcp delack` has left in this namespace.
 pub fn remove_acks() {
     for backend in BACKENDS {
-        // What is not installed has left nothing.
+        // Fails if the program is not installed; then it has left nothing.
         let _ = backend.remove_acks();
     }
 }
 
-/// A group's packets: those of one IP version, behind one interface (`None`: any).
+/// Packets of a group: of one IP version, behind one interface (`None`: any).
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Selection {
     addresses: ipnet::IpNet,
@@ -261,7 +258,7 @@ struct Selection {
     queued: Queued,
 }
 
-impl Wanted {
+impl RuleSet {
     fn new(config: &GatewayConfig) -> Result<Self, RulesError> {
         let (mut groups, mut uplinks, mut too_big) = (Vec::new(), Vec::new(), BTreeSet::new());
         for group in &config.groups {
@@ -297,20 +294,20 @@ impl Wanted {
         Ok(Self { queue, groups, uplinks, too_big, watched, mark, notrack: true })
     }
 
-    /// Whether any packet of an IP version may have to be queued.
+    /// True if packets of this IP version may have to be queued.
     fn queues(&self, ipv4: bool) -> bool {
         let is_watched = self.hosts().any(|mobile| mobile.is_ipv4() == ipv4);
         let groups = self.groups.iter().filter(|group| group.addresses.addr().is_ipv4() == ipv4);
         self.queues_uplinks() || queues(groups.map(|group| group.queued), is_watched)
     }
 
-    /// Whether any packet over an uplink may have to be queued.
+    /// True if packets over an uplink may have to be queued.
     fn queues_uplinks(&self) -> bool {
         let is_watched = self.watched.iter().any(|mobile| mobile.uplink().is_some());
         queues(self.uplinks.iter().map(|&(_, queued)| queued), is_watched)
     }
 
-    /// Those of [`too_big`](Self::too_big) that are uplinks.
+    /// The uplinks in [`too_big`](Self::too_big).
     fn too_big_uplinks(&self) -> BTreeSet<Option<String>> {
         let names = self.uplinks.iter().map(|(uplink, _)| Some(uplink.to_string()));
         names.filter(|name| self.too_big.contains(name)).collect()
@@ -322,7 +319,7 @@ impl Wanted {
     }
 }
 
-/// Whether packets of groups like these may have to be queued, some of whose mobiles are watched.
+/// True if packets of such groups may have to be queued; `is_watched`: some mobile is watched.
 fn queues(mut groups: impl Iterator<Item = Queued>, is_watched: bool) -> bool {
     groups.any(|queued| match queued {
         Queued::Always => true,
@@ -331,7 +328,7 @@ fn queues(mut groups: impl Iterator<Item = Queued>, is_watched: bool) -> bool {
     })
 }
 
-/// What the kernel allows, without characters that mean something in the languages of rules.
+/// True for a name that the kernel allows, without characters that have a meaning in rules.
 fn is_interface(name: &str) -> bool {
     (1..16).contains(&name.len())
         && name.chars().all(|c| c.is_ascii_graphic() && !"/*+\"'\\".contains(c))
@@ -356,44 +353,47 @@ impl Claim {
 #[derive(Debug)]
 pub struct Rules {
     backend: Backend,
-    wanted: Wanted,
+    wanted: RuleSet,
     _claim: Claim,
-    /// What makes copies of the packets that are not queued.
-    copies: Option<CopySwitch>,
+    /// Switches mirroring of packets that are not queued.
+    mirror: Option<MirrorSwitch>,
 }
 
 impl Rules {
-    /// Puts the rules for `config` in force, by the first backend that can do it, in place of what
-    /// a predecessor left.
+    /// Installs the rules for `config` by the first backend that accepts them, in place of those
+    /// that a predecessor left.
     ///
     /// # Errors
-    /// No backend can, then nothing is left in force; or another gateway has rules here.
+    /// No backend accepts them, then no rule is left; or another gateway has rules here.
     pub fn install(config: &GatewayConfig) -> Result<Self, RulesError> {
-        let wanted = Wanted::new(config)?;
+        let wanted = RuleSet::new(config)?;
         let _claim = Claim::take()?;
         let (backend, wanted) = first(wanted, |backend, wanted| {
             backend.install(wanted).inspect_err(|_| {
-                // Half of it may be there: the tables of iptables change one by one.
+                // Some rules may have been set: the tables of iptables change one by one.
                 let _ = backend.remove();
             })
         })?;
         for other in BACKENDS.into_iter().filter(|&other| other != backend) {
-            // What is not installed has left nothing.
+            // Fails if the program is not installed; then it has left nothing.
             let _ = other.remove();
         }
-        Ok(Self { backend, wanted, _claim, copies: None })
+        Ok(Self { backend, wanted, _claim, mirror: None })
     }
 
-    /// Goes on with the rules for another configuration; watched mobiles stay so.
+    /// Replaces the rules by those for another configuration; watched mobiles stay watched.
     ///
     /// # Errors
-    /// The rules were refused: those before are in force.
+    /// The rules were refused: the previous ones are in force.
     pub fn replace(&mut self, config: &GatewayConfig) -> Result<(), RulesError> {
-        let wanted = Wanted::new(config)?;
-        let wanted =
-            Wanted { watched: self.wanted.watched.clone(), notrack: self.wanted.notrack, ..wanted };
+        let wanted = RuleSet::new(config)?;
+        let wanted = RuleSet {
+            watched: self.wanted.watched.clone(),
+            notrack: self.wanted.notrack,
+            ..wanted
+        };
         self.backend.install(&wanted).map_err(|error| {
-            // Half of it may be there.
+            // Some rules may have changed.
             let _ = self.backend.install(&self.wanted);
             RulesError::Refused(error)
         })?;
@@ -401,27 +401,25 @@ impl Rules {
         Ok(())
     }
 
-    /// From now on, packets that are not queued are copied: the switch is told of each mobile that
-    /// is watched.
-    pub fn set_copies(&mut self, copies: Option<CopySwitch>) {
-        self.copies = copies;
-        self.switch_copies(self.wanted.watched.iter(), false);
+    /// From now on, switches off the mirroring of mobiles that are watched, and on again.
+    pub fn set_mirror(&mut self, mirror: Option<MirrorSwitch>) {
+        self.mirror = mirror;
+        self.switch_mirror(self.wanted.watched.iter(), false);
     }
 
-    fn switch_copies<'a>(&self, mobiles: impl IntoIterator<Item = &'a MobileId>, on: bool) {
-        if let Some(copies) = &self.copies {
+    fn switch_mirror<'a>(&self, mobiles: impl IntoIterator<Item = &'a MobileId>, on: bool) {
+        if let Some(mirror) = &self.mirror {
             for mobile in mobiles {
-                if let Err(error) = copies.set(*mobile, on) {
-                    tracing::error!(%mobile, "packets are seen twice or not at all: {error}");
+                if let Err(error) = mirror.set(*mobile, on) {
+                    tracing::error!(%mobile, "queue and mirror rules out of sync: {error}");
                 }
             }
         }
     }
 
     /// Begins (`on`) or ends to queue the packets of these mobiles, if their group is
-    /// [`Queued::Watched`]; in one step, which takes some milliseconds. Repetitions do no harm. For
-    /// a moment a packet may be both queued and copied, but every packet is at least one of the
-    /// two.
+    /// [`Queued::Watched`]. One step for all mobiles, which takes some milliseconds. Idempotent.
+    /// For a moment a packet may be both queued and mirrored, but none is neither.
     ///
     /// # Errors
     /// The rules were refused: nothing has changed.
@@ -442,49 +440,49 @@ impl Rules {
             }
         }
         if !on {
-            self.switch_copies(&news, true);
+            self.switch_mirror(&news, true);
         }
         let changed = self.backend.watch(&self.wanted, &wanted, &news);
         if changed.is_ok() {
             self.wanted = wanted;
         } else {
-            // Half of it may be there.
+            // Some rules may have changed.
             let _ = self.backend.install(&self.wanted);
         }
         if changed.is_ok() == on {
-            self.switch_copies(&news, false);
+            self.switch_mirror(&news, false);
         }
         changed.map_err(RulesError::Refused)
     }
 
-    /// What another program removed.
+    /// Chains from which another program removed rules.
     ///
     /// # Errors
-    /// It cannot be seen.
+    /// The rules cannot be read.
     fn gaps(&self) -> Result<Gaps, RulesError> {
         self.backend.gaps(&self.wanted).map_err(RulesError::Refused)
     }
 
-    /// Puts the rules in force again.
+    /// Installs the rules again.
     ///
     /// # Errors
-    /// Some are missing still, or it cannot be seen whether they are.
-    fn mend(&self) -> Result<(), RulesError> {
+    /// Some rules are still missing, or cannot be read.
+    fn repair(&self) -> Result<(), RulesError> {
         self.backend.install(&self.wanted).map_err(RulesError::Refused)?;
         match self.gaps()?.is_empty() {
             true => Ok(()),
-            false => Err(RulesError::Refused("another program removes the rules".to_owned())),
+            false => Err(RulesError::Refused("another program keeps removing rules".to_owned())),
         }
     }
 
-    /// Whether any group is [`Queued::Watched`].
+    /// True if a group is [`Queued::Watched`].
     pub fn needs_watching(&self) -> bool {
         let mobiles = self.wanted.groups.iter().map(|group| group.queued);
         let uplinks = self.wanted.uplinks.iter().map(|&(_, queued)| queued);
         mobiles.chain(uplinks).any(|queued| queued == Queued::Watched)
     }
 
-    /// What set the rules.
+    /// The backend that set the rules.
     pub fn backend(&self) -> Backend {
         self.backend
     }
@@ -492,38 +490,38 @@ impl Rules {
 
 impl Drop for Rules {
     fn drop(&mut self) {
-        // There is nobody to report an error to; rules that stay let packets pass.
+        // Errors cannot be reported here; rules that stay let packets pass.
         let _ = self.backend.remove();
     }
 }
 
-/// The rules for `config` as they would be set here, after a dry run; nothing is changed.
+/// The rules for `config` as they would be set here, after a dry run; changes nothing.
 ///
 /// # Errors
-/// They would be refused.
+/// The rules would be refused.
 pub fn text(config: &GatewayConfig) -> Result<String, RulesError> {
-    let (backend, wanted) = first(Wanted::new(config)?, Backend::check)?;
+    let (backend, wanted) = first(RuleSet::new(config)?, Backend::check)?;
     Ok(format!("# {backend}\n{}", backend.text(&wanted)))
 }
 
-/// Removes what a gateway that was killed has left in this namespace.
+/// Removes the rules that a killed gateway has left in this namespace.
 pub fn remove() {
     for backend in BACKENDS {
-        // What is not installed has left nothing.
+        // Fails if the program is not installed; then it has left nothing.
         let _ = backend.remove();
     }
 }
 
-/// The first backend that does it, without the rule for connection tracking where the kernel has
-/// neither.
+/// The first backend for which `attempt` succeeds. If the kernel has no connection tracking, the
+/// rules may be tried without the one that exempts packets from it.
 fn first(
-    wanted: Wanted,
-    attempt: impl Fn(Backend, &Wanted) -> Result<(), String>,
-) -> Result<(Backend, Wanted), RulesError> {
+    wanted: RuleSet,
+    attempt: impl Fn(Backend, &RuleSet) -> Result<(), String>,
+) -> Result<(Backend, RuleSet), RulesError> {
     let tracking = Path::new("/proc/sys/net/netfilter/nf_conntrack_max").exists();
     let mut errors = Vec::new();
     for notrack in [true, false].into_iter().take(if tracking { 1 } else { 2 }) {
-        let wanted = Wanted { notrack, ..wanted.clone() };
+        let wanted = RuleSet { notrack, ..wanted.clone() };
         for backend in BACKENDS {
             match attempt(backend, &wanted) {
                 Ok(()) => return Ok((backend, wanted)),
@@ -539,8 +537,8 @@ fn first(
 /// Runs a program on `input` and returns what it prints; an error is one line that begins with its
 /// name.
 fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String> {
-    // If the child were given another PATH, the standard library would fork to look through it, and
-    // a fork takes longer the more memory the gateway has.
+    // By path: to search PATH, the standard library would fork instead of vfork, and a fork takes
+    // longer the more memory the gateway has.
     let file = host::program(program).ok_or_else(|| format!("{program}: not installed"))?;
     let failed = |error: io::Error| format!("{program}: {error}");
     let mut child = Command::new(file)
@@ -552,15 +550,15 @@ fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String>
         .spawn()
         .map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that ends early says why.
+        // Fails if the program ends early; its message is below.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(failed)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    let mut lines = told.lines().map(str::trim).filter(|line| !line.is_empty());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let mut lines = stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines.next().map_or_else(|| output.status.to_string(), str::to_owned);
     Err(format!("{program}: {line}"))
 }
@@ -569,22 +567,23 @@ fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String>
 mod tests {
     use super::*;
 
-    /// Nobody is watched; then the only mobile that may be is.
-    pub(super) fn idle_and_not() -> [Wanted; 2] {
+    /// Rules without watched mobiles, and with the only mobile watched that can be.
+    pub(super) fn idle_and_not() -> [RuleSet; 2] {
         let mut groups = wanted().groups;
         groups.retain(|group| group.queued != Queued::Always);
-        let watching = Wanted { groups, ..wanted() };
-        [Wanted { watched: BTreeSet::new(), ..watching.clone() }, watching]
+        let watching = RuleSet { groups, ..wanted() };
+        [RuleSet { watched: BTreeSet::new(), ..watching.clone() }, watching]
     }
 
-    /// A group that copies when fading within one that always copies behind an interface, and IPv6.
-    pub(super) fn wanted() -> Wanted {
+    /// A group that is queued when watched within one that is always queued behind an interface,
+    /// and an IPv6 group.
+    pub(super) fn wanted() -> RuleSet {
         let group = |addresses: &str, interface: Option<&str>, queued| Selection {
             addresses: addresses.parse().unwrap(),
             interface: interface.map(str::to_owned),
             queued,
         };
-        Wanted {
+        RuleSet {
             queue: 7,
             groups: vec![
                 group("10.1.0.0/16", None, Queued::Watched),
@@ -603,27 +602,27 @@ mod tests {
         MobileId::Host(address.parse().unwrap())
     }
 
-    /// One uplink that is watched, another whose packets are all queued, and a mobile behind a
-    /// third interface.
-    pub(super) fn on_board() -> Wanted {
+    /// A watched uplink, another one whose packets are all queued, and a mobile behind a third
+    /// interface.
+    pub(super) fn on_board() -> RuleSet {
         let [wwan0, wwan1] = ["wwan0", "wwan1"].map(|name| name.parse().unwrap());
         let mut wanted = wanted();
         wanted.groups.drain(2..);
         wanted.groups.remove(0);
         let uplinks = vec![(wwan0, Queued::Watched), (wwan1, Queued::Always)];
         let too_big = ["wlan0", "wwan0"].map(|name| Some(name.to_owned())).into();
-        Wanted { uplinks, too_big, watched: [MobileId::Uplink(wwan0)].into(), ..wanted }
+        RuleSet { uplinks, too_big, watched: [MobileId::Uplink(wwan0)].into(), ..wanted }
     }
 
-    /// The uplink that is watched, alone: not, and watched.
-    pub(super) fn uplink_idle_and_not() -> [Wanted; 2] {
-        let mut watching = Wanted { groups: Vec::new(), ..on_board() };
+    /// Rules with a single uplink: not watched, and watched.
+    pub(super) fn uplink_idle_and_not() -> [RuleSet; 2] {
+        let mut watching = RuleSet { groups: Vec::new(), ..on_board() };
         watching.uplinks.truncate(1);
         watching.too_big.retain(|name| name.as_deref() == Some("wwan0"));
-        [Wanted { watched: BTreeSet::new(), ..watching.clone() }, watching]
+        [RuleSet { watched: BTreeSet::new(), ..watching.clone() }, watching]
     }
 
-    /// The ACKs to some peers, on the ports of the web.
+    /// ACKs to some peers, on the ports of HTTP and HTTPS.
     pub(super) fn acks() -> AckSelection {
         AckSelection {
             queue: 9,

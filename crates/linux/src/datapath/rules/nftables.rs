@@ -1,18 +1,18 @@
 //! The rules in the language of nft(8): table `inet airtcp`, which belongs to the gateway alone.
 //!
-//! Chain `forward` asks `from_mobiles` whether a packet comes from a mobile, then `to_mobiles`
-//! whether it goes to one, and `uplinks` whether it crosses an uplink, unless nothing is queued:
-//! then it is empty. Last, it sends on what routers say of packets that are too big. Chains
-//! `local_in` and `local_out` ask about uplinks of this host's own packets.
-//! Sets have the watched mobiles and uplinks. Chain `queued` has the `queue` statement. It is there
-//! even if nothing is queued, so that a kernel without the statement refuses the whole table. Chain
-//! `output` exempts injected packets from connection tracking.
+//! Chain `forward` jumps to `from_mobiles` for packets from mobiles, to `to_mobiles` for packets to
+//! them, and to `uplinks` for packets that cross an uplink; last, it queues ICMP messages of
+//! routers that a packet was too big. It is empty while nothing is queued. Chains `local_in` and
+//! `local_out` check this host's own packets for uplinks. Sets contain the watched mobiles and
+//! uplinks. Chain `queued` has the `queue` statement. It exists even if nothing is queued, so that
+//! a kernel without the statement refuses the whole table. Chain `output` exempts injected packets
+//! from connection tracking.
 //!
 //! Where the kernel lacks the `queue` statement (CONFIG_NFT_QUEUE), tests try only the rest.
 //! `make test-kernels` has kernels with it.
 
 use super::guard::{self, Gaps, Uses};
-use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
+use super::{ACK_LENGTHS, AckSelection, Queued, RuleSet, Selection, run};
 use airtcp_edge::MobileId;
 use airtcp_gateway::config::Mark;
 use ipnet::IpNet;
@@ -25,15 +25,15 @@ const TABLE: &str = "inet airtcp";
 /// The table of `airtcp delack`, with one chain.
 const ACKS: &str = "inet airtcp_acks";
 
-/// The table is made, so that it can be deleted, whether it was there or not.
+/// Deletes the table; creates it first, because deleting a missing table fails.
 const DELETE: &str = "table inet airtcp\ndelete table inet airtcp\n";
 
-pub(super) fn check(wanted: &Wanted) -> Result<(), String> {
+pub(super) fn check(wanted: &RuleSet) -> Result<(), String> {
     run("nft", &["-c", "-f", "-"], &replacement(wanted)).map(drop)
 }
 
-pub(super) fn install(wanted: &Wanted) -> Result<(), String> {
-    // What another version left may have its hooks in other places.
+pub(super) fn install(wanted: &RuleSet) -> Result<(), String> {
+    // Fails if another version left a table with other hooks.
     nft(&update(wanted)).or_else(|_| nft(&replacement(wanted)))
 }
 
@@ -41,13 +41,13 @@ pub(super) fn remove() -> Result<(), String> {
     nft(DELETE)
 }
 
-pub(super) fn gaps(wanted: &Wanted) -> Result<Gaps, String> {
+pub(super) fn gaps(wanted: &RuleSet) -> Result<Gaps, String> {
     let found = guard::uses(libc::NFPROTO_INET, "airtcp")
         .map_err(|error| format!("asking for chains: {error}"))?;
     Ok(guard::gaps(&uses(&text(wanted)), &found))
 }
 
-/// How often the chains of a table are used, by its text.
+/// Use counts of the chains of a table, from its text.
 fn uses(text: &str) -> Uses {
     let mut uses = Uses::new();
     let mut chain = None;
@@ -109,12 +109,12 @@ fn acks_text(wanted: &AckSelection) -> String {
     text + "  }\n}\n"
 }
 
-pub(super) fn watch(before: &Wanted, after: &Wanted, mobiles: &[MobileId]) -> Result<(), String> {
+pub(super) fn watch(before: &RuleSet, after: &RuleSet, mobiles: &[MobileId]) -> Result<(), String> {
     nft(&changes(before, after, mobiles))
 }
 
-/// One transaction for mobiles that are watched from now on, or no more.
-fn changes(before: &Wanted, after: &Wanted, mobiles: &[MobileId]) -> String {
+/// One transaction for mobiles that begin or cease to be watched.
+fn changes(before: &RuleSet, after: &RuleSet, mobiles: &[MobileId]) -> String {
     let mut text = String::new();
     for mobile in mobiles {
         let action = if after.watched.contains(mobile) { "add" } else { "delete" };
@@ -124,11 +124,11 @@ fn changes(before: &Wanted, after: &Wanted, mobiles: &[MobileId]) -> String {
         };
         let _ = writeln!(text, "{action} element {TABLE} {set} {{ {element} }}");
     }
-    for gate in GATES.iter().filter(|gate| gate.is_in(after)) {
-        let chain = gate.chain;
-        match ((gate.is_open)(before), (gate.is_open)(after)) {
+    for hook_chain in HOOK_CHAINS.iter().filter(|hook_chain| hook_chain.is_in(after)) {
+        let chain = hook_chain.chain;
+        match ((hook_chain.is_open)(before), (hook_chain.is_open)(after)) {
             (false, true) => {
-                for rule in gate.rules(after) {
+                for rule in hook_chain.rules(after) {
                     let _ = writeln!(text, "add rule {TABLE} {chain} {rule}");
                 }
             }
@@ -141,25 +141,25 @@ fn changes(before: &Wanted, after: &Wanted, mobiles: &[MobileId]) -> String {
     text
 }
 
-/// A chain at a hook, which sends packets through the rules of the groups, or none while nothing is
+/// A chain at a hook, which passes packets to the rules of the groups; empty while nothing is
 /// queued.
-struct Gate {
+struct HookChain {
     chain: &'static str,
-    /// Its hook and priority. Before others of table mangle the gateway's own packets still have
-    /// their mark.
+    /// Hook and priority. Ahead of other chains of priority mangle, which may change the mark of
+    /// the gateway's own packets.
     place: &'static str,
-    is_open: fn(&Wanted) -> bool,
+    is_open: fn(&RuleSet) -> bool,
     rules: &'static [&'static str],
-    /// A further rule if there are uplinks; without `rules` the chain is there for this alone.
+    /// Further rule if there are uplinks; without `rules` the chain exists only for this.
     of_uplinks: &'static str,
-    /// The gateway's own packets pass it too, and are left alone.
+    /// The gateway's own packets pass the hook, too, and must not be queued.
     is_for_own: bool,
-    /// As [`Wanted::too_big`], where routers' messages pass.
-    too_big: fn(&Wanted) -> BTreeSet<Option<String>>,
+    /// Interfaces as in [`RuleSet::too_big`] whose router messages pass this hook.
+    too_big: fn(&RuleSet) -> BTreeSet<Option<String>>,
 }
 
-const GATES: [Gate; 3] = [
-    Gate {
+const HOOK_CHAINS: [HookChain; 3] = [
+    HookChain {
         chain: "forward",
         place: "forward priority mangle",
         is_open: queues,
@@ -168,19 +168,19 @@ const GATES: [Gate; 3] = [
         is_for_own: false,
         too_big: |wanted| wanted.too_big.clone(),
     },
-    Gate {
+    HookChain {
         chain: "local_in",
         place: "input priority mangle - 1",
-        is_open: Wanted::queues_uplinks,
+        is_open: RuleSet::queues_uplinks,
         rules: &[],
         of_uplinks: "meta l4proto tcp jump over_uplinks",
         is_for_own: false,
-        too_big: Wanted::too_big_uplinks,
+        too_big: RuleSet::too_big_uplinks,
     },
-    Gate {
+    HookChain {
         chain: "local_out",
         place: "output priority mangle - 1",
-        is_open: Wanted::queues_uplinks,
+        is_open: RuleSet::queues_uplinks,
         rules: &[],
         of_uplinks: "meta l4proto tcp jump over_uplinks",
         is_for_own: true,
@@ -188,12 +188,12 @@ const GATES: [Gate; 3] = [
     },
 ];
 
-impl Gate {
-    fn is_in(&self, wanted: &Wanted) -> bool {
+impl HookChain {
+    fn is_in(&self, wanted: &RuleSet) -> bool {
         !self.rules.is_empty() || !wanted.uplinks.is_empty()
     }
 
-    fn rules(&self, wanted: &Wanted) -> Vec<String> {
+    fn rules(&self, wanted: &RuleSet) -> Vec<String> {
         let others = match self.is_for_own {
             true => format!("{} ", marked(wanted.mark, false)),
             false => String::new(),
@@ -206,14 +206,14 @@ impl Gate {
     }
 }
 
-/// The rules for routers' messages from an interface, or any.
+/// Rules for messages of routers, from an interface (`None`: any), that a packet was too big.
 fn messages(interface: Option<&str>) -> [String; 2] {
     let from = interface.map_or_else(String::new, |name| format!("iifname \"{name}\" "));
     ["icmp type destination-unreachable icmp code frag-needed", "icmpv6 type packet-too-big"]
         .map(|message| format!("{from}{message} goto queued"))
 }
 
-/// What a packet with this mark meets, or one without it.
+/// Match of packets with this mark, or without it.
 fn marked(Mark { value, mask }: Mark, is_marked: bool) -> String {
     match (mask, is_marked) {
         (u32::MAX, true) => format!("meta mark {value:#x}"),
@@ -226,7 +226,7 @@ fn marked(Mark { value, mask }: Mark, is_marked: bool) -> String {
 /// The set of watched uplinks.
 const UPLINKS: &str = "watched_uplinks";
 
-fn queues(wanted: &Wanted) -> bool {
+fn queues(wanted: &RuleSet) -> bool {
     wanted.queues(true) || wanted.queues(false)
 }
 
@@ -234,32 +234,32 @@ fn nft(text: &str) -> Result<(), String> {
     run("nft", &["-f", "-"], text).map(drop)
 }
 
-/// One transaction: what was there goes, what is wanted comes.
-fn replacement(wanted: &Wanted) -> String {
+/// One transaction that deletes the table and creates it again.
+fn replacement(wanted: &RuleSet) -> String {
     format!("{DELETE}{}", text(wanted))
 }
 
-/// The same with the hooks that are there: if a hook goes, the kernel drops the packets that wait
-/// in the queue and came from it.
-fn update(wanted: &Wanted) -> String {
+/// One transaction that replaces the table's content but keeps its hooks: when a hook is deleted,
+/// the kernel drops the packets from it that wait in the queue.
+fn update(wanted: &RuleSet) -> String {
     let uplinks = (UPLINKS, "ifname", !wanted.uplinks.is_empty());
     let mobiles = [("watched_ipv4", "ipv4_addr", true), ("watched_ipv6", "ipv6_addr", true)];
     let mut update = format!("table {TABLE}\nflush table {TABLE}\n");
     for (name, kind, _) in mobiles.into_iter().chain([uplinks]).filter(|(_, _, is_in)| *is_in) {
-        // Made, so that it can be emptied.
+        // Created first: flushing a missing set fails.
         let _ = writeln!(update, "add set {TABLE} {name} {{ type {kind}; }}");
         let _ = writeln!(update, "flush set {TABLE} {name}");
     }
     update + &text(wanted)
 }
 
-/// The set of watched mobiles that has such addresses.
+/// The set of watched mobiles for an address.
 fn set(address: IpAddr) -> &'static str {
     if address.is_ipv4() { "watched_ipv4" } else { "watched_ipv6" }
 }
 
-/// The table.
-pub(super) fn text(wanted: &Wanted) -> String {
+/// Definition of the table.
+pub(super) fn text(wanted: &RuleSet) -> String {
     let mut text = format!("table {TABLE} {{\n");
     for (name, kind, ipv4) in
         [("watched_ipv4", "ipv4_addr", true), ("watched_ipv6", "ipv6_addr", false)]
@@ -284,10 +284,10 @@ pub(super) fn text(wanted: &Wanted) -> String {
     if !wanted.uplinks.is_empty() {
         text += &over_uplinks(wanted);
     }
-    for gate in GATES.iter().filter(|gate| gate.is_in(wanted)) {
-        let Gate { chain, place, is_open, .. } = gate;
+    for hook_chain in HOOK_CHAINS.iter().filter(|hook_chain| hook_chain.is_in(wanted)) {
+        let HookChain { chain, place, is_open, .. } = hook_chain;
         let _ = writeln!(text, "  chain {chain} {{\n    type filter hook {place}; policy accept;");
-        for rule in gate.rules(wanted).iter().filter(|_| is_open(wanted)) {
+        for rule in hook_chain.rules(wanted).iter().filter(|_| is_open(wanted)) {
             let _ = writeln!(text, "    {rule}");
         }
         text.push_str("  }\n");
@@ -312,8 +312,8 @@ fn set_of(name: &str, kind: &str, elements: impl Iterator<Item = String>) -> Str
     format!("  set {name} {{\n    type {kind}\n{elements}  }}\n")
 }
 
-/// The chains about uplinks: mobiles of groups are not theirs.
-fn over_uplinks(wanted: &Wanted) -> String {
+/// The chains of uplinks, which leave out the mobiles of groups.
+fn over_uplinks(wanted: &RuleSet) -> String {
     let mut text = "  chain over_uplinks {\n".to_owned();
     for (uplink, _) in wanted.uplinks.iter().filter(|(_, queued)| *queued == Queued::Always) {
         for interface in ["iifname", "oifname"] {
@@ -326,7 +326,7 @@ fn over_uplinks(wanted: &Wanted) -> String {
     text += "  }\n  chain uplinks {\n";
     for (address, interface) in [("saddr", "iifname"), ("daddr", "oifname")] {
         for group in &wanted.groups {
-            let _ = writeln!(text, "{} return", these(group, address, interface));
+            let _ = writeln!(text, "{} return", selector(group, address, interface));
         }
     }
     text + "    jump over_uplinks\n  }\n"
@@ -334,23 +334,23 @@ fn over_uplinks(wanted: &Wanted) -> String {
 
 /// The rules of one group in one direction.
 fn rules(group: &Selection, address: &str, interface: &str) -> String {
-    let these = these(group, address, interface);
+    let selector = selector(group, address, interface);
     let Selection { addresses, queued, .. } = group;
     match queued {
-        Queued::Always => format!("{these} goto queued\n"),
-        Queued::Never => format!("{these} return\n"),
+        Queued::Always => format!("{selector} goto queued\n"),
+        Queued::Never => format!("{selector} return\n"),
         Queued::Watched => {
-            // The first group that has a mobile counts.
+            // A mobile belongs to the first group that contains it.
             let (set, version) = (set(addresses.addr()), version(addresses));
             format!(
-                "{these} {version} saddr @{set} goto queued\n{these} {version} daddr @{set} goto queued\n{these} return\n"
+                "{selector} {version} saddr @{set} goto queued\n{selector} {version} daddr @{set} goto queued\n{selector} return\n"
             )
         }
     }
 }
 
-/// The beginning of a rule about the packets of one group in one direction.
-fn these(group: &Selection, address: &str, interface: &str) -> String {
+/// Match of a rule for packets of one group in one direction.
+fn selector(group: &Selection, address: &str, interface: &str) -> String {
     let Selection { addresses, interface: name, .. } = group;
     let behind = name.as_ref().map_or_else(String::new, |name| format!("{interface} \"{name}\" "));
     format!("    {behind}{} {address} {}", version(addresses), addresses.trunc())
@@ -463,7 +463,7 @@ flush chain inet airtcp forward
     #[test]
     fn a_mark_with_a_mask_leaves_the_other_bits_to_others() {
         let mark = Mark { value: 0x10, mask: 0xf0 };
-        let text = text(&Wanted { mark, ..on_board() });
+        let text = text(&RuleSet { mark, ..on_board() });
         assert!(text.contains("    meta mark and 0xf0 == 0x10 notrack\n"), "{text}");
         assert!(text.contains("    meta mark and 0xf0 != 0x10 meta l4proto tcp jump"), "{text}");
     }
@@ -550,8 +550,8 @@ flush chain inet airtcp local_out
     }
 
     #[test]
-    fn routers_are_heard_only_for_mechanisms_that_replay() {
-        let deaf = Wanted { too_big: BTreeSet::new(), ..on_board() };
+    fn router_messages_are_queued_only_for_mechanisms_that_replay() {
+        let deaf = RuleSet { too_big: BTreeSet::new(), ..on_board() };
         assert!(!text(&deaf).contains("icmp") && text(&on_board()).contains("icmp"));
     }
 
@@ -566,7 +566,7 @@ flush chain inet airtcp local_out
             replacement(&wanted()),
             update(&wanted()),
             update(&idle),
-            replacement(&Wanted { mark: Mark { value: 0x10, mask: 0xf0 }, ..on_board() }),
+            replacement(&RuleSet { mark: Mark { value: 0x10, mask: 0xf0 }, ..on_board() }),
             replacement(&idle),
             changes(&idle, &watching, &mobiles),
             changes(&watching, &idle, &mobiles),

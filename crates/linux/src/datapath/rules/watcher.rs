@@ -1,8 +1,8 @@
-//! Rules that change, and are mended, while packets go on.
+//! Changes and repairs rules without delaying packets.
 
 use super::guard::Guard;
 use super::{Rules, RulesError};
-use crate::datapath::copies::CopySwitch;
+use crate::datapath::mirror::MirrorSwitch;
 use airtcp_edge::MobileId;
 use airtcp_gateway::config::GatewayConfig;
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -16,60 +16,60 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 /// A thread that owns the [`Rules`]: a change takes some milliseconds, for which no packet should
-/// wait. Dropped, it finishes what it was asked to do and removes the rules.
+/// wait. On drop, it finishes waiting requests and removes the rules.
 #[derive(Debug)]
 pub struct Watcher {
-    /// Taken to end the thread.
+    /// Dropped to end the thread.
     requests: Option<Sender<Request>>,
     /// Readable while there may be requests.
     wake: Arc<EventFd>,
-    mended: Arc<AtomicU64>,
+    repaired: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
 enum Request {
     Watch(MobileId, bool),
-    Copies(Option<CopySwitch>),
+    Mirror(Option<MirrorSwitch>),
     Replace(Box<GatewayConfig>, Done),
 }
 
-/// Hears in the thread what became of a request.
+/// Callback with the result of a request, called in the thread.
 type Done = Box<dyn FnOnce(Result<(), RulesError>) + Send>;
 
 impl Watcher {
-    /// Takes `rules` over; `failed` hears what could not be watched or mended, in the thread.
+    /// Takes over `rules`. The thread calls `failed` when it cannot watch a mobile or repair rules.
     ///
     /// # Errors
     /// No more file descriptors.
     pub fn new(rules: Rules, failed: impl FnMut(RulesError) + Send + 'static) -> io::Result<Self> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let wake = Arc::new(EventFd::from_flags(flags)?);
-        let mended = Arc::<AtomicU64>::default();
+        let repaired = Arc::<AtomicU64>::default();
         let (requests, asked) = mpsc::channel();
         let thread = thread::spawn({
-            let (wake, mended) = (wake.clone(), mended.clone());
-            move || work(rules, failed, &asked, &wake, &mended)
+            let (wake, repaired) = (wake.clone(), repaired.clone());
+            move || work(rules, failed, &asked, &wake, &repaired)
         });
-        Ok(Self { requests: Some(requests), wake, mended, thread: Some(thread) })
+        Ok(Self { requests: Some(requests), wake, repaired, thread: Some(thread) })
     }
 
-    /// How often rules that another program had removed were put in force again.
-    pub fn mended(&self) -> u64 {
-        self.mended.load(Ordering::Relaxed)
+    /// Number of times that rules removed by another program were repaired.
+    pub fn repaired(&self) -> u64 {
+        self.repaired.load(Ordering::Relaxed)
     }
 
-    /// Begins or ends to queue a mobile's packets, soon; see [`Rules::watch`].
+    /// Begins or ends to queue a mobile's packets, without waiting for it; see [`Rules::watch`].
     pub fn watch(&self, mobile: MobileId, on: bool) {
         self.send(Request::Watch(mobile, on));
     }
 
-    /// See [`Rules::set_copies`].
-    pub fn set_copies(&self, copies: Option<CopySwitch>) {
-        self.send(Request::Copies(copies));
+    /// Sets the mirror switch, without waiting for it; see [`Rules::set_mirror`].
+    pub fn set_mirror(&self, mirror: Option<MirrorSwitch>) {
+        self.send(Request::Mirror(mirror));
     }
 
-    /// Goes on with the rules for another configuration, soon; `done` hears in the thread whether
-    /// they are in force, as [`Rules::replace`] says.
+    /// Begins to install the rules of another configuration. The thread calls `done` with the
+    /// result of [`Rules::replace`].
     pub fn replace(
         &self,
         config: &GatewayConfig,
@@ -82,7 +82,7 @@ impl Watcher {
         if let Some(requests) = &self.requests {
             // The thread ends after us.
             let _ = requests.send(request);
-            // A full counter is readable all the same.
+            // The write fails only if the counter is full, and then it is readable.
             let _ = self.wake.write(1);
         }
     }
@@ -103,11 +103,11 @@ fn work(
     mut failed: impl FnMut(RulesError),
     asked: &Receiver<Request>,
     wake: &EventFd,
-    mended: &AtomicU64,
+    repaired: &AtomicU64,
 ) {
     let mut guard = Guard::new(rules.backend());
     loop {
-        // Before looking for requests: one that comes later must wake the thread again.
+        // Cleared before requests are read: a later one must wake the thread again.
         let _ = wake.read();
         loop {
             match asked.try_recv() {
@@ -117,13 +117,11 @@ fn work(
             }
         }
         if guard.is_due() {
-            match mend(&rules, &mut guard) {
+            match repair(&rules, &mut guard) {
                 Ok(false) => {}
                 Ok(true) => {
-                    mended.fetch_add(1, Ordering::Relaxed);
-                    tracing::warn!(
-                        "another program removed rules of the gateway: they are in force again"
-                    );
+                    repaired.fetch_add(1, Ordering::Relaxed);
+                    tracing::warn!("another program removed rules of the gateway; restored them");
                 }
                 Err(error) => failed(error),
             }
@@ -132,18 +130,18 @@ fn work(
     }
 }
 
-/// Looks, and puts the rules in force again if it is time; whether it did.
-fn mend(rules: &Rules, guard: &mut Guard) -> Result<bool, RulesError> {
+/// Checks the rules, and repairs them if that is due; true if it did.
+fn repair(rules: &Rules, guard: &mut Guard) -> Result<bool, RulesError> {
     let result = match rules.gaps() {
-        Ok(gaps) if !guard.must_mend(Instant::now(), &gaps) => return Ok(false),
-        Ok(_) => rules.mend(),
+        Ok(gaps) if !guard.must_repair(Instant::now(), &gaps) => return Ok(false),
+        Ok(_) => rules.repair(),
         Err(error) => Err(error),
     };
-    guard.mended(result.is_ok());
+    guard.repaired(result.is_ok());
     result.map(|()| true)
 }
 
-/// Makes one change of all waiting requests; of each mobile, the last one counts.
+/// Combines all waiting requests into one change; the last one for each mobile wins.
 fn change(
     rules: &mut Rules,
     first: Request,
@@ -151,19 +149,19 @@ fn change(
     failed: &mut impl FnMut(RulesError),
 ) {
     let mut watched = BTreeMap::new();
-    let (mut replace, mut copies) = (None, None);
+    let (mut replace, mut mirror) = (None, None);
     for request in std::iter::once(first).chain(asked.try_iter()) {
         match request {
             Request::Watch(mobile, on) => drop(watched.insert(mobile, on)),
-            Request::Copies(switch) => copies = Some(switch),
+            Request::Mirror(switch) => mirror = Some(switch),
             Request::Replace(config, done) => {
                 replace = Some((config, done));
                 break;
             }
         }
     }
-    if let Some(copies) = copies {
-        rules.set_copies(copies);
+    if let Some(mirror) = mirror {
+        rules.set_mirror(mirror);
     }
     for on in [true, false] {
         let mobiles: Vec<_> =

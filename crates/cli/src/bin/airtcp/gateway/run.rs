@@ -4,7 +4,7 @@ use super::check;
 use crate::myself;
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
 use airtcp_linux::daemon::log;
-use airtcp_linux::daemon::supervisor::{self, Heart, Timing};
+use airtcp_linux::daemon::supervisor::{self, Heartbeat, Timing};
 use airtcp_linux::daemon::{self, DaemonError};
 use std::io::{self, Write};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(super) fn daemon(path: &Path) -> i32 {
         complain(&message);
         return BAD_INPUT;
     }
-    let mut heart = match Heart::from_stdin() {
+    let mut heart = match Heartbeat::from_stdin() {
         Ok(heart) => heart,
         Err(error) => {
             complain(&format!("{error}; start `airtcp gateway --config FILE` instead"));

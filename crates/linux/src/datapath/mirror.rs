@@ -1,31 +1,31 @@
-//! Copies of packets that the kernel forwards by itself, for mechanisms that only watch while a
+//! Mirrors packets that the kernel forwards by itself, for mechanisms that only watch while a
 //! mobile is in reach.
 //!
-//! Read first: `bpf/copies.bpf.c` (the program),
+//! Read first: `bpf/mirror.bpf.c` (the program),
 //! [`Queued::Watched`](airtcp_gateway::config::Queued::Watched).
 //!
-//! Holding each packet until this process has seen it costs more than everything else that is done
-//! for it: in one run, 85 % of the kernel's packet rate with copies against 39 % without
-//! (benches/gateway/README.md). While a mobile is in reach M-TCP+ and holdover forward everything
-//! as it came, so the packets go on at once, and this process reads copies from ring buffers a
-//! little later. When a mobile fades or is down, or a mechanism wants a packet dropped, its packets
-//! are queued (`rules`) and no longer copied. For a moment both happen, so that no packet is
-//! missed; to a mechanism that is a segment that the network duplicated. For packets that passed
-//! until then it is as if the signal had come some milliseconds later.
+//! Holding each packet until this process has seen it costs more than everything else done for it:
+//! in one run the gateway reached 85 % of the kernel's packet rate with mirrored packets, and 39 %
+//! with queued ones (benches/gateway/README.md). While a mobile is in reach, M-TCP+ and holdover
+//! forward every packet unchanged, so the kernel forwards it at once, and this process reads a copy
+//! from a ring buffer a little later. When a mobile fades or is down, or a mechanism wants a packet
+//! dropped, the mobile's packets are queued (`rules`) and no longer mirrored. For a moment both
+//! happen, so that no packet is missed; a mechanism takes the second one for a duplicate. For
+//! packets that passed before, it is as if the signal had come some milliseconds later.
 //!
-//! Wake never needs the packets themselves, and while a mobile answers not even copies: the program
-//! notes when the mobile was sent something and when it was heard, and copies what is sent once an
-//! answer is overdue (docs/internals/wake.md says why that is enough), with what it knows ([`Silence`]).
-//! Mobiles that are reported fading or down are copied in full. A gateway that only observes sees
-//! the same, and the program counts packets for it.
+//! Wake needs no packets while a mobile answers: the program records when the mobile was last sent
+//! something and when it last answered, and mirrors packets once an answer is overdue
+//! (docs/internals/wake.md says why that is enough), with the state of the silence ([`Silence`]).
+//! Packets of mobiles that are reported fading or down are all mirrored. A gateway that only
+//! observes sees the same packets, and the program counts packets for it.
 //!
-//! An uplink is to the program what a mobile is, by its interface instead of an address; its
-//! packets are also those of this host's own connections.
+//! The program treats an uplink like a mobile, identified by its interface instead of an address.
+//! Packets of this host's own connections are part of an uplink's traffic.
 //!
-//! If this process is too slow or stopped, the ring buffers fill up and copies are *missed*: their
+//! If this process is too slow or stopped, the ring buffers fill up and packets are *missed*: their
 //! bytes are not held, and after an outage the fixed host has to send them again. No packet waits.
 
-use super::buffers::Spares;
+use super::buffers::BufferPool;
 use crate::kernel::bpf::{self, map, mapped, prefix};
 use crate::kernel::host::interface;
 use crate::kernel::netlink::u32_at;
@@ -52,108 +52,107 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// `bpf/copies.bpf.c`, compiled.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/copies.bpf.o"));
+/// Object file compiled from `bpf/mirror.bpf.c`.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mirror.bpf.o"));
 
-/// Before table mangle (-150), at whose end packets are queued.
+/// Priority at the hook: before table mangle (-150), at whose end packets are queued.
 const PRIORITY: i32 = -151;
 
-/// Copies taken at once.
+/// Mirrored packets read at once.
 const BATCH: usize = 256;
 
-/// How often to look for more while copies come: a wake-up for each would cost more than the copy.
+/// Polling interval while packets arrive: a wake-up for each would cost more than its copy.
 const INTERVAL: Duration = Duration::from_micros(500);
 
-/// Before the name of an uplink where an address may stand, 16 bytes: no host has a multicast
-/// address (RFC 4291 §2.7).
+/// First of the 16 bytes that stand for an uplink where an address may stand; its name follows. No
+/// host has a multicast address (RFC 4291 §2.7).
 const UPLINK: u8 = 0xff;
 
-/// Bytes of a `struct copy`.
+/// Size of the program's `struct mirror_header`.
 const HEAD: usize = 48;
 
 /// The only key of a map with one element.
 const ONLY: [u8; 4] = [0; 4];
 
-/// What is copied of a mobile's packets: the program's words.
+/// Packets of a mobile that are mirrored; values as in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-enum What {
-    OfTcp = 0,
-    OfAllProtocols = 1,
+enum Selection {
+    Tcp = 0,
+    AllProtocols = 1,
     ToSilentMobile = 2,
     FromUnansweredMobile = 3,
 }
 
-/// Mobiles that are treated otherwise for now: the program's words.
+/// Temporary override of a mobile's policy; value as in the program: its packets are queued.
 const QUEUED: [u8; 4] = 0u32.to_ne_bytes();
-const COPIED: [u8; 4] = 1u32.to_ne_bytes();
+/// Temporary override of a mobile's policy: all of its packets are mirrored.
+const MIRRORED: [u8; 4] = 1u32.to_ne_bytes();
 
-impl What {
+impl Selection {
     fn of(group: &Group) -> Self {
         match group.mechanism.capabilities().all_protocols {
-            None => Self::OfTcp,
+            None => Self::Tcp,
             Some(Side::Mobile) => Self::ToSilentMobile,
             Some(Side::Fixed) => Self::FromUnansweredMobile,
         }
     }
 
-    /// For mobiles that are in two groups, behind one interface or another.
+    /// Selection for mobiles in two groups, behind one interface or another.
     fn or(self, other: Self) -> Self {
-        if self == other { self } else { Self::OfAllProtocols }
+        if self == other { self } else { Self::AllProtocols }
     }
 }
 
-/// The program's `struct treatment`.
+/// Packets of a mobile that are mirrored, and its group: the program's `struct policy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Treatment {
-    what: What,
-    /// Index of the first group that has the mobile.
+struct MirrorPolicy {
+    selection: Selection,
+    /// Index of the first group that contains the mobile.
     group: u32,
 }
 
-impl Treatment {
-    /// For mobiles that are in a later group, too.
+impl MirrorPolicy {
+    /// Policy for mobiles that are also in a later group.
     fn or(self, later: Self) -> Self {
-        Self { what: self.what.or(later.what), ..self }
+        Self { selection: self.selection.or(later.selection), ..self }
     }
 
     fn bytes(self) -> Vec<u8> {
-        [self.what as u32, self.group].map(u32::to_ne_bytes).concat()
+        [self.selection as u32, self.group].map(u32::to_ne_bytes).concat()
     }
 }
 
-/// Groups that packets can be counted of, at least: a reload may bring some.
+/// Least number of groups with room for counters: a reload may add groups.
 const GROUPS: usize = 64;
-/// Places of flows in the program's maps.
+/// Entries of the program's map of flows.
 const PLACES: u32 = 1 << 18;
 
-/// The [`Copier`], if any group gets copies.
+/// The [`MirrorProgram`], if packets of any group are mirrored.
 #[derive(Debug, Default)]
-pub struct Copies {
-    copier: Option<Copier>,
+pub struct Mirror {
+    program: Option<MirrorProgram>,
 }
 
-/// A program loaded for a configuration that is not in force yet; dropped, it is gone.
+/// A program loaded for a configuration that is not in force yet; unloaded when dropped.
 #[derive(Debug)]
-pub struct Prepared(Option<Copier>);
+pub struct Prepared(Option<MirrorProgram>);
 
-impl Copies {
-    /// Loads the program if a group is to get copies and there are none yet. Returns the
-    /// configuration as this machine can do it: where the program does not work, no group
-    /// [is copied](Group::is_copied), and the log says why.
+impl Mirror {
+    /// Loads the program if a group needs it and it is not loaded. Returns the configuration that
+    /// this machine supports: if the program does not load, no group
+    /// [is mirrored](Group::is_mirrored), and the log says why.
     pub fn prepare(&self, mut config: GatewayConfig) -> (GatewayConfig, Prepared) {
-        let is_wanted = config.groups.iter().any(Group::is_copied);
-        if !is_wanted || self.copier.is_some() {
+        let is_wanted = config.groups.iter().any(Group::is_mirrored);
+        if !is_wanted || self.program.is_some() {
             return (config, Prepared(None));
         }
         let observes = config.mode == Mode::Observe;
         let counted = observes.then(|| config.groups.len().max(GROUPS));
-        match Copier::start(config.mark, counted) {
-            Ok(copier) => (config, Prepared(Some(copier))),
+        match MirrorProgram::start(config.mark, counted) {
+            Ok(program) => (config, Prepared(Some(program))),
             Err(error) => {
-                tracing::info!(
-                    "all packets wait for the gateway: there are no copies here: {error}"
-                );
+                tracing::info!("cannot mirror packets; all packets are queued instead: {error}");
                 for group in &mut config.groups {
                     group.fast_path = FastPathMode::Off;
                 }
@@ -162,117 +161,119 @@ impl Copies {
         }
     }
 
-    /// Goes on with a configuration that came out of [`Copies::prepare`].
-    pub fn commit(&mut self, config: &GatewayConfig, Prepared(copier): Prepared) {
+    /// Puts a configuration from [`Mirror::prepare`] in force.
+    pub fn commit(&mut self, config: &GatewayConfig, Prepared(program): Prepared) {
         let wanted = wanted(config);
-        self.copier = copier.or(self.copier.take()).filter(|_| !wanted.is_empty());
-        if let Some(copier) = &mut self.copier
-            && let Err(error) = copier.configure(wanted)
+        self.program = program.or(self.program.take()).filter(|_| !wanted.is_empty());
+        if let Some(program) = &mut self.program
+            && let Err(error) = program.configure(wanted)
         {
-            tracing::error!("packets are not copied as they should be: {error}");
+            tracing::error!("cannot update the mirrored packets: {error}");
         }
     }
 
-    /// Where copies come from, if a group gets any.
-    pub fn copier(&self) -> Option<&Copier> {
-        self.copier.as_ref()
+    /// The source of mirrored packets, if any are mirrored.
+    pub fn program(&self) -> Option<&MirrorProgram> {
+        self.program.as_ref()
     }
 
-    /// For whoever decides whose packets are queued, if a group gets copies.
-    pub fn switch(&self) -> Option<CopySwitch> {
-        let failed = |error: &_| tracing::error!("queued packets are copied too: {error}");
-        self.copier.as_ref()?.switch().inspect_err(failed).ok()
+    /// A switch for the owner of the queue rules, if any packets are mirrored.
+    pub fn switch(&self) -> Option<MirrorSwitch> {
+        let failed =
+            |error: &_| tracing::error!("cannot stop mirroring of queued packets: {error}");
+        self.program.as_ref()?.switch().inspect_err(failed).ok()
     }
 
-    /// An uplink has this index from now on; none: the interface is gone.
+    /// Sets the interface index of an uplink; `None`: the interface is gone.
     pub fn set_index(&mut self, uplink: InterfaceName, index: Option<u32>) {
-        if let Some(copier) = &mut self.copier
-            && let Err(error) = copier.set_index(uplink, index)
+        if let Some(program) = &mut self.program
+            && let Err(error) = program.set_index(uplink, index)
         {
-            tracing::error!(%uplink, "packets are not copied as they should be: {error}");
+            tracing::error!(%uplink, "cannot update the mirrored packets: {error}");
         }
     }
 
-    /// Copies all packets of a mobile from now on, also if it answers; or no longer.
-    pub fn set_full(&self, mobile: MobileId, on: bool) {
-        if let Some(copier) = &self.copier
-            && let Err(error) = copier.set_full(mobile, on)
+    /// Begins or ends to mirror all packets of a mobile, even while it answers.
+    pub fn mirror_all(&self, mobile: MobileId, on: bool) {
+        if let Some(program) = &self.program
+            && let Err(error) = program.mirror_all(mobile, on)
         {
-            tracing::error!(%mobile, "packets are not copied as they should be: {error}");
+            tracing::error!(%mobile, "cannot update the mirrored packets: {error}");
         }
     }
 
-    /// What was counted of the packets of each group, in the order of the configuration, TCP, QUIC
-    /// and others; nothing unless the gateway observes.
+    /// Traffic of each group, in the order of the configuration, as TCP, QUIC and others; empty
+    /// unless the gateway observes.
     pub fn traffic(&self) -> Vec<[Traffic; CLASSES]> {
-        let failed = |error: &_| tracing::error!("packets are not counted: {error}");
-        let counted = self.copier.as_ref().map(|copier| copier.traffic().inspect_err(failed));
+        let failed = |error: &_| tracing::error!("cannot read the packet counters: {error}");
+        let counted = self.program.as_ref().map(|program| program.traffic().inspect_err(failed));
         counted.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Packets of which no copy could be made for want of room; `None` without copies.
+    /// Packets that could not be mirrored because the ring buffers were full; `None` if packets are
+    /// not mirrored.
     pub fn missed(&self) -> Option<u64> {
         let failed =
-            |error: &_| tracing::error!("the counter of missed copies cannot be read: {error}");
-        self.copier.as_ref()?.missed().inspect_err(failed).ok()
+            |error: &_| tracing::error!("cannot read the counter of missed packets: {error}");
+        self.program.as_ref()?.missed().inspect_err(failed).ok()
     }
 }
 
-/// The program at work, until this is dropped or the process ends.
-pub struct Copier {
+/// The loaded program; the kernel detaches it when this is dropped or the process ends.
+pub struct MirrorProgram {
     object: Object,
-    switch: CopySwitch,
+    switch: MirrorSwitch,
     /// The program's ring buffers, in the order in which they are read.
     rings: [MapHandle; 2],
-    /// Reads them into `taken`.
+    /// Reads the rings into `taken`.
     reader: RingBuffer<'static>,
     taken: Rc<RefCell<Vec<Intercepted>>>,
-    wanted: Wanted,
+    wanted: MirrorTargets,
     mark: Mark,
-    /// The same across reloads: what the program knows keeps its place.
+    /// Key of the program's hashes. Kept across reloads, so that entries keep their places.
     secret: u64,
-    /// Groups whose packets are counted.
+    /// Number of groups whose packets are counted, if any are.
     counted: Option<usize>,
-    /// Indices of uplinks that are there.
+    /// Indices of the uplinks that exist.
     indices: BTreeMap<InterfaceName, u32>,
-    /// For each IP version, where packets are forwarded; and where this host's own are, if there
-    /// are uplinks.
+    /// Attachment to FORWARD, for each IP version. `local`: to LOCAL_IN and LOCAL_OUT, if there are
+    /// uplinks.
     _forwarded: [Link; 2],
     local: Vec<Link>,
 }
 
-/// What is to be copied.
+/// Mobiles and uplinks whose packets are mirrored.
 #[derive(Debug, Default)]
-struct Wanted {
-    mobiles: BTreeMap<IpNet, Treatment>,
-    uplinks: BTreeMap<InterfaceName, Treatment>,
+struct MirrorTargets {
+    mobiles: BTreeMap<IpNet, MirrorPolicy>,
+    uplinks: BTreeMap<InterfaceName, MirrorPolicy>,
 }
 
-impl Wanted {
+impl MirrorTargets {
     fn is_empty(&self) -> bool {
         self.mobiles.is_empty() && self.uplinks.is_empty()
     }
 }
 
-impl fmt::Debug for Copier {
+impl fmt::Debug for MirrorProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Copier").field("wanted", &self.wanted).finish_non_exhaustive()
+        f.debug_struct("MirrorProgram").field("wanted", &self.wanted).finish_non_exhaustive()
     }
 }
 
-/// How many copies there were.
+/// Result of [`MirrorProgram::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// None: one can sleep until there are.
+    /// No packets: the caller can sleep until the program is readable.
     None,
-    /// Some: one should look again soon.
+    /// Some packets: the caller should look again soon.
     Some,
-    /// So many that there may be more.
+    /// A full batch: there may be more packets.
     Most,
 }
 
 impl Taken {
-    /// How long to wait before the next look; `None`: until the copier is readable.
+    /// Time to wait before the next look; `None`: until the program is readable.
     pub fn pause(self) -> Option<Duration> {
         match self {
             Self::None => None,
@@ -282,9 +283,9 @@ impl Taken {
     }
 }
 
-impl Copier {
-    /// Puts the program to work in the calling thread's network namespace; it copies nothing yet.
-    /// It counts the packets of so many groups, if at all.
+impl MirrorProgram {
+    /// Attaches the program in the calling thread's network namespace; it mirrors nothing yet. It
+    /// counts the packets of `counted` groups, if given.
     ///
     /// # Errors
     /// The kernel has no BPF programs at netfilter's hooks (Linux 6.4), or a privilege is lacking.
@@ -301,21 +302,21 @@ impl Copier {
         }
         let object = object.load()?;
         let handle = |name| MapHandle::try_from(&map(&object, name));
-        let rings = [handle("copies")?, handle("backlog")?];
+        let rings = [handle("mirrored")?, handle("backlog")?];
         let taken = Rc::<RefCell<Vec<Intercepted>>>::default();
-        let spares = Arc::<Spares>::default();
+        let pool = Arc::<BufferPool>::default();
         let mut builder = RingBufferBuilder::new();
         for ring in &rings {
-            let (taken, spares) = (taken.clone(), spares.clone());
+            let (taken, pool) = (taken.clone(), pool.clone());
             builder.add(ring, move |record| {
-                taken.borrow_mut().extend(copy(record, &spares));
+                taken.borrow_mut().extend(intercepted(record, &pool));
                 0
             })?;
         }
         let reader = builder.build()?;
-        let _forwarded = attach(&object, "copy_forwarded", NF_INET_FORWARD)?;
-        let (wanted, indices, local) = (Wanted::default(), BTreeMap::new(), Vec::new());
-        let switch = CopySwitch::of(&object)?;
+        let _forwarded = attach(&object, "mirror_forwarded", NF_INET_FORWARD)?;
+        let (wanted, indices, local) = (MirrorTargets::default(), BTreeMap::new(), Vec::new());
+        let switch = MirrorSwitch::of(&object)?;
         let secret = RandomState::new().build_hasher().finish();
         Ok(Self {
             object,
@@ -333,11 +334,11 @@ impl Copier {
         })
     }
 
-    /// Copies the packets of these mobiles and uplinks from now on.
-    fn configure(&mut self, wanted: Wanted) -> libbpf_rs::Result<()> {
-        let Wanted { mobiles, uplinks } = &wanted;
+    /// Mirrors the packets of these mobiles and uplinks from now on.
+    fn configure(&mut self, wanted: MirrorTargets) -> libbpf_rs::Result<()> {
+        let MirrorTargets { mobiles, uplinks } = &wanted;
         let mut all = mobiles.values().chain(uplinks.values());
-        let any_protocol = u64::from(all.any(|treatment| treatment.what != What::OfTcp));
+        let any_protocol = u64::from(all.any(|policy| policy.selection != Selection::Tcp));
         let any_uplink = u64::from(!uplinks.is_empty());
         let Mark { value, mask } = self.mark;
         let secret = self.secret;
@@ -348,8 +349,8 @@ impl Copier {
         let settings = settings.map(u64::to_ne_bytes).concat();
         map(&self.object, "settings").update(&ONLY, &settings, MapFlags::ANY)?;
         let map = map(&self.object, "mobiles");
-        for (net, treatment) in mobiles {
-            map.update(&prefix(*net), &treatment.bytes(), MapFlags::ANY)?;
+        for (net, policy) in mobiles {
+            map.update(&prefix(*net), &policy.bytes(), MapFlags::ANY)?;
         }
         for net in self.wanted.mobiles.keys().filter(|net| !mobiles.contains_key(net)) {
             map.delete(&prefix(*net))?;
@@ -358,7 +359,7 @@ impl Copier {
             self.local.clear();
         } else if self.local.is_empty() {
             for hook in [NF_INET_LOCAL_IN, NF_INET_LOCAL_OUT] {
-                self.local.extend(attach(&self.object, "copy_local", hook)?);
+                self.local.extend(attach(&self.object, "mirror_local", hook)?);
             }
         }
         renew(&self.switch.generation)?;
@@ -371,21 +372,21 @@ impl Copier {
     }
 
     fn set_index(&mut self, uplink: InterfaceName, index: Option<u32>) -> libbpf_rs::Result<()> {
-        let treatment = self.wanted.uplinks.get(&uplink);
-        let index = index.filter(|_| treatment.is_some());
+        let policy = self.wanted.uplinks.get(&uplink);
+        let index = index.filter(|_| policy.is_some());
         let uplinks = map(&self.object, "uplinks");
         if let Some(old) = self.indices.remove(&uplink).filter(|old| Some(*old) != index) {
             uplinks.delete(&old.to_ne_bytes())?;
         }
-        if let (Some(index), Some(treatment)) = (index, treatment) {
-            let value = [&treatment.bytes()[..], &key(MobileId::Uplink(uplink))].concat();
+        if let (Some(index), Some(policy)) = (index, policy) {
+            let value = [&policy.bytes()[..], &key(MobileId::Uplink(uplink))].concat();
             uplinks.update(&index.to_ne_bytes(), &value, MapFlags::ANY)?;
             self.indices.insert(uplink, index);
         }
         Ok(())
     }
 
-    /// Appends the copies that are there, in their order, a bounded number.
+    /// Appends the waiting packets in order, at most [`BATCH`] of them.
     ///
     /// # Errors
     /// The ring buffer cannot be read.
@@ -400,7 +401,7 @@ impl Copier {
         }
     }
 
-    /// One of these is readable while there are copies.
+    /// Descriptors of which one is readable while packets wait.
     pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
         self.rings.each_ref().map(AsFd::as_fd)
     }
@@ -435,38 +436,38 @@ impl Copier {
         (0..self.counted.unwrap_or(0)).map(of_group).collect()
     }
 
-    fn set_full(&self, mobile: MobileId, on: bool) -> libbpf_rs::Result<()> {
-        self.switch.treat(mobile, on.then_some(&COPIED))
+    fn mirror_all(&self, mobile: MobileId, on: bool) -> libbpf_rs::Result<()> {
+        self.switch.override_policy(mobile, on.then_some(&MIRRORED))
     }
 
-    fn switch(&self) -> libbpf_rs::Result<CopySwitch> {
-        CopySwitch::of(&self.object)
+    fn switch(&self) -> libbpf_rs::Result<MirrorSwitch> {
+        MirrorSwitch::of(&self.object)
     }
 }
 
-/// Says whose packets are not to be copied.
+/// Switches the mirroring of a mobile's packets off and on.
 #[derive(Debug)]
-pub struct CopySwitch {
+pub struct MirrorSwitch {
     watched: MapHandle,
     generation: MapHandle,
 }
 
-impl CopySwitch {
+impl MirrorSwitch {
     fn of(object: &Object) -> libbpf_rs::Result<Self> {
         let handle = |name| MapHandle::try_from(&map(object, name));
         Ok(Self { watched: handle("watched")?, generation: handle("generation")? })
     }
 
-    /// Copies a mobile's packets from now on, or no longer. Repetitions do no harm.
+    /// Begins or ends to mirror a mobile's packets. Idempotent.
     ///
     /// # Errors
-    /// There is no room for so many mobiles.
+    /// The program's map is full.
     pub fn set(&self, mobile: MobileId, on: bool) -> libbpf_rs::Result<()> {
-        self.treat(mobile, (!on).then_some(&QUEUED))
+        self.override_policy(mobile, (!on).then_some(&QUEUED))
     }
 
-    /// Treats a mobile otherwise than the others, or no longer.
-    fn treat(&self, mobile: MobileId, how: Option<&[u8]>) -> libbpf_rs::Result<()> {
+    /// Sets or removes the override of a mobile's policy.
+    fn override_policy(&self, mobile: MobileId, how: Option<&[u8]>) -> libbpf_rs::Result<()> {
         let key = key(mobile);
         match how {
             Some(how) => self.watched.update(&key, how, MapFlags::ANY)?,
@@ -479,7 +480,7 @@ impl CopySwitch {
     }
 }
 
-/// What the program knows of mobiles by heart is to be looked up again.
+/// Invalidates the cache of mobiles in the program.
 fn renew(generation: &impl MapCore) -> libbpf_rs::Result<()> {
     // Threads that do this at once must not write the same number.
     static LATEST: AtomicU64 = AtomicU64::new(0);
@@ -487,13 +488,13 @@ fn renew(generation: &impl MapCore) -> libbpf_rs::Result<()> {
     generation.update(&ONLY, &number.to_ne_bytes(), MapFlags::ANY)
 }
 
-/// How long the kernel's ticks are.
+/// Length of the kernel's tick.
 fn tick() -> Duration {
     let longest = Duration::from_millis(10);
     clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(longest, Duration::from)
 }
 
-/// What stands for a mobile in the program's maps.
+/// Key of a mobile in the program's maps.
 fn key(mobile: MobileId) -> [u8; 16] {
     match mobile {
         MobileId::Host(ip) => mapped(ip),
@@ -505,27 +506,27 @@ fn key(mobile: MobileId) -> [u8; 16] {
     }
 }
 
-/// What is to be copied of each uplink, and of each prefix: a longer one has what the shorter ones
-/// around it have too, whose groups may be behind another interface.
-fn wanted(config: &GatewayConfig) -> Wanted {
-    let copied = || (0..).zip(&config.groups).filter(|(_, group)| group.is_copied());
-    let treatment = |group, of: &Group| Treatment { what: What::of(of), group };
-    let uplinks = copied().filter_map(|(n, group)| Some((group.uplink()?, treatment(n, group))));
-    let all: Vec<(IpNet, Treatment)> = copied()
+/// Policy of each uplink and prefix. A longer prefix includes the policies of the shorter ones
+/// around it, whose groups may be behind another interface.
+fn wanted(config: &GatewayConfig) -> MirrorTargets {
+    let copied = || (0..).zip(&config.groups).filter(|(_, group)| group.is_mirrored());
+    let policy = |group, of: &Group| MirrorPolicy { selection: Selection::of(of), group };
+    let uplinks = copied().filter_map(|(n, group)| Some((group.uplink()?, policy(n, group))));
+    let all: Vec<(IpNet, MirrorPolicy)> = copied()
         .flat_map(|(n, group)| {
-            let treatment = treatment(n, group);
-            group.addresses().iter().map(move |&net| (net, treatment))
+            let policy = policy(n, group);
+            group.addresses().iter().map(move |&net| (net, policy))
         })
         .collect();
     let of = |net: &IpNet| {
         let around = all.iter().filter(|(other, _)| other.contains(net));
-        around.map(|&(_, treatment)| treatment).reduce(Treatment::or)
+        around.map(|&(_, policy)| policy).reduce(MirrorPolicy::or)
     };
     let mobiles = all.iter().filter_map(|(net, _)| Some((*net, of(net)?))).collect();
-    Wanted { mobiles, uplinks: uplinks.collect() }
+    MirrorTargets { mobiles, uplinks: uplinks.collect() }
 }
 
-/// Puts a program at a hook, for both IP versions.
+/// Attaches a program to a hook, for both IP versions.
 fn attach(object: &Object, name: &str, hooknum: i32) -> libbpf_rs::Result<[Link; 2]> {
     let attach = |protocol_family| {
         let priority = PRIORITY;
@@ -539,8 +540,8 @@ fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {
     object.progs_mut().find(|program| program.name() == name).expect("the object has it")
 }
 
-/// A record of the ring buffer: `struct copy`, and the packet.
-fn copy(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
+/// Parses a record of the ring buffer: `struct mirror_header`, then the packet.
+fn intercepted(record: &[u8], pool: &Arc<BufferPool>) -> Option<Intercepted> {
     let (head, packet) = record.split_at_checked(HEAD)?;
     let field = |at| u32_at(head, at);
     let nanos = |at| u64::from_ne_bytes(head[at..at + 8].try_into().expect("8 bytes"));
@@ -554,7 +555,7 @@ fn copy(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
     };
     Some(Intercepted {
         id: None,
-        packet: spares.copy(packet.get(..field(0)? as usize)?),
+        packet: pool.copy(packet.get(..field(0)? as usize)?),
         input: interface(4),
         output: interface(8),
         checksums: if field(12)? == 0 { Checksums::Ignore } else { Checksums::Verify },

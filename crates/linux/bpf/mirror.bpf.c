@@ -1,57 +1,57 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Copies of what the kernel forwards, for the mechanisms that only watch while a mobile is in reach
- * (M-TCP+, holdover), or always (wake, which is about all protocols and needs only what goes to
- * mobiles that do not answer).
+ * Mirrors forwarded packets to the daemon, for mechanisms that only watch while a mobile is in reach
+ * (M-TCP+, holdover) or always (wake, which handles all protocols and needs only packets to mobiles
+ * that do not answer).
  *
- * Read first: crates/linux/src/datapath/copies.rs, on how copies and queued packets go together.
+ * Read first: crates/linux/src/datapath/mirror.rs, on mirrored and queued packets.
  *
- * The programs are attached to netfilter's hooks (Linux 6.4), before table mangle, where the
- * gateway's queue is: one to FORWARD, and for uplinks another to LOCAL_IN and LOCAL_OUT. They see
- * the packets that would be queued, each once, with a mobile's own address in both directions, or
- * that of a host on board. They let all of them pass.
+ * The programs are attached to netfilter's hooks (Linux 6.4), before table mangle, which holds the
+ * gateway's queue: one to FORWARD, and for uplinks another to LOCAL_IN and LOCAL_OUT. They see the
+ * packets that would be queued, each once, with the mobile's own address, or that of a host on
+ * board, in both directions. They accept every packet.
  *
- * It copies what may be of interest; the daemon looks closer. Packets above 64 KiB are not copied.
- * For a gateway that only observes it counts packets, too.
+ * The programs select packets coarsely; the daemon looks closer. Packets above 64 KiB are not
+ * mirrored. For a gateway that only observes, the programs also count packets.
  */
 #include "ip.h"
 #include "kernel.h"
 
 char license_of_program[] SEC("license") = "Dual MIT/GPL";
 
-/* ---- Maps. The daemon knows these layouts: crates/linux/src/datapath/copies.rs. ---- */
+/* ---- Maps. The daemon knows these layouts: crates/linux/src/datapath/mirror.rs. ---- */
 
-/* What is copied of a mobile's packets. */
+/* Packets of a mobile that are mirrored. */
 enum {
 	OF_TCP,
 	OF_ALL_PROTOCOLS,
-	/* Of all protocols, and only what is sent into a silence: to a mobile that does not answer, or
-	   from a mobile that gets no answers. And what ends the silence. */
+	/* All protocols, but only packets sent while answers are overdue (to a mobile that does not
+	   answer, or from a mobile that gets no answers), and the packet that ends the silence. */
 	TO_SILENT_MOBILE,
 	FROM_UNANSWERED_MOBILE,
-	/* In this program alone: it is no mobile. */
+	/* Internal to this program: not a mobile's address. */
 	NO_MOBILE,
 };
 
-struct treatment {
-	__u32 what;
-	/* In which group the mobile is: its place in `traffic`. */
+struct policy {
+	__u32 selection;
+	/* Index of the mobile's group, as in `traffic`. */
 	__u32 group;
 };
 
-/* By the mobiles' addresses. */
+/* By address prefix of the mobiles. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_LPM_TRIE);
 	uint_field(map_flags, BPF_F_NO_PREALLOC);
 	uint_field(max_entries, 65536);
 	type_field(key, struct prefix);
-	type_field(value, struct treatment);
+	type_field(value, struct policy);
 } mobiles SEC(".maps");
 
-/* What is copied of an uplink's packets, by its index. */
+/* Policy of an uplink, by its interface index. */
 struct uplink {
-	struct treatment treatment;
-	/* Stands for a mobile's address in other maps. */
+	struct policy policy;
+	/* Replaces a mobile's address in other maps. */
 	struct address name;
 };
 
@@ -63,18 +63,18 @@ struct {
 } uplinks SEC(".maps");
 
 struct settings {
-	/* Packets of other protocols than TCP are copied of any mobile. */
+	/* Some mobile has packets of other protocols than TCP mirrored. */
 	__u64 any_protocol;
-	/* There are uplinks. */
+	/* `uplinks` is not empty. */
 	__u64 any_uplink;
-	/* Firewall mark of the gateway's own packets, and which of its bits count. */
+	/* Firewall mark of the gateway's own packets, and the mask of its bits. */
 	__u64 mark;
 	__u64 mark_mask;
-	/* Nobody can choose flows that share a place in `seen` or `flows`. */
+	/* Key of the hashes, so that nobody can choose flows that collide in `seen` or `flows`. */
 	__u64 secret;
 	/* Packets are counted. */
 	__u64 observes;
-	/* How long the kernel's ticks are, in nanoseconds. */
+	/* Length of the kernel's tick in nanoseconds. */
 	__u64 tick;
 };
 
@@ -85,7 +85,8 @@ struct {
 	type_field(value, struct settings);
 } settings SEC(".maps");
 
-/* Another number whenever `mobiles` or `watched` has changed. */
+/* Changes whenever `mobiles` or `watched` has changed: entries of `mobile_cache` of another
+   generation are stale. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_ARRAY);
 	uint_field(max_entries, 1);
@@ -93,14 +94,14 @@ struct {
 	type_field(value, __u64);
 } generation SEC(".maps");
 
-/* Mobiles that are treated otherwise for now. */
+/* Temporary override of a mobile's policy. */
 enum {
-	/* Their packets come to the daemon themselves. */
+	/* Not mirrored: its packets are queued to the daemon. */
 	QUEUED,
-	/* All of their packets are copied. */
-	COPIED,
-	/* In this program alone: as the others. */
-	NOT_WATCHED,
+	/* All of its packets are mirrored. */
+	MIRRORED,
+	/* Internal to this program: the policy applies. */
+	NO_OVERRIDE,
 };
 
 struct {
@@ -112,25 +113,25 @@ struct {
 } watched SEC(".maps");
 
 /*
- * What is known of a mobile that was heard. Times in nanoseconds of CLOCK_MONOTONIC. Processors may
- * write at the same time: what is lost then is a packet's copy, or a copy is made that was not
- * needed.
+ * Liveness of a mobile that has been seen. Times are CLOCK_MONOTONIC in nanoseconds. Processors may
+ * write at the same time: then a packet may not be mirrored, or be mirrored needlessly.
  */
 struct presence {
-	/* When the first packet went over the link since an answer came last; 0: none did. */
+	/* Time of the first packet over the link since the last answer; 0 if there was none. */
 	__u64 waits_since;
-	/* When the last one did, give or take SHORTEST_SILENCE: processors need not write it each time. */
+	/* Time of the last packet over the link, to within SHORTEST_SILENCE, so that processors need not
+	   write it for each packet. */
 	__u64 last_sent;
-	/* How long answers took; the longest of late. */
+	/* Response time of answers: a maximum that decays. */
 	__u64 response;
-	/* The longest that one took. */
+	/* Longest response time so far. */
 	__u64 round_trip;
-	/* The daemon got copies since an answer came last. */
-	__u64 is_told;
+	/* Packets were mirrored since the last answer. */
+	__u64 is_notified;
 };
 
-/* What goes to mobiles that are not there was never answered, and is copied. While a mobile has a place
-   in `known`, its presence is there, and what is here is old. */
+/* Presence of mobiles that have been seen. Packets to any other address were never answered, and are
+   mirrored. An entry in `mobile_cache` is newer than the one here. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_LRU_HASH);
 	uint_field(max_entries, 65536);
@@ -139,41 +140,40 @@ struct {
 } presences SEC(".maps");
 
 /*
- * What the maps say of an address, at a place that is found without calling the kernel: its searches,
- * and its clock, would take most of the time that a packet takes here. The place is a hash of the
- * address. Of several addresses with the same place the latest has it, but only a mobile that was
- * heard displaces another: scans do not.
+ * Cache of the other maps for an address, indexed by a hash of it. The kernel's map lookups, and its
+ * clock, would otherwise take most of the time of this program. Of addresses that collide, the
+ * latest has the entry, but only a mobile that has been seen replaces another one: scans do not.
  */
-struct known {
+struct cached_mobile {
 	struct address address;
-	/* As of which `generation`; 0: of none. */
+	/* `generation` at which the entry was filled; 0: invalid. */
 	__u64 generation;
-	struct treatment treatment;
-	__u32 how;
-	__u32 is_heard;
-	/* A processor is writing here. */
+	struct policy policy;
+	__u32 override;
+	__u32 is_seen;
+	/* Lock of a processor that fills the entry. */
 	__u64 is_taken;
-	/* The kernel's tick in which the latest packet came. */
+	/* The kernel's tick of the latest packet. */
 	__u64 tick;
-	/* When the first packet in that tick came, which stands for the time throughout the tick. */
+	/* Time of the first packet in that tick, used as the time throughout the tick. */
 	__u64 time;
-	/* If it was heard. */
+	/* Valid if `is_seen`. */
 	struct presence presence;
 };
 
-#define KNOWN_BITS 14
+#define CACHE_BITS 14
 
 struct {
 	uint_field(type, BPF_MAP_TYPE_ARRAY);
-	uint_field(max_entries, 1 << KNOWN_BITS);
+	uint_field(max_entries, 1 << CACHE_BITS);
 	type_field(key, __u32);
-	type_field(value, struct known);
-} known SEC(".maps");
+	type_field(value, struct cached_mobile);
+} mobile_cache SEC(".maps");
 
 #define SEEN_BITS 18
 
-/* When a flow sent something while answers came, in units of SEEN_SHIFT, if it was the first to do so
-   after an answer; by a hash of the flow, of which several may share a place. */
+/* Last time that a flow sent something while answers arrived, in units of SEEN_SHIFT, recorded if it
+   was the first to send after an answer. By a hash of the flow; flows may collide. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_ARRAY);
 	uint_field(max_entries, 1 << SEEN_BITS);
@@ -181,17 +181,16 @@ struct {
 	type_field(value, __u32);
 } seen SEC(".maps");
 
-/* About a second. */
+/* Units of 2^30 ns, about a second. */
 #define SEEN_SHIFT 30
 
 #define MILLISECOND 1000000ull
-/* A shorter silence means nothing. A probe of the tail comes two ticks of the sender's clock after
-   two round trips (Linux), and is not to be missed. */
+/* A shorter silence means nothing. Linux sends a tail loss probe two ticks after two round trips; it
+   must not be missed. */
 #define SHORTEST_SILENCE (5 * MILLISECOND)
-/* What takes longer is an outage, and no measure for answers. */
+/* A longer response time is an outage, and does not count. */
 #define LONGEST_RESPONSE (1000 * MILLISECOND)
-/* Whoever was sent nothing for so long owes no answer, and a flow that sent nothing for so long
-   waits for none. */
+/* After this time without a packet no answer is expected any more, from a mobile or for a flow. */
 #define IDLE (5000 * MILLISECOND)
 
 enum {
@@ -200,40 +199,41 @@ enum {
 	FLOW_NEW,
 };
 
-/* In front of each copy. */
-struct copy {
+/* Header of each mirrored packet in the ring buffers. */
+struct mirror_header {
 	__u32 len;
 	__u32 input;
 	__u32 output;
-	/* Whether the daemon has to verify the checksums. */
+	/* The daemon has to verify the checksums. */
 	__u32 verify;
-	/* Payload bytes of each packet, where offloads made one of several; else 0. */
+	/* Payload bytes of each segment of a super-packet (GRO, GSO); 0 if it is none. */
 	__u32 datagram;
-	/* Whether its flow sent something before the silence. FLOW_UNKNOWN: nor is the rest known. */
+	/* FLOW_KNOWN if the flow sent something before the silence. FLOW_UNKNOWN: the fields below are
+	   not valid. */
 	__u32 flow;
-	/* As of the mobile's `presence`. */
+	/* Fields of the mobile's `presence`. */
 	__u64 waits_since;
 	__u64 response;
 	__u64 round_trip;
 };
 
 /*
- * Small enough to stay in the processor's caches, where a copy takes half the time (benches/gateway).
- * Room for what 30 Gbit/s bring in a millisecond; the daemon looks every half a millisecond.
+ * Small enough to stay in the processor's caches, which halves the time of a copy (benches/gateway).
+ * Holds one millisecond of 30 Gbit/s; the daemon reads every half millisecond.
  */
 struct {
 	uint_field(type, BPF_MAP_TYPE_RINGBUF);
 	uint_field(max_entries, 4 * 1024 * 1024);
-} copies SEC(".maps");
+} mirrored SEC(".maps");
 
-/* What comes when `copies` is full, and from then on until the daemon has read all: it reads `copies`
-   first. Room for what 30 Gbit/s bring in nine milliseconds. */
+/* Takes packets once `mirrored` is full, until the daemon has read all of it: the daemon reads
+   `mirrored` first, so the order stays. Holds nine milliseconds of 30 Gbit/s. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_RINGBUF);
 	uint_field(max_entries, 32 * 1024 * 1024);
 } backlog SEC(".maps");
 
-/* Packets for which neither had room. */
+/* Packets for which neither ring buffer had room. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	uint_field(max_entries, 1);
@@ -241,7 +241,7 @@ struct {
 	type_field(value, __u64);
 } missed SEC(".maps");
 
-/* What is counted of a group's packets, by protocol. */
+/* Protocol classes by which a group's packets are counted. */
 enum {
 	CLASS_TCP,
 	/* UDP port 443. */
@@ -256,7 +256,7 @@ struct traffic {
 	__u64 flows;
 };
 
-/* By group and class. The daemon makes it as large as it has to be. */
+/* By group and class. The daemon sets its size. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	uint_field(max_entries, 1);
@@ -264,8 +264,8 @@ struct {
 	type_field(value, struct traffic);
 } traffic SEC(".maps");
 
-/* When a flow was seen last, in either direction, in units of SEEN_SHIFT, 0: never; by a hash of the
-   flow, of which several may share a place. As large as `seen`, or one element if nothing counts. */
+/* Last time that a flow was seen in either direction, in units of SEEN_SHIFT; 0: never. By a hash of
+   the flow; flows may collide. As large as `seen`, or one element if packets are not counted. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_ARRAY);
 	uint_field(max_entries, 1);
@@ -273,7 +273,7 @@ struct {
 	type_field(value, __u32);
 } flows SEC(".maps");
 
-/* A flow that was not seen for so long, in those units, has ended (RFC 4787 section 4.3: 5 minutes). */
+/* Idle time after which a flow has ended, in units of SEEN_SHIFT (RFC 4787 section 4.3: 5 minutes). */
 #define FLOW_IDLE 280
 
 #define HTTPS 443
@@ -297,11 +297,11 @@ struct skb_shared_info {
 
 struct sk_buff {
 	unsigned int len;
-	/* Of that, not at `data`. */
+	/* Bytes in fragments, not at `data`. */
 	unsigned int data_len;
-	/* From the IP header on. */
+	/* Begins with the IP header. */
 	unsigned char *data;
-	/* Of the skb_shared_info, from `head` on. */
+	/* Offset of the skb_shared_info from `head`. */
 	unsigned int end;
 	unsigned char *head;
 	__u32 mark;
@@ -309,7 +309,7 @@ struct sk_buff {
 	__u8 csum_valid : 1;
 } __attribute__((preserve_access_index));
 
-/* Sixteen bytes of a packet, by a type that the kernel has. */
+/* A type of the kernel that spans 16 bytes, to read a packet in place. */
 struct in6_addr {
 	union {
 		__u32 u6_addr32[4];
@@ -334,15 +334,15 @@ enum {
 
 /* ---- */
 
-/* What is done with a mobile's packets; NULL: it is no mobile. */
-static inline_always struct treatment *of_mobile(const struct address *address)
+/* Policy of a mobile; NULL if the address is not a mobile's. */
+static inline_always struct policy *of_mobile(const struct address *address)
 {
 	struct prefix prefix = { .bits = 128, .address = *address };
 
 	return bpf_map_lookup_elem(&mobiles, &prefix);
 }
 
-/* Of an interface, 0 for none; NULL: it is no uplink. */
+/* The uplink with this interface index (0: no interface); NULL if it is not an uplink. */
 static inline_always const struct uplink *of_uplink(__u32 index)
 {
 	return index ? bpf_map_lookup_elem(&uplinks, &index) : 0;
@@ -358,8 +358,8 @@ static inline_always int is_of_link(const struct address *address)
 	return first >> 24 == 0xff || first >> 22 == 0xfe80 >> 6;
 }
 
-/* Words of a packet; not 0: it is shorter. Where they are in one piece they are read in place: a helper
-   or a dynptr takes longer than the rest of this program. */
+/* Reads words of a packet; not 0 if it is shorter. Linear data are read in place: a helper or a dynptr
+   takes longer than the rest of this program. */
 static inline_always long read_words(struct sk_buff *skb, __u32 at, __u32 *to, __u32 count)
 {
 	struct bpf_dynptr whole;
@@ -388,30 +388,31 @@ static inline_always __u32 datagram_size(const struct sk_buff *skb)
 	return size;
 }
 
-/* TCP may be behind extension headers. */
+/* TCP may follow extension headers. */
 static inline_always int may_be_tcp(__u8 next_header)
 {
 	return next_header == PROTOCOL_TCP || next_header == PROTOCOL_HOP_BY_HOP ||
 	       next_header == PROTOCOL_ROUTING || next_header == PROTOCOL_DESTINATION;
 }
 
-/* Room for a record; NULL: there is none. */
+/* Reserves a record; NULL if neither ring buffer has room. */
 static inline_always void *reserve(__u64 size)
 {
 	void *record = 0;
 
 	if (!bpf_ringbuf_query(&backlog, UNREAD_BYTES))
-		record = bpf_ringbuf_reserve(&copies, size, 0);
+		record = bpf_ringbuf_reserve(&mirrored, size, 0);
 	if (!record)
 		record = bpf_ringbuf_reserve(&backlog, size, 0);
 	return record;
 }
 
-/* The copy in a record with room for `most` bytes. Whoever has read all before it is woken. */
-#define copy_within(most)                                                                            \
+/* Copies the packet to a record with room for `most` bytes. A reader that has read all earlier records
+   is woken. The size must be constant for the verifier. */
+#define mirror_within(most)                                                                          \
 	do {                                                                                         \
 		struct {                                                                             \
-			struct copy head;                                                            \
+			struct mirror_header head;                                                   \
 			__u8 packet[most];                                                           \
 		} *record = reserve(sizeof(*record));                                                \
 		if (!record)                                                                         \
@@ -435,29 +436,29 @@ static int miss(void)
 	return 0;
 }
 
-/* Whether there was room for it. */
-static inline_always int copy(const struct copy *head, const struct bpf_dynptr *packet)
+/* True if there was room for the packet. */
+static inline_always int mirror(const struct mirror_header *head, const struct bpf_dynptr *packet)
 {
 	if (head->len <= 112)
-		copy_within(112);
+		mirror_within(112);
 	if (head->len <= 1520)
-		copy_within(1520);
+		mirror_within(1520);
 	if (head->len <= 9200)
-		copy_within(9200);
+		mirror_within(9200);
 	if (head->len <= 32 * 1024)
-		copy_within(32 * 1024);
+		mirror_within(32 * 1024);
 	if (head->len <= 64 * 1024)
-		copy_within(64 * 1024);
+		mirror_within(64 * 1024);
 	return 1;
 }
 
-/* From one time to another; 0 if it is earlier, for it may be another processor's. */
+/* Time from `since` to `now`; 0 if `now` is earlier, as it may be another processor's. */
 static inline_always __u64 elapsed(__u64 since, __u64 now)
 {
 	return now > since ? now - since : 0;
 }
 
-/* An answer came. Whether the daemon has to know. */
+/* Handles an answer; true if the daemon has to see it. */
 static inline_always int on_answer(struct presence *presence, __u64 now)
 {
 	if (presence->waits_since) {
@@ -471,37 +472,37 @@ static inline_always int on_answer(struct presence *presence, __u64 now)
 				presence->round_trip = waited;
 		}
 	}
-	return presence->is_told != 0;
+	return presence->is_notified != 0;
 }
 
-/* An answer is due and not late: where most packets of fast connections end. */
+/* True if an answer is expected and not late, as for most packets of fast connections. */
 static inline_always int is_answer_due(const struct presence *presence, __u64 now)
 {
 	__u64 since = presence->waits_since;
 
-	return since && !presence->is_told && elapsed(since, now) <= SHORTEST_SILENCE;
+	return since && !presence->is_notified && elapsed(since, now) <= SHORTEST_SILENCE;
 }
 
-/* A packet over the link, from its protocol's header on. */
+/* A packet over the link, from its transport header on. */
 struct outgoing {
 	struct tcp_header tcp;
 	__u8 protocol;
-	/* It is answered, if it arrives. Pure ACKs are not. */
-	__u8 asks;
-	/* Shorter than its headers, which the daemon counts. */
+	/* The receiver will answer it. Pure ACKs are not answered. */
+	__u8 expects_answer;
+	/* Shorter than its headers; the daemon counts such packets. */
 	__u8 is_short;
 };
 
 static inline_always struct outgoing read_outgoing(struct sk_buff *skb, __u32 header,
 						   __u8 protocol)
 {
-	struct outgoing read = { .protocol = protocol, .asks = 1 };
+	struct outgoing read = { .protocol = protocol, .expects_answer = 1 };
 
 	if (protocol == PROTOCOL_TCP) {
 		if (read_words(skb, header, (__u32 *)&read.tcp, sizeof(read.tcp) / 4))
 			read.is_short = 1;
 		else
-			read.asks = skb->len != header + (read.tcp.offset >> 4) * 4 ||
+			read.expects_answer = skb->len != header + (read.tcp.offset >> 4) * 4 ||
 				    read.tcp.flags & TCP_FIN_SYN;
 	} else if (protocol == PROTOCOL_UDP) {
 		if (read_words(skb, header, &read.tcp.ports, 1))
@@ -510,7 +511,7 @@ static inline_always struct outgoing read_outgoing(struct sk_buff *skb, __u32 he
 	return read;
 }
 
-/* A place in `seen` or `flows`. */
+/* Index of a flow in `seen` or `flows`. */
 static inline_always __u32 place_of(__u64 secret, const struct address *source,
 				    const struct address *target, __u32 ports, __u8 protocol)
 {
@@ -542,7 +543,7 @@ static inline_always __u32 segments(const struct sk_buff *skb)
 	return count ? count : 1;
 }
 
-/* Counts a packet between a mobile and another host, whose transport header begins there. */
+/* Counts a packet between a mobile and another host; its transport header begins at `header`. */
 static inline_always void count(struct sk_buff *skb, __u64 secret, __u32 group, __u32 header,
 				__u8 protocol, const struct address *mobile,
 				const struct address *other, int is_to_mobile)
@@ -556,7 +557,7 @@ static inline_always void count(struct sk_buff *skb, __u64 secret, __u32 group, 
 			class = CLASS_TCP;
 		else if (ports >> 16 == HTTPS || (ports & 0xffff) == HTTPS)
 			class = CLASS_QUIC;
-		/* The mobile's is the first in either direction. */
+		/* The mobile's port first, in either direction. */
 		if (is_to_mobile)
 			ports = ports << 16 | ports >> 16;
 	}
@@ -581,17 +582,17 @@ static inline_always void count(struct sk_buff *skb, __u64 secret, __u32 group, 
 }
 
 /*
- * A packet goes over the link to or from a mobile with this presence. Whether it goes into a silence
- * and is to be copied; what is known of the silence is then in `head`.
+ * Handles a packet over the link, to or from a mobile with this presence. True if answers are overdue,
+ * so the packet has to be mirrored; `head` then describes the silence.
  */
-static inline_always int on_question(struct presence *presence, __u64 now, __u64 tick, __u32 *seen,
-				     int is_watched, struct copy *head)
+static inline_always int on_outgoing(struct presence *presence, __u64 now, __u64 tick, __u32 *seen,
+				     int is_watched, struct mirror_header *head)
 {
 	__u64 since = presence->waits_since, idle = elapsed(presence->last_sent, now);
 
 	if (idle > MILLISECOND)
 		presence->last_sent = now;
-	if (!since || (!presence->is_told && idle > IDLE))
+	if (!since || (!presence->is_notified && idle > IDLE))
 		presence->waits_since = since = now;
 	head->waits_since = since;
 	head->response = presence->response;
@@ -599,84 +600,84 @@ static inline_always int on_question(struct presence *presence, __u64 now, __u64
 
 	__u64 waited = elapsed(since, now);
 	__u32 time = now >> SEEN_SHIFT, earliest = (since - IDLE) >> SEEN_SHIFT;
-	/* Each time that was noted may be early by a tick. */
+	/* Recorded times may be early by a tick. */
 	int is_silent = waited > SHORTEST_SILENCE &&
 			waited > presence->response + presence->response / 4 + tick;
 
 	/* Times wrap. */
 	head->flow = *seen && (int)(*seen - earliest) >= 0 ? FLOW_KNOWN : FLOW_NEW;
-	if (is_silent || presence->is_told)
+	if (is_silent || presence->is_notified)
 		return 1;
 	if (!is_watched && *seen != time)
 		*seen = time;
 	return 0;
 }
 
-/* Only what is sent into a silence is copied, and what ends it. */
-static inline_always int is_partial(__u32 what)
+/* True if only packets sent into a silence, and the packet that ends it, are mirrored. */
+static inline_always int is_partial(__u32 selection)
 {
-	return what == TO_SILENT_MOBILE || what == FROM_UNANSWERED_MOBILE;
+	return selection == TO_SILENT_MOBILE || selection == FROM_UNANSWERED_MOBILE;
 }
 
-/* The mobile of a packet, and what is to be done. */
+/* The mobile of a packet, and its policy. */
 struct party {
-	struct treatment treatment;
-	/* Where it is known. NULL: another address is there. */
-	struct known *known;
-	__u32 how;
-	/* NULL: it was never heard, or need not be. */
+	struct policy policy;
+	/* Its entry in `mobile_cache`; NULL if another address has it. */
+	struct cached_mobile *cached;
+	__u32 override;
+	/* NULL if it was never seen, or if its presence is not tracked. */
 	struct presence *presence;
 	__u64 now;
 };
 
-static inline_always __u32 how_of(const struct address *mobile)
+static inline_always __u32 override_of(const struct address *mobile)
 {
-	const __u32 *how = bpf_map_lookup_elem(&watched, mobile);
+	const __u32 *override = bpf_map_lookup_elem(&watched, mobile);
 
-	return how ? *how : NOT_WATCHED;
+	return override ? *override : NO_OVERRIDE;
 }
 
-/* NULL: it was never heard, or need not be. */
-static inline_always struct presence *presence_of(const struct treatment *treatment,
+/* NULL if the mobile was never seen, or if its presence is not tracked. */
+static inline_always struct presence *presence_of(const struct policy *policy,
 						  const struct address *mobile)
 {
-	return is_partial(treatment->what) ? bpf_map_lookup_elem(&presences, mobile) : 0;
+	return is_partial(policy->selection) ? bpf_map_lookup_elem(&presences, mobile) : 0;
 }
 
-/* Looks the address up in the maps. NULL: there is no place for it. */
-static __attribute__((noinline)) struct known *learn(struct known *known, __u64 as_of,
+/* Fills a cache entry from the maps. NULL if the entry stays with another address. */
+static __attribute__((noinline)) struct cached_mobile *cache_fill(struct cached_mobile *cached, __u64 as_of,
 						     const struct address *address)
 {
-	const struct treatment *treatment = of_mobile(address);
-	const struct presence *presence = treatment ? presence_of(treatment, address) : 0;
-	int is_same = is_equal(&known->address, address);
+	const struct policy *policy = of_mobile(address);
+	const struct presence *presence = policy ? presence_of(policy, address) : 0;
+	int is_same = is_equal(&cached->address, address);
 
-	if (!is_same && known->is_heard && !presence)
+	if (!is_same && cached->is_seen && !presence)
 		return 0;
-	if (__sync_lock_test_and_set(&known->is_taken, 1))
+	if (__sync_lock_test_and_set(&cached->is_taken, 1))
 		return 0;
-	known->generation = 0;
+	cached->generation = 0;
 	if (!is_same) {
-		if (known->is_heard)
-			bpf_map_update_elem(&presences, &known->address, &known->presence, 0);
-		known->address = *address;
-		known->is_heard = 0;
-		known->tick = 0;
+		if (cached->is_seen)
+			bpf_map_update_elem(&presences, &cached->address, &cached->presence, 0);
+		cached->address = *address;
+		cached->is_seen = 0;
+		cached->tick = 0;
 	}
-	if (presence && !known->is_heard) {
-		known->presence = *presence;
-		known->is_heard = 1;
+	if (presence && !cached->is_seen) {
+		cached->presence = *presence;
+		cached->is_seen = 1;
 	}
-	known->treatment.what = treatment ? treatment->what : NO_MOBILE;
-	known->treatment.group = treatment ? treatment->group : 0;
-	known->how = how_of(address);
-	known->generation = as_of;
-	known->is_taken = 0;
-	return known;
+	cached->policy.selection = policy ? policy->selection : NO_MOBILE;
+	cached->policy.group = policy ? policy->group : 0;
+	cached->override = override_of(address);
+	cached->generation = as_of;
+	cached->is_taken = 0;
+	return cached;
 }
 
-/* What is known of an address. NULL: there is no place for it. */
-static inline_always struct known *known_of(__u64 secret, __u64 as_of,
+/* Cache entry of an address, filled if necessary. NULL if another address has it. */
+static inline_always struct cached_mobile *cache_lookup(__u64 secret, __u64 as_of,
 					    const struct address *address)
 {
 	const __u64 odd = 0x9e3779b97f4a7c15;
@@ -685,74 +686,74 @@ static inline_always struct known *known_of(__u64 secret, __u64 as_of,
 
 	hash = (hash ^ (hash >> 32) ^ words[2] ^ ((__u64)words[3] << 32)) * odd;
 
-	__u32 at = hash >> (64 - KNOWN_BITS);
-	struct known *place = bpf_map_lookup_elem(&known, &at);
+	__u32 at = hash >> (64 - CACHE_BITS);
+	struct cached_mobile *place = bpf_map_lookup_elem(&mobile_cache, &at);
 
 	if (!place || (place->generation == as_of && is_equal(&place->address, address)))
 		return place;
-	return learn(place, as_of, address);
+	return cache_fill(place, as_of, address);
 }
 
-/* A clock that is read once a tick. */
-static inline_always __u64 time_of(struct known *known)
+/* Current time, read once a tick. */
+static inline_always __u64 time_of(struct cached_mobile *cached)
 {
 	__u64 tick = bpf_jiffies64();
 
-	if (known->tick != tick) {
-		known->time = bpf_ktime_get_ns();
-		known->tick = tick;
+	if (cached->tick != tick) {
+		cached->time = bpf_ktime_get_ns();
+		cached->tick = tick;
 	}
-	return known->time;
+	return cached->time;
 }
 
-/* What the maps say of a mobile, by its address or an uplink's name. */
-static inline_always void look_up(struct party *party, const struct treatment *treatment,
+/* Looks a mobile up in the maps, by its address or an uplink's name. */
+static inline_always void look_up(struct party *party, const struct policy *policy,
 				  const struct address *mobile)
 {
-	party->treatment = *treatment;
-	party->known = 0;
-	party->how = how_of(mobile);
-	party->presence = presence_of(treatment, mobile);
+	party->policy = *policy;
+	party->cached = 0;
+	party->override = override_of(mobile);
+	party->presence = presence_of(policy, mobile);
 	party->now = bpf_ktime_get_ns();
 }
 
-/* Whether it is a mobile's. */
+/* Looks an address up; true if it is a mobile's. */
 static inline_always int find(struct party *party, __u64 secret, __u64 as_of,
 			      const struct address *address)
 {
-	struct known *known = known_of(secret, as_of, address);
+	struct cached_mobile *cached = cache_lookup(secret, as_of, address);
 
-	if (!known) {
-		const struct treatment *treatment = of_mobile(address);
+	if (!cached) {
+		const struct policy *policy = of_mobile(address);
 
-		if (treatment)
-			look_up(party, treatment, address);
-		return treatment != 0;
+		if (policy)
+			look_up(party, policy, address);
+		return policy != 0;
 	}
-	if (known->treatment.what == NO_MOBILE)
+	if (cached->policy.selection == NO_MOBILE)
 		return 0;
-	party->treatment = known->treatment;
-	party->known = known;
-	party->how = known->how;
-	party->presence = known->is_heard && is_partial(known->treatment.what) ? &known->presence : 0;
-	party->now = time_of(known);
+	party->policy = cached->policy;
+	party->cached = cached;
+	party->override = cached->override;
+	party->presence = cached->is_seen && is_partial(cached->policy.selection) ? &cached->presence : 0;
+	party->now = time_of(cached);
 	return 1;
 }
 
-/* It is heard for the first time. */
+/* Begins to track a mobile with its first answer. */
 static inline_always void note_first_answer(const struct party *party, const struct address *mobile)
 {
 	struct presence first = { .response = 0 };
 
-	if (party->known) {
-		party->known->presence = first;
-		party->known->is_heard = 1;
+	if (party->cached) {
+		party->cached->presence = first;
+		party->cached->is_seen = 1;
 	} else {
 		bpf_map_update_elem(&presences, mobile, &first, 0);
 	}
 }
 
-static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
+static inline_always int mirror_one(struct bpf_nf_ctx *ctx, int is_local)
 {
 	const struct nf_hook_state *state = ctx->state;
 	struct sk_buff *skb = ctx->skb;
@@ -772,8 +773,8 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 	if (!wanted || !as_of || (is_local && (skb->mark & wanted->mark_mask) == wanted->mark))
 		return NF_ACCEPT;
 
-	/* Read here, before the program branches: each time the verifier meets a load of a pointer like
-	   these, it searches all types of the kernel. */
+	/* Read before the program branches: for each load of such a pointer that the verifier meets, it
+	   searches all types of the kernel. */
 	__u32 input = state->in ? state->in->ifindex : 0;
 	__u32 output = state->out ? state->out->ifindex : 0;
 
@@ -811,36 +812,36 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 		const struct uplink *from = of_uplink(input);
 		const struct uplink *uplink = to ? to : from;
 
-		/* Nobody on board sends what goes from one to the other, and what stays on the link
-		   says nothing about what is beyond it. */
+		/* Packets from one uplink to another are not from hosts on board, and link-local
+		   packets say nothing about the path beyond the link. */
 		if (!uplink || (to && from) || is_of_link(&source) || is_of_link(&target))
 			return NF_ACCEPT;
-		look_up(&party, &uplink->treatment, &uplink->name);
+		look_up(&party, &uplink->policy, &uplink->name);
 		mobile = &uplink->name;
 		is_to_mobile = to != 0;
 	}
 
-	__u32 what = party.treatment.what;
+	__u32 selection = party.policy.selection;
 
-	if (what == OF_TCP && !is_tcp)
+	if (selection == OF_TCP && !is_tcp)
 		return NF_ACCEPT;
 	if (wanted->observes)
-		count(skb, wanted->secret, party.treatment.group, header, protocol,
+		count(skb, wanted->secret, party.policy.group, header, protocol,
 		      is_to_mobile ? &target : &source, is_to_mobile ? &source : &target,
 		      is_to_mobile);
 
 	struct presence *presence = party.presence, *answered = 0;
-	int is_answer = is_to_mobile != (what == TO_SILENT_MOBILE);
-	int is_watched = party.how != NOT_WATCHED;
+	int is_answer = is_to_mobile != (selection == TO_SILENT_MOBILE);
+	int is_watched = party.override != NO_OVERRIDE;
 
 	if (presence && !is_answer && is_answer_due(presence, party.now))
 		return NF_ACCEPT;
-	if (party.how == QUEUED)
+	if (party.override == QUEUED)
 		return NF_ACCEPT;
 
-	struct copy head = { .len = skb->len, .flow = FLOW_UNKNOWN };
+	struct mirror_header head = { .len = skb->len, .flow = FLOW_UNKNOWN };
 
-	if (is_partial(what)) {
+	if (is_partial(selection)) {
 		int is_needed = 1;
 
 		if (is_answer) {
@@ -852,17 +853,17 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 		} else if (presence) {
 			struct outgoing read = read_outgoing(skb, header, protocol);
 
-			if (!read.asks)
-				is_needed = presence->is_told != 0;
+			if (!read.expects_answer)
+				is_needed = presence->is_notified != 0;
 			else if (!read.is_short) {
 				__u32 *at = seen_of(wanted->secret, &source, &target, &read);
 
 				if (!at)
 					return NF_ACCEPT;
-				is_needed = on_question(presence, party.now, wanted->tick, at,
+				is_needed = on_outgoing(presence, party.now, wanted->tick, at,
 							is_watched, &head);
 				if (is_needed || is_watched)
-					presence->is_told = 1;
+					presence->is_notified = 1;
 			}
 		}
 		if (!is_needed && !is_watched)
@@ -878,20 +879,20 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 	head.datagram = datagram_size(skb);
 	if (bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &packet))
 		return NF_ACCEPT;
-	if (copy(&head, &packet) && answered)
-		answered->is_told = 0;
+	if (mirror(&head, &packet) && answered)
+		answered->is_notified = 0;
 	return NF_ACCEPT;
 }
 
 SEC("netfilter")
-int copy_forwarded(struct bpf_nf_ctx *ctx)
+int mirror_forwarded(struct bpf_nf_ctx *ctx)
 {
-	return copy_one(ctx, 0);
+	return mirror_one(ctx, 0);
 }
 
-/* Of this host's own connections. */
+/* Packets of this host's own connections. */
 SEC("netfilter")
-int copy_local(struct bpf_nf_ctx *ctx)
+int mirror_local(struct bpf_nf_ctx *ctx)
 {
-	return copy_one(ctx, 1);
+	return mirror_one(ctx, 1);
 }

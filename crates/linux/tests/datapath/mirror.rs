@@ -1,17 +1,17 @@
-//! Copies beside the forwarding.
+//! Mirrored packets, in network namespaces.
 
 use super::*;
 use airtcp_core::{Addr, Flow, SeqNum};
 use airtcp_edge::{Towards, WakeConfig};
 use airtcp_gateway::config::FastPathMode;
-use airtcp_linux::datapath::copies::{Copies, Taken};
+use airtcp_linux::datapath::mirror::{Mirror, Taken};
 use airtcp_wire::{Checksums, encode_udp, outline};
 use nix::sys::eventfd::EfdFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::BTreeSet;
 use std::sync::mpsc;
 
-/// All mobiles get copies.
+/// Packets of all mobiles are mirrored.
 fn copied() -> GatewayConfig {
     let mut config = always();
     config.groups[0].mechanism = MechanismConfig::MTcpPlus(Default::default());
@@ -19,7 +19,7 @@ fn copied() -> GatewayConfig {
     config
 }
 
-/// The same with wake, of whose mobiles only what goes into a silence is copied.
+/// The same with wake, which mirrors only packets sent while answers are overdue.
 fn waking(towards: Towards) -> GatewayConfig {
     let mut config = copied();
     config.groups[0].mechanism =
@@ -27,31 +27,31 @@ fn waking(towards: Towards) -> GatewayConfig {
     config
 }
 
-/// The program at work in the calling thread's namespace; `None`, said on standard error, where it
-/// does not work.
-fn start(config: GatewayConfig) -> Option<Copies> {
-    let mut copies = Copies::default();
+/// The program, attached in the calling thread's namespace; `None`, with a note on standard error,
+/// if that is not possible here.
+fn start(config: GatewayConfig) -> Option<Mirror> {
+    let mut copies = Mirror::default();
     let (config, prepared) = copies.prepare(config);
     copies.commit(&config, prepared);
-    if copies.copier().is_none() {
+    if copies.program().is_none() {
         airtcp_testing::skip(
             "CAP_BPF, CAP_PERFMON and BPF programs at netfilter's hooks (Linux 6.4)",
         );
     }
-    copies.copier().is_some().then_some(copies)
+    copies.program().is_some().then_some(copies)
 }
 
-fn take_all(source: &Copies, copies: &mut Vec<Intercepted>) {
-    while source.copier().unwrap().take(copies).unwrap() != Taken::None {}
+fn take_all(source: &Mirror, copies: &mut Vec<Intercepted>) {
+    while source.program().unwrap().take(copies).unwrap() != Taken::None {}
 }
 
-/// Does `step` in the gateway's namespace, where the program is, each time before `action` is done
-/// by the test; the copies that came of each.
-fn copies_of<T: Send + 'static>(
+/// For each step, does `step` in the gateway's namespace, where the program is, and then `action`;
+/// returns the mirrored packets of each step.
+fn mirrored_of<T: Send + 'static>(
     net: &Net,
     config: GatewayConfig,
     steps: Vec<T>,
-    mut step: impl FnMut(&Copies, T) + Send + 'static,
+    mut step: impl FnMut(&Mirror, T) + Send + 'static,
     mut action: impl FnMut(),
 ) -> Option<Vec<Vec<Intercepted>>> {
     let ((ready, is_ready), (done, is_done)) = (mpsc::channel(), mpsc::channel());
@@ -74,11 +74,11 @@ fn copies_of<T: Send + 'static>(
     thread.join().unwrap()
 }
 
-/// What is queued and what is copied while `action` is done by the test. In the gateway's
-/// namespace, where the program is, comes what `prepare` makes; it is called again and again.
-fn queued_and_copied<F: FnMut()>(
+/// The packets that are queued and mirrored during `action`. Meanwhile the function that `prepare`
+/// returns is called repeatedly in the gateway's namespace, where the program is.
+fn queued_and_mirrored<F: FnMut()>(
     net: &Net,
-    prepare: impl FnOnce(&Copies) -> F + Send + 'static,
+    prepare: impl FnOnce(&Mirror) -> F + Send + 'static,
     action: impl FnOnce(),
 ) -> Option<[Vec<Intercepted>; 2]> {
     let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
@@ -91,7 +91,7 @@ fn queued_and_copied<F: FnMut()>(
             let mut turn = prepare(&source);
             ready.send(()).unwrap();
             let (mut queued, mut copies) = (Vec::new(), Vec::new());
-            // When the hosts are done, their last packets may still be on the way.
+            // When the hosts are done, their last packets may still be in flight.
             let mut quiet_since = None;
             while quiet_since.is_none_or(|since: Instant| since.elapsed() < QUIET) {
                 if wake.read().is_ok() {
@@ -107,7 +107,7 @@ fn queued_and_copied<F: FnMut()>(
                 }
                 queue.flush().unwrap();
                 queued.append(&mut batch);
-                source.copier().unwrap().take(&mut copies).unwrap();
+                source.program().unwrap().take(&mut copies).unwrap();
                 if queued.len() + copies.len() > before {
                     quiet_since = quiet_since.map(|_| Instant::now());
                 }
@@ -122,7 +122,7 @@ fn queued_and_copied<F: FnMut()>(
     thread.join().unwrap()
 }
 
-/// Without a packet for so long, none comes any more.
+/// Time without a packet after which no more are expected.
 const QUIET: Duration = Duration::from_millis(200);
 
 /// Sends whole packets from a host.
@@ -139,7 +139,8 @@ fn send_raw(net: &Net, host: &str, packets: Vec<Vec<u8>>) {
     net.run(host, send).join().unwrap();
 }
 
-/// Fixed and mobile hosts that nobody is, so that nobody answers, not by an error either.
+/// Addresses of fixed and mobile hosts that do not exist, so that nothing answers, not even an
+/// error.
 const NOBODY: [[&str; 2]; 2] = [["10.99.1.77", "10.99.2.77"], ["fd99:1::77", "fd99:2::77"]];
 
 /// From such a fixed host to such a mobile; flows differ by their ports.
@@ -154,7 +155,7 @@ fn udp(flow: Flow) -> Vec<u8> {
     packet
 }
 
-/// Longer than it takes to call a mobile silent that answers at once.
+/// Longer than the time after which a mobile that answers at once counts as silent.
 const SILENCE: Duration = Duration::from_millis(100);
 
 #[test]
@@ -165,7 +166,7 @@ fn of_a_mobile_that_answers_wake_gets_next_to_no_copies() {
     const SIZE: usize = 20_000_000;
     let net = Net::new();
     let mut sizes = [100_000, SIZE].into_iter();
-    let copies = copies_of(
+    let copies = mirrored_of(
         &net,
         waking(Towards::Mobile),
         vec![(), ()],
@@ -198,7 +199,7 @@ fn what_goes_into_a_silence_is_copied_with_what_is_known_of_it_and_so_is_its_end
         let answer = question(1).reversed();
         let mut turn = 0;
         let steps = vec![(); 5];
-        let copies = copies_of(
+        let copies = mirrored_of(
             &net,
             waking(towards),
             steps,
@@ -248,7 +249,7 @@ fn a_pure_ack_asks_for_no_answer_and_a_segment_does() {
         };
         let mut turn = 0;
         let steps = vec![(); 4];
-        let copies = copies_of(
+        let copies = mirrored_of(
             &net,
             waking(Towards::Mobile),
             steps,
@@ -277,8 +278,8 @@ fn of_a_mobile_that_is_to_be_copied_in_full_all_is_copied() {
     }
     let net = Net::new();
     let steps = vec![false, true, false];
-    let step = |source: &Copies, on| source.set_full(host(NOBODY[0][1]), on);
-    let copies = copies_of(&net, waking(Towards::Mobile), steps, step, || {
+    let step = |source: &Mirror, on| source.mirror_all(host(NOBODY[0][1]), on);
+    let copies = mirrored_of(&net, waking(Towards::Mobile), steps, step, || {
         for n in 0..3 {
             send_raw(&net, "b", vec![udp(flow(0, n).reversed())]);
             send_raw(&net, "a", vec![udp(flow(0, n))]);
@@ -296,7 +297,7 @@ fn what_would_be_queued_is_copied_once_as_it_is() {
     }
     let net = Net::new();
     let _rules = install(&net, always());
-    let seen = queued_and_copied(
+    let seen = queued_and_mirrored(
         &net,
         |_| || {},
         || {
@@ -324,10 +325,10 @@ fn of_watched_mobiles_there_are_no_copies() {
     }
     let net = Net::new();
     let mut rules = None;
-    let step = move |source: &Copies, watched: Option<bool>| {
+    let step = move |source: &Mirror, watched: Option<bool>| {
         let rules = rules.get_or_insert_with(|| {
             let mut rules = Rules::install(&copied()).unwrap();
-            rules.set_copies(source.switch());
+            rules.set_mirror(source.switch());
             rules
         });
         if let Some(on) = watched {
@@ -335,7 +336,7 @@ fn of_watched_mobiles_there_are_no_copies() {
         }
     };
     let steps = vec![None, Some(true), Some(false)];
-    let copies = copies_of(&net, copied(), steps, step, || {
+    let copies = mirrored_of(&net, copied(), steps, step, || {
         // Nobody listens to the queue: what is in it passes.
         for address in FIXED {
             net.download(address, 100_000);
@@ -376,7 +377,7 @@ fn a_damaged_segment_is_copied_as_one_to_be_verified() {
     };
     let mut packet = Vec::new();
     encode(&sent, &mut packet).unwrap();
-    let copies = copies_of(
+    let copies = mirrored_of(
         &net,
         copied(),
         vec![()],
@@ -405,12 +406,12 @@ fn copies_that_nobody_takes_are_missed_and_hold_up_nothing() {
     let missed = Arc::new(AtomicUsize::new(0));
     let step = {
         let missed = missed.clone();
-        move |source: &Copies, ()| {
+        move |source: &Mirror, ()| {
             missed.store(source.missed().unwrap() as usize, Ordering::Relaxed);
         }
     };
     let mut sizes = [60_000_000, 100_000].into_iter();
-    let copies = copies_of(&net, copied(), vec![(), ()], step, || {
+    let copies = mirrored_of(&net, copied(), vec![(), ()], step, || {
         net.download(FIXED[0], sizes.next().unwrap());
     });
     let Some(copies) = copies else { return };
@@ -438,10 +439,10 @@ fn however_often_it_changes_every_packet_is_queued_or_copied() {
     let turns = Arc::new(AtomicUsize::new(0));
     let prepare = {
         let turns = turns.clone();
-        move |source: &Copies| {
+        move |source: &Mirror| {
             let rules = Rules::install(&copied()).unwrap();
             let rules = Watcher::new(rules, |error| panic!("{error}")).unwrap();
-            rules.set_copies(source.switch());
+            rules.set_mirror(source.switch());
             let mut next = Instant::now();
             move || {
                 if Instant::now() >= next {
@@ -452,7 +453,7 @@ fn however_often_it_changes_every_packet_is_queued_or_copied() {
             }
         }
     };
-    let seen = queued_and_copied(&net, prepare, || {
+    let seen = queued_and_mirrored(&net, prepare, || {
         // Slow enough for many turns.
         net.sh("g", "tc qdisc add dev mobile root tbf rate 200mbit burst 100kb latency 50ms");
         net.download(FIXED[0], SIZE);

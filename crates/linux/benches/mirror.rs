@@ -1,27 +1,27 @@
-//! What the BPF program that copies packets takes for one of a mobile that answers, in nanoseconds:
-//! as root, `cargo bench -p airtcp-linux --bench copies`.
+//! Time of the BPF program that mirrors packets, for one packet of a mobile that answers, in
+//! nanoseconds: as root, `cargo bench -p airtcp-linux --bench mirror`.
 //!
-//! The kernel runs the program many times with the same packet (`BPF_PROG_TEST_RUN`). The shortest
-//! of many averages counts. An empty program takes some 25 ns that way.
+//! The kernel runs the program many times with the same packet (`BPF_PROG_TEST_RUN`). The result is
+//! the shortest of many averages. An empty program takes some 25 ns that way.
 
 use libbpf_rs::{MapCore, MapFlags, MapImpl, Object, ObjectBuilder, ProgramInput};
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/copies.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mirror.bpf.o"));
 /// Runs of one average, and averages.
 const RUNS: u32 = 3000;
 const AVERAGES: u32 = 200;
 const MOBILE: [u8; 4] = [10, 99, 2, 2];
 const SERVER: [u8; 4] = [10, 99, 1, 2];
-/// Of no group.
+/// An address of no group.
 const OTHER: [u8; 4] = [10, 99, 3, 2];
-/// Where `presence` is in `struct known`.
+/// Offset of `presence` in `struct cached_mobile`.
 const PRESENCE: usize = 64;
 
 fn main() {
     let Ok(object) = load() else {
-        return println!("copies: not measured, for that needs root and Linux 6.4");
+        return println!("mirror: not measured (needs root and Linux 6.4)");
     };
     let data = segment(SERVER, MOBILE, 1448);
     let answer = segment(MOBILE, SERVER, 0);
@@ -58,27 +58,27 @@ fn load() -> libbpf_rs::Result<Object> {
     Ok(object)
 }
 
-/// Key and value of the mobile in `known`.
+/// Key and value of the mobile in `mobile_cache`.
 fn place_of_mobile(object: &Object) -> (Vec<u8>, Vec<u8>) {
-    let known = map(object, "known");
+    let cache = map(object, "mobile_cache");
     let place = |key: Vec<u8>| {
-        let value = known.lookup(&key, MapFlags::ANY).ok()??;
+        let value = cache.lookup(&key, MapFlags::ANY).ok()??;
         value.starts_with(&mapped(MOBILE)).then_some((key, value))
     };
-    known.keys().find_map(place).expect("it was heard")
+    cache.keys().find_map(place).expect("it was seen")
 }
 
-/// The mobile was sent something `since` nanoseconds ago, and its answers take a second.
+/// Sets the mobile's presence: sent something `since` nanoseconds ago, response time one second.
 fn set_presence(object: &Object, (key, value): &(Vec<u8>, Vec<u8>), since: u64) {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("a clock");
     let now = Duration::from(now).as_nanos() as u64;
     let second = 1_000_000_000;
     let presence = [now - since, now, second, second, 0].map(u64::to_ne_bytes).concat();
-    set(object, "known", key, &[&value[..PRESENCE], &presence].concat());
+    set(object, "mobile_cache", key, &[&value[..PRESENCE], &presence].concat());
 }
 
 fn run(object: &Object, packet: &[u8], repeat: u32) -> Duration {
-    let program = object.progs_mut().find(|program| program.name() == "copy_forwarded");
+    let program = object.progs_mut().find(|program| program.name() == "mirror_forwarded");
     let input = ProgramInput { data_in: Some(packet), repeat, ..Default::default() };
     program.expect("the object has it").test_run(input).expect("a run").duration
 }
@@ -95,7 +95,7 @@ fn mapped(ip: [u8; 4]) -> [u8; 16] {
     std::net::Ipv4Addr::from(ip).to_ipv6_mapped().octets()
 }
 
-/// An IPv4 packet with a TCP segment, checksums apart.
+/// An IPv4 packet with a TCP segment; checksums are 0.
 fn segment(from: [u8; 4], to: [u8; 4], payload: u16) -> Vec<u8> {
     let mut packet = vec![0x45, 0];
     packet.extend((52 + payload).to_be_bytes());
