@@ -58,6 +58,11 @@ pub use gpsr::{Gpsr, GpsrConfig};
 pub use next_hops::NextHops;
 pub use router::{Actions, LinkFailure, Router};
 
-/// A node, by a number that the host of its router assigns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub u32);
+airtcp_core::ids! {
+    /// A node, by a number that the host of its router assigns.
+    pub struct NodeId;
+
+    /// A link, by a number that the host assigns: its place in the list of links for
+    /// [`shortest_path`], until [`NextHops::renumber`].
+    pub struct LinkId;
+}

@@ -16,9 +16,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::vec::Drain;
 
-/// A data packet, by a number that the host assigns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PacketId(pub u32);
+airtcp_core::ids! {
+    /// A data packet, by a number that the host assigns.
+    pub struct PacketId;
+}
 
 /// What a protocol writes into a packet. The protocol's own code
 /// [recovers](trait.Message.html#method.downcast_ref) it; the host needs to know only its length.

@@ -2,6 +2,7 @@
 //! the control packets of routing protocols.
 
 use crate::addr;
+use crate::scenario::UdpId;
 use airtcp_core::{Addr, Bytes, Ecn, Flow, Length, Payload, Segment, SeqNum};
 use airtcp_routing::NodeId;
 use airtcp_routing::router::Message;
@@ -22,8 +23,8 @@ pub enum Packet {
 /// A UDP datagram of a [`UdpSpec`](crate::scenario::UdpSpec).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Index of its source in the scenario.
-    pub source: u32,
+    /// Its source in the scenario.
+    pub source: UdpId,
     /// Its number among the datagrams of its source, from 0, modulo 2^32.
     pub number: u32,
     /// Addresses and ports.

@@ -152,23 +152,8 @@ fn setdest(text: &str) -> Result<Vec<Waypoints>, ImportError> {
         match words {
             ["set", axis @ ("X_" | "Y_" | "Z_"), value] => {
                 let value = number(value).ok_or_else(wrong)?;
-                let mut here = stop(line, node, waypoints, now)?;
-                // It was there until it jumps.
-                if waypoints.last().is_some_and(|(before, _)| *before < now) {
-                    waypoints.push((now, here));
-                }
-                match *axis {
-                    "X_" => here.x = value,
-                    "Y_" => here.y = value,
-                    _ => {}
-                }
-                // Both coordinates are set at one instant.
-                if waypoints.last().is_some_and(|(before, _)| *before == now)
-                    && now == Instant::ZERO
-                {
-                    waypoints.pop();
-                }
-                waypoints.push((now, here));
+                let here = stop(line, node, waypoints, now)?;
+                set(waypoints, now, here, axis, value);
             }
             ["setdest", x, y, speed] => {
                 let [x, y, speed] = [x, y, speed].map(|word| number(word));
@@ -186,6 +171,24 @@ fn setdest(text: &str) -> Result<Vec<Waypoints>, ImportError> {
         }
     }
     Ok(nodes)
+}
+
+/// Sets a coordinate of a node that is `here` at `now`.
+fn set(waypoints: &mut Waypoints, now: Instant, mut here: Position, axis: &str, value: f64) {
+    // It was there until it jumps.
+    if waypoints.last().is_some_and(|(before, _)| *before < now) {
+        waypoints.push((now, here));
+    }
+    match axis {
+        "X_" => here.x = value,
+        "Y_" => here.y = value,
+        _ => {}
+    }
+    // Both coordinates are set at one instant.
+    if waypoints.last().is_some_and(|(before, _)| *before == now) && now == Instant::ZERO {
+        waypoints.pop();
+    }
+    waypoints.push((now, here));
 }
 
 /// Where a node is at `now`; what it was to do afterwards is forgotten.

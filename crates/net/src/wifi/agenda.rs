@@ -1,7 +1,7 @@
 //! The order of events: which decision comes next, and until when nothing comes out of the channel.
 
 use crate::wifi::station::StationId;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Id, IdVec, Instant};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
@@ -279,7 +279,7 @@ pub(crate) struct Agenda {
     silent: BinaryHeap<Reverse<Entry>>,
     deadlines: Deadlines,
     /// Of each station, the deadline that was last entered among what may show.
-    shown: Vec<Instant>,
+    shown: IdVec<StationId, Instant>,
 }
 
 impl Agenda {
@@ -290,7 +290,7 @@ impl Agenda {
             showing: heap(),
             silent: heap(),
             deadlines: Deadlines::new(stations),
-            shown: vec![Instant::MAX; stations],
+            shown: vec![Instant::MAX; stations].into(),
         }
     }
 
@@ -324,8 +324,8 @@ impl Agenda {
 
     /// Something may come out at this deadline.
     pub(crate) fn show_deadline(&mut self, station: StationId, at: Instant) {
-        if self.shown[station.index()] != at {
-            self.shown[station.index()] = at;
+        if self.shown[station] != at {
+            self.shown[station] = at;
             self.add(Moment::deadline(at), Task::Deadline(station), true);
         }
     }

@@ -9,7 +9,8 @@ use crate::wifi::agenda::Moment;
 use crate::wifi::config::Power;
 use crate::wifi::faint::Faint;
 use crate::wifi::frame::{Frame, Monitored};
-use airtcp_core::{Duration, Instant};
+use crate::wifi::station::StationId;
+use airtcp_core::{Duration, IdVec, Instant};
 use std::ops::{Index, IndexMut};
 
 /// A slab whose places are reused, so that steady state allocates nothing.
@@ -197,7 +198,7 @@ pub(crate) struct Air<T> {
     /// All signals but the first of each station.
     waiting: Pool<Waiting>,
     /// Of each station, the signals too weak to be sensed.
-    pub(crate) faint: Vec<Faint>,
+    pub(crate) faint: IdVec<StationId, Faint>,
     /// What was sent and received, if the caller asked for it.
     pub(crate) monitor: Option<Monitored<T>>,
 }
@@ -205,7 +206,7 @@ pub(crate) struct Air<T> {
 impl<T> Air<T> {
     /// Silence at so many stations.
     pub(crate) fn new(stations: usize) -> Self {
-        let faint = vec![Faint::new(); stations];
+        let faint = vec![Faint::new(); stations].into();
         Self { flights: Pool::new(), waiting: Pool::new(), faint, monitor: None }
     }
 

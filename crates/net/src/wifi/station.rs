@@ -2,14 +2,9 @@
 
 use airtcp_core::{Duration, Stream};
 
-/// A station: its index in the list given to [`Channel::new`](super::Channel::new).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct StationId(pub u32);
-
-impl StationId {
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
+airtcp_core::ids! {
+    /// A station, by its index in the list given to [`Channel::new`](super::Channel::new).
+    pub struct StationId;
 }
 
 /// The receiver of a packet.

@@ -208,7 +208,7 @@ impl<T: Copy> Terminal<T> {
         self.expose(common, now);
         self.weigh_faint(air, common, moment);
         let arrival = Arrival { frame: moment.frame(), power, end };
-        let faint = &air.faint[self.dcf.id().index()];
+        let faint = &air.faint[self.dcf.id()];
         match self.reached(common, now, arrival, || faint.at(moment)) {
             Start::Present => air.begin_first(&mut self.ear, signal.passes()),
             Start::Ignored(_) => {
@@ -272,7 +272,7 @@ impl<T: Copy> Terminal<T> {
     fn meets_no_faint(&self, air: &Air<T>, common: &Common, signal: &Signal) -> bool {
         signal.power >= common.overcomes_faint
             || signal.power < common.receivable_alone
-            || !air.faint[self.dcf.id().index()].meet(signal.moment(), signal.end)
+            || !air.faint[self.dcf.id()].meet(signal.moment(), signal.end)
     }
 
     /// Faint signals that have begun before `until` may have destroyed the frame that the receiver
@@ -280,7 +280,7 @@ impl<T: Copy> Terminal<T> {
     #[inline]
     fn weigh_faint(&mut self, air: &mut Air<T>, common: &Common, until: Moment) {
         if common.faint > Power::ZERO {
-            let faint = &mut air.faint[self.dcf.id().index()];
+            let faint = &mut air.faint[self.dcf.id()];
             self.radio.disturb(&common.radio, || faint.most(until));
             faint.skip(until);
         }
@@ -298,7 +298,7 @@ impl<T: Copy> Terminal<T> {
         power: Power,
         out: &mut Effects<T>,
     ) -> bool {
-        let station = self.dcf.id().index();
+        let station = self.dcf.id();
         let until = Moment::deadline(now);
         let nothing = self.go_through(air, common, until, out);
         debug_assert!(nothing.is_none());
@@ -479,7 +479,7 @@ impl<T: Copy> Terminal<T> {
     ) {
         let Common { rules, radio, .. } = common;
         self.ear.down = down;
-        air.faint[self.dcf.id().index()] = Faint::new();
+        air.faint[self.dcf.id()] = Faint::new();
         while !self.ear.is_empty() {
             let flight = self.ear.first().flight;
             air.remove_first(&mut self.ear);

@@ -3,7 +3,7 @@
 use crate::addr;
 use crate::metrics::UdpMetrics;
 use crate::packet::{Datagram, UDP_OVERHEAD};
-use crate::scenario::{OnOff, UdpSpec};
+use crate::scenario::{OnOff, UdpId, UdpSpec};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Flow, Instant, Length, Stream};
 use airtcp_routing::NodeId;
@@ -21,7 +21,7 @@ pub(crate) struct UdpSource {
     /// Where its datagrams go.
     pub(crate) destination: NodeId,
     flow: Flow,
-    index: u32,
+    id: UdpId,
     payload: Length,
     start: Instant,
     stop: Option<Instant>,
@@ -68,8 +68,8 @@ impl Pauses {
 }
 
 impl UdpSource {
-    /// The source with number `index` in the scenario.
-    pub(crate) fn new(index: u32, spec: &UdpSpec, seed: u64) -> Self {
+    /// The source `id` of the scenario.
+    pub(crate) fn new(id: UdpId, spec: &UdpSpec, seed: u64) -> Self {
         let UdpSpec { name, from, to, start, stop, size, rate, on_off } = spec;
         let pace = match rate {
             None => Pace::Saturated { under_way: 0, next: Some(*start) },
@@ -86,8 +86,8 @@ impl UdpSource {
             name: name.clone(),
             node: *from,
             destination: *to,
-            flow: addr::of_flow(index, *from, *to),
-            index,
+            flow: addr::of_flow(id.0, *from, *to),
+            id,
             payload: Length((*size - UDP_OVERHEAD).get()),
             start: *start,
             stop: *stop,
@@ -147,7 +147,7 @@ impl UdpSource {
                 *next = None;
             }
         }
-        Datagram { source: self.index, number, flow: self.flow, payload: self.payload }
+        Datagram { source: self.id, number, flow: self.flow, payload: self.payload }
     }
 
     /// A packet has left the first hop. `true`: it crossed the hop, or was lost on it after the

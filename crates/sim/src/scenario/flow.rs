@@ -2,7 +2,7 @@
 
 use super::names::{A_NODE, COUNT, MAX_ELEMENTS};
 use super::node::NodeId;
-use super::traffic::{Network, ends, groups};
+use super::traffic::{Network, ends, groups, is_new, name_by_ends};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_settings::Name;
@@ -42,6 +42,11 @@ pub struct FlowSpec {
 
 /// Whose draw the ends of a scenario's flows show before a run has a seed.
 const EXAMPLE: u64 = 1;
+
+airtcp_core::ids! {
+    /// A flow, by its index in [`Scenario::flows`](super::Scenario::flows).
+    pub struct FlowId;
+}
 
 /// Flows whose ends each run draws.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,13 +193,7 @@ pub(super) fn flows(
             section.push(section.problem("count", "makes too many flows").expected(most));
             continue;
         }
-        let last_start = start.since_start() + stagger * (total - 1) + jitter;
-        if duration.is_some_and(|d| last_start >= d) {
-            let keys = ["jitter", "stagger"];
-            let key = keys.into_iter().find(|key| section.has(key)).unwrap_or("start");
-            let message = format!("a flow starts at {last_start}, after the end of the run");
-            section.push(section.problem(key, message).expected("a start before `duration`"));
-        }
+        check_start(section, start.since_start() + stagger * (total - 1) + jitter, *duration);
         let Some((sender, receiver)) = endpoints else { continue };
         let first = flows.len();
         for k in 0..total {
@@ -203,19 +202,9 @@ pub(super) fn flows(
                 (_, Some(random)) => format!("{}{k}", random.name),
                 (Some(name), _) if total == 1 => name.text.clone(),
                 (Some(name), _) => format!("{}{k}", name.text),
-                (None, None) => {
-                    let [a, b] = [from, to].map(|id| &nodes[id.0 as usize].name);
-                    match count {
-                        Some(_) => format!("{a}-{b}-{}", k % each),
-                        None => format!("{a}-{b}"),
-                    }
-                }
+                (None, None) => name_by_ends(nodes, from, to, count.map(|each| k % each)),
             };
-            if !taken.insert(name.clone()) {
-                let key = if section.has("name") { "name" } else { "from" };
-                let expected = "a unique name for each flow";
-                let problem = section.problem(key, format!("a second flow {name:?}"));
-                section.push(problem.expected(expected));
+            if !is_new(section, "flow", &name, &mut taken) {
                 break;
             }
             flows.push(FlowSpec {
@@ -232,6 +221,16 @@ pub(super) fn flows(
         drawn.extend(random.map(|random| RandomPairs { flows: first..flows.len(), ..random }));
     }
     (flows, drawn)
+}
+
+/// Reports a last flow that would start after the end of the run.
+fn check_start(section: &Section<'_>, last_start: Duration, duration: Option<Duration>) {
+    if duration.is_some_and(|duration| last_start >= duration) {
+        let keys = ["jitter", "stagger"];
+        let key = keys.into_iter().find(|key| section.has(key)).unwrap_or("start");
+        let message = format!("a flow starts at {last_start}, after the end of the run");
+        section.push(section.problem(key, message).expected("a start before `duration`"));
+    }
 }
 
 /// The pairs that runs draw for this table, its flows yet to be made.

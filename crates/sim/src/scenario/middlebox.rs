@@ -3,7 +3,7 @@
 
 use super::flow::FlowSpec;
 use super::names::{NODES, Names, resolve};
-use super::node::{Node, NodeId};
+use super::node::{NodeId, Nodes};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
@@ -159,10 +159,10 @@ fn signal(section: &Section<'_>) -> Option<Option<SignalSpec>> {
 }
 
 /// A FIFO smaller than a segment would never hold a copy.
-pub(super) fn fifos(sections: &[Section<'_>], nodes: &[Node], names: &Names, flows: &[FlowSpec]) {
+pub(super) fn fifos(sections: &[Section<'_>], nodes: &Nodes, names: &Names, flows: &[FlowSpec]) {
     for section in sections {
         let node = section.get::<Name>("name").and_then(|n| names.get(&n.text).cloned());
-        let spec = node.and_then(|node| nodes.get(node.start as usize));
+        let spec = node.and_then(|node| nodes.get(NodeId(node.start)));
         let Some(spec) = spec.and_then(|node| node.middlebox.as_ref()) else { continue };
         let Some(fifo) = spec.mechanism.capabilities().fifo else { continue };
         let to_mobile = flows.iter().filter(|f| spec.mobiles.binary_search(&f.to).is_ok());

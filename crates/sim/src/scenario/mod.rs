@@ -21,12 +21,12 @@ mod wlan;
 pub use airtcp_config::{ConfigError, Diagnostic, Override};
 pub use airtcp_settings::units::duration;
 pub use document::{json_schema, markdown};
-pub use flow::{FlowSpec, RandomPairs};
+pub use flow::{FlowId, FlowSpec, RandomPairs};
 pub use link::Link;
 pub use middlebox::{MiddleboxSpec, SignalSpec};
-pub use node::{Node, NodeId, NodeOutage, OutageLayer};
-pub use udp::{OnOff, UdpSpec};
-pub use wlan::{Station, Wlan};
+pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};
+pub use udp::{OnOff, UdpId, UdpSpec};
+pub use wlan::{Station, Wlan, WlanId};
 
 use airtcp_config::{Section, read};
 use airtcp_core::Duration;
@@ -49,7 +49,7 @@ pub struct Scenario {
     /// Simulated time of a run.
     pub duration: Duration,
     /// Nodes, groups expanded.
-    pub nodes: Vec<Node>,
+    pub nodes: Nodes,
     /// Unidirectional links; a duplex link is two, forward first.
     pub links: Vec<Link>,
     /// Wireless cells.

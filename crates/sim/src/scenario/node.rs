@@ -3,7 +3,7 @@
 use super::middlebox::{self, MiddleboxSpec};
 use super::names::{COUNT, MAX_ELEMENTS, Names};
 use airtcp_config::Section;
-use airtcp_core::{Duration, Position};
+use airtcp_core::{Duration, IdVec, Position};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::MobilityConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
@@ -12,6 +12,9 @@ use airtcp_settings::{InTable, Name, Settings, choice, settings};
 
 /// A node, by its index in [`Scenario::nodes`](super::Scenario::nodes).
 pub use airtcp_routing::NodeId;
+
+/// The nodes of a scenario.
+pub type Nodes = IdVec<NodeId, Node>;
 
 /// A host, a router, or an edge node with a mechanism.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,11 +123,11 @@ pub(super) static NODE: Table = Table::new(
 );
 
 /// The position of each node at first, if the file sets one.
-pub(super) type Positions = Vec<Option<Position>>;
+pub(super) type Positions = IdVec<NodeId, Option<Position>>;
 
 /// Reads the nodes.
-pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
-    let mut nodes = Vec::new();
+pub(super) fn nodes(sections: &[Section<'_>]) -> (Nodes, Names, Positions) {
+    let mut nodes = Nodes::new();
     let mut positions = Positions::new();
     let mut names = Names::new();
     for section in sections {
@@ -137,15 +140,8 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
             None => Some(MobilityConfig::Stationary),
             Some(table) => MobilityConfig::read(&table, None),
         };
-        if section.has("position") && mobility.as_ref().is_some_and(MobilityConfig::places) {
-            let problem = section.problem("position", "has no effect: `mobility` says where");
-            section.push(problem.expected("start = \"position\", or no position"));
-        }
+        check_position(section, mobility.as_ref());
         let unplaced = mobility.as_ref().is_none_or(MobilityConfig::places);
-        if section.has("spacing") && !(section.has("count") && section.has("position")) {
-            let problem = section.problem("spacing", "has no effect without count and position");
-            section.push(problem.expected("a group with a position"));
-        }
         let (Some(name), Some(count)) = (name, count) else { continue };
         if nodes.len() as u64 + count.unwrap_or(1) > MAX_ELEMENTS {
             let most = format!("at most {MAX_ELEMENTS} nodes");
@@ -181,18 +177,35 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
         }
     }
     // Mobiles may be named before they are defined.
+    place_middleboxes(sections, &names, &mut nodes);
+    (nodes, names, positions)
+}
+
+/// Reports keys about positions that have no effect.
+fn check_position(section: &Section<'_>, mobility: Option<&MobilityConfig>) {
+    if section.has("position") && mobility.is_some_and(MobilityConfig::places) {
+        let problem = section.problem("position", "has no effect: `mobility` says where");
+        section.push(problem.expected("start = \"position\", or no position"));
+    }
+    if section.has("spacing") && !(section.has("count") && section.has("position")) {
+        let problem = section.problem("spacing", "has no effect without count and position");
+        section.push(problem.expected("a group with a position"));
+    }
+}
+
+/// Reads the middleboxes and puts them on their nodes.
+fn place_middleboxes(sections: &[Section<'_>], names: &Names, nodes: &mut Nodes) {
     for section in sections {
         let Some(spec) = section.chosen("middlebox") else { continue };
-        let Some(spec) = middlebox::read(&spec, &names) else { continue };
+        let Some(spec) = middlebox::read(&spec, names) else { continue };
         let name = section.get::<Name>("name").and_then(|n| names.get(&n.text).cloned());
-        for id in name.into_iter().flatten() {
-            if spec.mobiles.contains(&NodeId(id)) {
+        for id in name.into_iter().flatten().map(NodeId) {
+            if spec.mobiles.contains(&id) {
                 section.push(section.problem("middlebox", "a node cannot be its own mobile"));
             }
-            nodes[id as usize].middlebox = Some(spec.clone());
+            nodes[id].middlebox = Some(spec.clone());
         }
     }
-    (nodes, names, positions)
 }
 
 /// `None` if there is no outage or it is wrong.

@@ -2,7 +2,7 @@
 
 use super::names::{A_NODE, MAX_ELEMENTS};
 use super::node::NodeId;
-use super::traffic::{Network, ends};
+use super::traffic::{Network, ends, is_new, name_by_ends};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
@@ -29,6 +29,11 @@ pub struct UdpSpec {
     pub rate: Option<DataRate>,
     /// Pauses.
     pub on_off: Option<OnOff>,
+}
+
+airtcp_core::ids! {
+    /// A source of datagrams, by its index in [`Scenario::udp`](super::Scenario::udp).
+    pub struct UdpId;
 }
 
 /// Alternating periods of sending and of silence, sending first.
@@ -132,15 +137,9 @@ pub(super) fn sources(sections: &[Section<'_>], network: &Network<'_>) -> Vec<Ud
             let name = match &name {
                 Some(name) if several => format!("{}{k}", name.text),
                 Some(name) => name.text.clone(),
-                None => {
-                    let [a, b] = [from, to].map(|id| &network.nodes[id.0 as usize].name);
-                    format!("{a}-{b}")
-                }
+                None => name_by_ends(network.nodes, from, to, None),
             };
-            if !taken.insert(name.clone()) {
-                let key = if section.has("name") { "name" } else { "from" };
-                let problem = section.problem(key, format!("a second source {name:?}"));
-                section.push(problem.expected("a unique name for each source"));
+            if !is_new(section, "source", &name, &mut taken) {
                 break;
             }
             sources.push(UdpSpec { name, from, to, start, stop, size, rate, on_off });

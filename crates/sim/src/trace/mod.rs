@@ -10,7 +10,7 @@ pub mod pcap;
 pub mod recorder;
 
 use crate::packet::Packet;
-use crate::scenario::NodeId;
+use crate::scenario::{NodeId, WlanId};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant, Source};
 use airtcp_net::wifi::FrameKind;
@@ -52,8 +52,8 @@ pub struct Crossing<'a> {
 /// A frame that a station put on the air.
 #[derive(Clone, Copy, Debug)]
 pub struct AirFrame<'a> {
-    /// Index of the cell in the scenario.
-    pub wlan: u32,
+    /// The cell.
+    pub wlan: WlanId,
     /// The frames of a cell are numbered as they are sent, from 0, modulo 2^30.
     pub number: u32,
     /// When its first bit left.
@@ -94,7 +94,7 @@ pub trait PacketTap {
 
     /// A frame of the cell `wlan`, reported before, was received by the node `by`, which it was
     /// for.
-    fn on_reception(&mut self, _wlan: u32, _number: u32, _by: NodeId) {}
+    fn on_reception(&mut self, _wlan: WlanId, _number: u32, _by: NodeId) {}
 }
 
 /// Each of them, in turn.
@@ -111,7 +111,7 @@ impl PacketTap for Vec<&mut dyn PacketTap> {
     fn on_frame(&mut self, frame: &AirFrame<'_>) {
         self.iter_mut().for_each(|tap| tap.on_frame(frame));
     }
-    fn on_reception(&mut self, wlan: u32, number: u32, by: NodeId) {
+    fn on_reception(&mut self, wlan: WlanId, number: u32, by: NodeId) {
         self.iter_mut().for_each(|tap| tap.on_reception(wlan, number, by));
     }
 }

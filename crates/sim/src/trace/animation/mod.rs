@@ -16,9 +16,9 @@ mod tests;
 use super::{AirFrame, Crossing, Direction, PacketTap};
 use crate::addr::{self, Destination};
 use crate::packet::Packet;
-use crate::scenario::{NodeId, Scenario};
+use crate::scenario::{FlowId, NodeId, Scenario, WlanId};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
+use airtcp_core::{Duration, Event, Id, IdVec, Instant, Source, Subscriber};
 use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::FrameKind;
 use std::collections::{BTreeMap, VecDeque};
@@ -231,7 +231,7 @@ struct Drop {
 #[derive(Clone, Debug)]
 struct NewPath {
     at: Instant,
-    flow: u32,
+    flow: FlowId,
     nodes: Vec<NodeId>,
 }
 
@@ -251,18 +251,17 @@ struct Traffic<'a> {
     limit: usize,
     cut_at: Option<Instant>,
     count: usize,
-    /// By cell.
-    cells: Vec<CellFrames>,
+    cells: IdVec<WlanId, CellFrames>,
     /// What was in the latest data frame of each node: what is in a retry.
-    latest: Vec<Content>,
+    latest: IdVec<NodeId, Content>,
     wires: Vec<Transmission>,
     /// The packets on each link.
     on_wires: BTreeMap<(NodeId, NodeId), VecDeque<OnWire>>,
     drops: Vec<Drop>,
     /// The nodes that the data packets under way have passed, by flow and sequence number.
-    under_way: BTreeMap<(u32, u32), Vec<NodeId>>,
+    under_way: BTreeMap<(FlowId, u32), Vec<NodeId>>,
     /// The latest path of each flow.
-    current: Vec<Vec<NodeId>>,
+    current: IdVec<FlowId, Vec<NodeId>>,
     paths: Vec<NewPath>,
 }
 
@@ -275,13 +274,13 @@ impl<'a> Traffic<'a> {
             limit,
             cut_at: None,
             count: 0,
-            cells: vec![CellFrames::default(); scenario.wlans.len()],
-            latest: vec![Content::NONE; scenario.nodes.len()],
+            cells: vec![CellFrames::default(); scenario.wlans.len()].into(),
+            latest: vec![Content::NONE; scenario.nodes.len()].into(),
             wires: Vec::new(),
             on_wires: links.map(|link| ((link.from, link.to), VecDeque::new())).collect(),
             drops: Vec::new(),
             under_way: BTreeMap::new(),
-            current: vec![Vec::new(); scenario.flows.len()],
+            current: vec![Vec::new(); scenario.flows.len()].into(),
             paths: Vec::new(),
         }
     }
@@ -313,7 +312,7 @@ impl<'a> Traffic<'a> {
     /// A data packet of a flow is at a node.
     fn follow(&mut self, crossing: &Crossing<'_>) {
         let Some((flow, seq)) = data_of(crossing.packet) else { return };
-        let Some(spec) = self.scenario.flows.get(flow as usize) else { return };
+        let Some(spec) = self.scenario.flows.get(flow.index()) else { return };
         let Crossing { at, node, direction, neighbour, .. } = *crossing;
         match (direction, neighbour) {
             (Direction::Sent, _) if node == spec.from => {
@@ -328,8 +327,8 @@ impl<'a> Traffic<'a> {
                     return;
                 }
                 let Some(nodes) = self.under_way.remove(&(flow, seq)) else { return };
-                if self.current[flow as usize] != nodes {
-                    self.current[flow as usize].clone_from(&nodes);
+                if self.current[flow] != nodes {
+                    self.current[flow].clone_from(&nodes);
                     self.paths.push(NewPath { at, flow, nodes });
                 }
             }
@@ -339,10 +338,12 @@ impl<'a> Traffic<'a> {
 }
 
 /// The flow and the sequence number of a segment with data.
-fn data_of(packet: &Packet) -> Option<(u32, u32)> {
+fn data_of(packet: &Packet) -> Option<(FlowId, u32)> {
     let Packet::Tcp(segment) = packet else { return None };
     match addr::destination(&segment.flow) {
-        Some(Destination::Receiver(flow)) if packet.has_data() => Some((flow, segment.seq.0)),
+        Some(Destination::Receiver(flow)) if packet.has_data() => {
+            Some((FlowId(flow), segment.seq.0))
+        }
         _ => None,
     }
 }
@@ -415,26 +416,26 @@ impl PacketTap for Traffic<'_> {
         let AirFrame { wlan, number, at, duration, from, to, kind, packet } = *frame;
         let content = match (kind, packet) {
             (FrameKind::Data, Some(packet)) => {
-                self.latest[from.0 as usize] = Content::of(packet);
-                self.latest[from.0 as usize]
+                self.latest[from] = Content::of(packet);
+                self.latest[from]
             }
-            (FrameKind::Data, None) => self.latest[from.0 as usize],
+            (FrameKind::Data, None) => self.latest[from],
             _ => Content::NONE,
         };
         if !self.has_room(at) {
             return;
         }
-        let cell = &mut self.cells[wlan as usize];
+        let cell = &mut self.cells[wlan];
         cell.first.get_or_insert(number);
         let carrier = Carrier::from(kind);
         let fate = Fate::Lost;
         cell.frames.push(Transmission { start: at, duration, from, to, carrier, content, fate });
     }
 
-    fn on_reception(&mut self, wlan: u32, number: u32, _: NodeId) {
+    fn on_reception(&mut self, wlan: WlanId, number: u32, _: NodeId) {
         /// Frames are numbered modulo 2^30.
         const NUMBERS: u32 = (1 << 30) - 1;
-        let CellFrames { first: Some(first), frames } = &mut self.cells[wlan as usize] else {
+        let CellFrames { first: Some(first), frames } = &mut self.cells[wlan] else {
             return;
         };
         let index = number.wrapping_sub(*first) & NUMBERS;
@@ -446,7 +447,7 @@ impl PacketTap for Traffic<'_> {
 
 impl Traffic<'_> {
     /// All transmissions in order of time, those lost in cells with the reason.
-    fn transmissions(&mut self, movement: &[Option<Mobility>]) -> Vec<Transmission> {
+    fn transmissions(&mut self, movement: &IdVec<NodeId, Option<Mobility>>) -> Vec<Transmission> {
         let mut all = std::mem::take(&mut self.wires);
         let run_end = Instant::ZERO + self.scenario.duration;
         for (cell, wlan) in self.cells.iter_mut().zip(&self.scenario.wlans) {
@@ -455,7 +456,7 @@ impl Traffic<'_> {
                 frame.fate = Fate::Received;
             }
             give_reasons(&mut cell.frames, ranges, |node, at| {
-                movement[node.0 as usize].as_ref().map(|movement| movement.position(at))
+                movement[node].as_ref().map(|movement| movement.position(at))
             });
             all.append(&mut cell.frames);
         }
