@@ -10,7 +10,7 @@ use airtcp_settings::{Reader, Settings, Value, alternatives};
 use std::sync::Arc;
 
 alternatives! {
-    /// How packets find their way.
+    /// A routing protocol, or shortest paths.
     #[derive(Clone, Debug, PartialEq)]
     #[table("routing", whole)]
     #[choice("protocol", "Which protocol.")]
@@ -30,11 +30,11 @@ alternatives! {
 
 /// A named set of values for all the settings of a protocol.
 pub trait Preset: Value {
-    /// The settings.
+    /// The settings of the protocol.
     type Config: Settings;
     /// The preset that applies if none is named.
     const DEFAULT: &'static str;
-    /// The values.
+    /// The values of the preset.
     fn config(self) -> Self::Config;
 }
 

@@ -29,14 +29,14 @@ pub struct Datagram {
     pub number: u32,
     /// Addresses and ports.
     pub flow: Flow,
-    /// User data.
+    /// User data, as a length only.
     pub payload: Length,
 }
 
-/// What a router sends to one neighbour, or to all.
+/// A control packet from a router to one neighbour, or to all.
 #[derive(Clone, Debug)]
 pub struct Control {
-    /// The sender.
+    /// The sending node.
     pub from: NodeId,
     /// The receiver; `None`: all.
     pub to: Option<NodeId>,

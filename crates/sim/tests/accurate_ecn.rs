@@ -4,7 +4,7 @@
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 
-/// What a flow of 20 s over 50 Mbit/s with a round trip of 10 ms came to.
+/// The results of a flow of 20 s over 50 Mbit/s with a round trip of 10 ms.
 #[derive(Debug)]
 struct Outcome {
     /// Goodput as a share of the link's rate.

@@ -226,14 +226,14 @@ fn moving(protocol: &str) -> Vec<u8> {
     pcap.finish().unwrap()
 }
 
-/// How often each line occurs.
+/// Number of occurrences of each line.
 fn counts(text: &str) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     text.lines().for_each(|line| *counts.entry(line).or_insert(0) += 1);
     counts
 }
 
-/// What tshark finds wrong with the packets, apart from what TCP went through.
+/// Faults that tshark finds in the packets, apart from the events of TCP itself.
 fn faults(test: &str, file: &[u8]) -> Option<String> {
     let filter = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 \
                   || udp.checksum.status == 0";

@@ -56,7 +56,7 @@ fn a_packet_crosses_as_many_links_as_its_ttl_says() {
     assert_eq!(drops.0, vec![(Source::Node(64), DropReason::TtlExpired); flow.ttl_drops as usize]);
 }
 
-/// Where packets were dropped, and why.
+/// The place and the reason of each packet drop.
 #[derive(Default)]
 struct Drops(Vec<(Source, DropReason)>);
 
@@ -508,7 +508,7 @@ impl Router for Greedy {
     }
 }
 
-/// What a protocol writes into packets makes them longer on the air.
+/// A protocol's header makes packets longer on the air.
 #[test]
 fn a_protocol_knows_positions_and_writes_into_packets() {
     let scenario = scenario(

@@ -13,10 +13,10 @@ use airtcp_sim::{Observers, World};
 /// Segment size of the published runs, bytes.
 const MSS: f64 = 1448.0;
 
-/// What a flow did, in order of time (seconds).
+/// The actions of a flow, in order of time (seconds).
 #[derive(Default)]
 struct History {
-    /// cwnd, segments.
+    /// Time (seconds) and cwnd (segments).
     cwnd: Vec<(f64, f64)>,
     /// DCTCP.Alpha at each reduction for a mark: `to` is `from` less half of that share (RFC 8257
     /// §3.3, step 9).

@@ -19,7 +19,7 @@ pub enum Format {
     BonnMotion,
 }
 
-/// Why a text is not a movement trace.
+/// A mistake in a movement trace.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ImportError {
     /// A line that the format does not have.
@@ -29,7 +29,7 @@ pub enum ImportError {
         line: usize,
         /// Its text, shortened.
         found: String,
-        /// What could stand there.
+        /// The text that could stand there.
         expected: &'static str,
     },
     /// A time before the one above, of the same node.
@@ -37,9 +37,9 @@ pub enum ImportError {
     GoesBack {
         /// Line, from 1.
         line: usize,
-        /// The node.
+        /// Number of the node.
         node: usize,
-        /// The time.
+        /// The time that is too early, seconds.
         at: f64,
         /// The time before it.
         before: f64,
@@ -47,7 +47,7 @@ pub enum ImportError {
     /// A node of which the trace says nothing, though it names one with a higher number.
     #[error("node {node} has no position, but node {last} has one (expected no gaps)")]
     Gap {
-        /// The node.
+        /// Number of the node without a position.
         node: usize,
         /// The highest number in the trace.
         last: usize,
@@ -191,7 +191,7 @@ fn set(waypoints: &mut Waypoints, now: Instant, mut here: Position, axis: &str, 
     waypoints.push((now, here));
 }
 
-/// Where a node is at `now`; what it was to do afterwards is forgotten.
+/// Position of a node at `now`; cancels the rest of its present leg.
 fn stop(
     line: usize,
     node: usize,
@@ -223,9 +223,10 @@ fn ascending(
     }
 }
 
-/// How long before it a jump begins, at most. A position that is set later is no jump for those that
-/// read these files: ns-2 puts the node back to where its last leg ended, and ns-3 starts it there. So
-/// a jump is a fast leg; ns-3 counts in nanoseconds, in which such a leg goes less than a millimetre.
+/// Longest duration of the leg that stands for a jump. A position that is set later is no jump for
+/// those that read these files: ns-2 puts the node back to where its last leg ended, and ns-3
+/// starts it there. So a jump is a fast leg; ns-3 counts in nanoseconds, in which such a leg goes
+/// less than a millimetre.
 const JUMP: Duration = Duration::from_millis(10);
 
 fn write_setdest(out: &mut String, node: usize, path: &Path) {
@@ -391,7 +392,7 @@ $ns_ at 8.0 "$god_ set-dist 0 1 16777215"
     }
 
     proptest! {
-        /// What is written is read back to the same movement.
+        /// Reading what was written gives the same movement.
         #[test]
         fn a_trace_survives_the_way_out_and_back(
             nodes in prop::collection::vec(

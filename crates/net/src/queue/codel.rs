@@ -14,7 +14,7 @@ use airtcp_settings::schema::{Kind, POSITIVE_TIME};
 use airtcp_settings::{choice, settings};
 
 settings! {
-    /// Controlled Delay.
+    /// CoDel, Controlled Delay (RFC 8289).
     #[derive(Clone, Debug, PartialEq)]
     pub struct CodelConfig {
         /// Hard limit, not counting the packet in service.
@@ -25,8 +25,8 @@ settings! {
         #[kind = POSITIVE_TIME]
         #[source = "RFC 8289 §4.4"]
         pub target: Duration = Duration::from_millis(5),
-        /// How long the delay must have been above the target before the first drop: about the
-        /// longest round-trip time of the flows.
+        /// Time for which the delay must have been above the target before the first drop: about
+        /// the longest round-trip time of the flows.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 8289 §4.3"]
         pub interval: Duration = Duration::from_millis(100),
@@ -63,9 +63,10 @@ pub(crate) struct Rules {
 /// The state of one queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Control {
-    /// When the delay will have been above the target for an interval; `None` while it is below.
+    /// Time at which the delay will have been above the target for an interval; `None` while it is
+    /// below.
     first_above_time: Option<Instant>,
-    /// When the next packet is to be dropped.
+    /// Time of the next drop.
     drop_next: Instant,
     /// Packets dropped or marked since the queue began to drop.
     count: u32,
@@ -151,7 +152,7 @@ impl Control {
         packet
     }
 
-    /// Whether the queue has stood for an interval (§5.6, `ok_to_drop`).
+    /// True if the queue has stood for an interval (§5.6, `ok_to_drop`).
     fn stands<T>(
         &mut self,
         now: Instant,

@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) at: Instant,
-    /// What happens (2 bits), and to which frame (30 bits).
+    /// Kind of event (2 bits), and number of its frame (30 bits).
     pub(crate) order: u32,
 }
 
@@ -48,7 +48,7 @@ impl Moment {
         self.order & ((1 << FRAME_BITS) - 1)
     }
 
-    /// Whether it is the end of a frame.
+    /// True if it is the end of a frame.
     pub(crate) fn is_end(self) -> bool {
         self.order >> FRAME_BITS == 0
     }
@@ -107,7 +107,7 @@ impl PartialOrd for Moment {
     }
 }
 
-/// What to do.
+/// Work at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// A frame that matters to this station has passed it.
@@ -273,9 +273,10 @@ impl Deadlines {
 /// All that is to be decided, by time.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// What may show. Deadlines that may are here, too, but carried out by [`Self::deadlines`].
+    /// Tasks whose outcome may be visible outside the channel. Deadlines that may are here, too,
+    /// but carried out by [`Self::deadlines`].
     showing: BinaryHeap<Reverse<Entry>>,
-    /// What cannot show at once.
+    /// Tasks whose outcome is not visible at once.
     silent: BinaryHeap<Reverse<Entry>>,
     deadlines: Deadlines,
     /// Of each station, the deadline that was last entered among what may show.

@@ -72,8 +72,8 @@ pub(crate) struct Flight<T> {
     pub(crate) delivered: bool,
     /// The latest station to receive a shared packet, not yet told.
     pub(crate) held: Option<Copied>,
-    /// How many still need it: signals that refer to it, and the
-    /// [`Task`](super::agenda::Task) that ends a shared packet.
+    /// Number of users: signals that refer to it, and the [`Task`](super::agenda::Task) that ends a
+    /// shared packet.
     pub(crate) users: u32,
 }
 
@@ -88,12 +88,12 @@ pub(crate) struct Copied {
 /// A frame at one station.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signal {
-    /// What comes next, its beginning or its end.
+    /// The next moment of the signal, its beginning or its end.
     at: Instant,
     order: u32,
     /// The slot of the frame, perhaps with [`ASIDE`], or [`FOR_OTHERS`] or [`SPOILT`].
     pub(crate) flight: u32,
-    /// When it will have passed.
+    /// End of the signal.
     pub(crate) end: Instant,
     pub(crate) power: Power,
     /// If it is plain: until when the medium is not to be used after it.
@@ -117,12 +117,12 @@ impl Signal {
         self.flight >= ASIDE
     }
 
-    /// What comes next, its beginning or its end.
+    /// The next moment of the signal, its beginning or its end.
     pub(crate) fn moment(&self) -> Moment {
         Moment { at: self.at, order: self.order }
     }
 
-    /// When it will have passed, as a place in the order of events.
+    /// End of the signal, as a place in the order of events.
     pub(crate) fn passes(&self) -> Moment {
         Moment::end(self.end, self.moment().frame())
     }
@@ -136,8 +136,8 @@ pub(crate) const FOR_OTHERS: u32 = u32::MAX - 1;
 /// Added to a slot: as [`FOR_OTHERS`], unless a bit of the frame is in error.
 pub(crate) const ASIDE: u32 = 1 << 31;
 
-/// What reaches a station: its signals, in the order of what comes first. The first is at hand,
-/// because there is seldom another.
+/// The signals that reach a station, ordered by their next moments. The first is at hand, because
+/// there is seldom another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ear {
     first: Signal,
@@ -164,7 +164,8 @@ impl Ear {
         self.first.at == Instant::MAX
     }
 
-    /// What happens first at the station. If nothing does, it is behind all moments.
+    /// The signal whose moment is next. Without signals, that is behind all moments. If nothing
+    /// does, it is behind all moments.
     #[inline]
     pub(crate) fn first(&self) -> &Signal {
         &self.first
@@ -199,7 +200,7 @@ pub(crate) struct Air<T> {
     waiting: Pool<Waiting>,
     /// Of each station, the signals too weak to be sensed.
     pub(crate) faint: IdVec<StationId, Faint>,
-    /// What was sent and received, if the caller asked for it.
+    /// Frames sent and received, if the caller asked for them.
     pub(crate) monitor: Option<Monitored<T>>,
 }
 
@@ -239,7 +240,7 @@ impl<T> Air<T> {
         &mut self.flights[slot]
     }
 
-    /// Whether the first signal of a station, which ends at `end`, meets no other.
+    /// True if the first signal of a station, which ends at `end`, meets no other.
     #[inline]
     pub(crate) fn first_is_alone(&self, of: &Ear, end: Moment) -> bool {
         of.next == NONE || self.waiting[of.next].signal.moment() > end

@@ -45,18 +45,18 @@ use std::collections::{BTreeMap, VecDeque};
 /// The state of so many stations stays in the processor's cache.
 const CACHED: usize = 200;
 
-/// What comes out of a channel.
+/// An output of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<T> {
     /// A station received a packet; duplicates are filtered.
     Deliver {
-        /// The receiver.
+        /// The receiving station.
         station: StationId,
-        /// The sender.
+        /// The sending station.
         from: StationId,
-        /// The packet.
+        /// The packet that was received.
         packet: T,
-        /// How long it waited in the sender's queue: until the MAC began to contend for it.
+        /// Time from entering the sender's queue until the MAC began to contend for it.
         waited: Duration,
         /// No further copy comes out. True for a unicast packet, unless a station further away may
         /// overhear it.
@@ -67,11 +67,11 @@ pub enum Output<T> {
     Overhear {
         /// Who overheard it.
         station: StationId,
-        /// The sender.
+        /// The sending station.
         from: StationId,
         /// The intended receiver.
         to: StationId,
-        /// The packet.
+        /// The packet that was overheard.
         packet: T,
         /// No further copy comes out: the intended receiver has it, too.
         last: bool,
@@ -80,17 +80,17 @@ pub enum Output<T> {
     /// broadcast ([`DropReason::Unheard`]), or its place in the queue went to an urgent packet or
     /// the queue's discipline dropped it ([`DropReason::Queue`]).
     Drop {
-        /// The sender.
+        /// The sending station.
         station: StationId,
-        /// The packet.
+        /// The packet that was lost.
         packet: T,
-        /// Why.
+        /// Retries, unheard or queue.
         reason: DropReason,
     },
     /// The queue's discipline marked a packet that goes on: its ECN field is to become
     /// [`Ecn::Ce`](airtcp_core::Ecn::Ce). Comes out before the packet does.
     Mark {
-        /// The packet.
+        /// The packet that was marked.
         packet: T,
     },
     /// A station gave up on a neighbour after its last attempt: routing's link-failure callback.
@@ -100,9 +100,9 @@ pub enum Output<T> {
     /// says so: those for the neighbour can be [taken back](Channel::take_back) before, at this
     /// instant.
     LinkFailure {
-        /// The sender.
+        /// The sending station.
         station: StationId,
-        /// The neighbour.
+        /// The station that did not answer.
         to: StationId,
     },
 }
@@ -116,12 +116,12 @@ pub struct Channel<T> {
     audience: Audience,
     air: Air<T>,
     agenda: Agenda,
-    /// When the latest frame of each station has passed all others.
+    /// Moment at which the latest frame of each station has passed all others.
     latest: IdVec<StationId, Moment>,
     frames_sent: u32,
     /// Of each size of frames so far: the probability that no bit of one is wrong.
     intact: BTreeMap<Bytes, f64>,
-    /// How many stations overhear.
+    /// Number of stations that overhear.
     overhearing: usize,
     outputs: VecDeque<Output<T>>,
     /// They gave up at this instant and take their next packets when routing has heard of it.
@@ -298,7 +298,7 @@ impl<T: Copy> Channel<T> {
         self.stations[station].dcf.queue_len()
     }
 
-    /// Whether `to` can receive frames of `from` (bit errors and interference apart), as of the
+    /// True if `to` can receive frames of `from` (bit errors and interference apart), as of the
     /// latest call.
     pub fn reachable(&self, from: StationId, to: StationId) -> bool {
         from != to
@@ -314,7 +314,7 @@ impl<T: Copy> Channel<T> {
         self.audience.in_range_of(from.0, self.now).into_iter().map(StationId)
     }
 
-    /// Where a station is at any instant, as far as its present movement says.
+    /// Position of a station at any instant, by its present movement.
     pub fn position(&self, station: StationId, at: Instant) -> Position {
         self.audience.position(station.0, at)
     }
@@ -325,8 +325,8 @@ impl<T: Copy> Channel<T> {
         self.audience.set_mobility(now, station.0, mobility);
     }
 
-    /// Whether a station also receives unicast packets for others ([`Output::Overhear`]), from the
-    /// next frame on. If only the ACK of a packet is lost, its retries are not overheard.
+    /// Makes a station also receive unicast packets for others ([`Output::Overhear`]), or not, from
+    /// the next frame on. If only the ACK of a packet is lost, its retries are not overheard.
     pub fn set_overhearing(&mut self, station: StationId, overhears: bool) {
         let before = &mut self.stations[station].ear.overhears;
         self.overhearing = self.overhearing - usize::from(*before) + usize::from(overhears);
@@ -731,7 +731,7 @@ impl<T: Copy> Spread<'_, T> {
         reach
     }
 
-    /// When it begins and ends at a neighbour.
+    /// Beginning and end of the frame at a neighbour.
     #[inline]
     fn signal(&self, at: &Neighbour) -> (Moment, Instant) {
         let delay = at.delay();

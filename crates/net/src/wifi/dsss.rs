@@ -54,12 +54,12 @@ fn biorthogonal(x: f64) -> f64 {
     (sum * step / libm::sqrt(2.0 * PI)).min(1.0)
 }
 
-/// What noise and interference have done so far to the frame that a station receives.
+/// Effect of noise and interference so far on the frame that a station receives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exposure {
     /// Of the frame, without its PLCP, which is sent at 1 Mbit/s.
     rate: DataRate,
-    /// When the PLCP has passed.
+    /// End of the PLCP.
     body_from: Instant,
     /// Up to when it is accounted for.
     until: Instant,

@@ -10,7 +10,7 @@ airtcp_core::ids! {
 /// The receiver of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Receiver {
-    /// One station.
+    /// This station alone.
     Station(StationId),
     /// All in range, unacknowledged.
     Broadcast,
@@ -19,7 +19,7 @@ pub enum Receiver {
 /// The random streams of one station.
 #[derive(Clone, Debug)]
 pub struct StationStreams {
-    /// For back-offs.
+    /// Draws of back-offs.
     pub backoff: Stream,
     /// For bit errors at this receiver.
     pub errors: Stream,
@@ -39,15 +39,15 @@ impl StationStreams {
 /// Counts of a station since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationCounters {
-    /// RTS sent.
+    /// RTS frames sent.
     pub rts_sent: u64,
-    /// CTS sent.
+    /// CTS frames sent.
     pub cts_sent: u64,
     /// Unicast data frames sent, retries included.
     pub data_sent: u64,
-    /// ACKs sent.
+    /// ACK frames sent.
     pub acks_sent: u64,
-    /// Broadcasts sent.
+    /// Broadcast data frames sent.
     pub broadcasts_sent: u64,
     /// Attempts that failed and were repeated.
     pub retries: u64,
@@ -64,7 +64,7 @@ pub struct StationCounters {
     pub collisions: u64,
     /// Frames received in error for other reasons: too weak, bit errors, own transmission.
     pub errors: u64,
-    /// Duplicates, filtered.
+    /// Duplicate frames, filtered.
     pub duplicates: u64,
     /// Longest queue in packets, not counting the one in the MAC.
     pub max_queue: u64,

@@ -11,7 +11,7 @@ use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams}
 use airtcp_core::{Duration, Instant};
 use std::hint::black_box;
 
-/// What all stations of a channel have in common.
+/// State that all stations of a channel share.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub(crate) rules: Rules,
@@ -186,7 +186,7 @@ impl<T: Copy> Terminal<T> {
         }
     }
 
-    /// Whether the first signal, which has yet to begin, will have passed by `until` and meets
+    /// True if the first signal, which has yet to begin, will have passed by `until` and meets
     /// nothing.
     #[inline]
     fn first_is_alone(&self, air: &Air<T>, common: &Common, until: Moment) -> bool {
@@ -267,7 +267,7 @@ impl<T: Copy> Terminal<T> {
         self.passed(air, &signal, common, (outcome, busy), out)
     }
 
-    /// Whether faint signals have no part in how a signal that meets no other is received.
+    /// True if faint signals have no part in how a signal that meets no other is received.
     #[inline]
     fn meets_no_faint(&self, air: &Air<T>, common: &Common, signal: &Signal) -> bool {
         signal.power >= common.overcomes_faint
@@ -450,7 +450,7 @@ impl<T: Copy> Terminal<T> {
         (overheard || out.any()).then_some(Heard { flight, overheard })
     }
 
-    /// Whether a frame brings another station a packet that it has not got yet.
+    /// True if a frame brings another station a packet that it has not got yet.
     pub(crate) fn is_news_for_others(&self, frame: &Frame<T>) -> bool {
         matches!(frame.body, Body::Data { delivered: false, .. })
             && !matches!(frame.to, Receiver::Broadcast)
@@ -498,7 +498,7 @@ impl<T: Copy> Terminal<T> {
         self.radio.forget();
     }
 
-    /// See [`Dcf::earliest_deadline`].
+    /// Earliest possible deadline ([`Dcf::earliest_deadline`]).
     #[inline]
     pub(crate) fn earliest_deadline(
         &self,

@@ -38,7 +38,8 @@ pub struct Request {
     pub destination_only: bool,
     /// The G flag: a node that answers also tells the destination.
     pub gratuitous: bool,
-    /// When the originator sent it. ns-2's messages say so; the RFC's do not, and it takes no bytes.
+    /// Time at which the originator sent it. Part of ns-2's messages but not of the RFC's, so it
+    /// takes no bytes.
     pub asked: Instant,
 }
 
@@ -53,7 +54,7 @@ pub struct Reply {
     pub destination_seq: SeqNum,
     /// The node that asked.
     pub originator: NodeId,
-    /// How long the route is valid.
+    /// Time for which the route is valid.
     pub lifetime: Duration,
     /// [`Request::asked`] of the request that it answers.
     pub asked: Instant,
@@ -74,7 +75,7 @@ pub struct Error {
 pub struct Hello {
     /// The sender's sequence number.
     pub seq: SeqNum,
-    /// How long the sender counts as a neighbour.
+    /// Time for which the sender counts as a neighbour.
     pub lifetime: Duration,
 }
 

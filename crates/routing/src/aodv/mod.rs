@@ -51,7 +51,8 @@ pub struct Aodv {
     jitter: Stream,
     last_request: u32,
     latencies: Latencies,
-    /// How far the latest request for each destination went, or, once there is a route, its length.
+    /// Hops that the latest request for each destination went, or, once there is a route, its
+    /// length.
     rings: BTreeMap<NodeId, u16>,
     requests: RateLimit,
     errors: RateLimit,
@@ -77,9 +78,9 @@ struct Search {
     /// Repeated searches of the whole network.
     retries: u16,
     phase: Phase,
-    /// When the phase ends.
+    /// End of the phase.
     until: Instant,
-    /// When a reply to it no longer counts as on its way.
+    /// Time from which a reply to it no longer counts as on its way.
     overdue: Instant,
     /// In a local repair, the length of the route that broke.
     repair: Option<u16>,
@@ -120,12 +121,13 @@ impl Aodv {
         }
     }
 
-    /// Where a packet to this destination would go at this instant; `None` without a valid route.
+    /// Next hop of a packet to this destination at this instant; `None` without a valid route.
     pub fn next_hop(&self, now: Instant, destination: NodeId) -> Option<NodeId> {
         self.table.next_hop(now, destination)
     }
 
-    /// How long a neighbour that says HELLO may be silent (§6.10); `None` if nobody does.
+    /// Time for which a neighbour that sends HELLO messages may be silent (§6.10); `None` if nobody
+    /// sends them.
     fn allowed_silence(&self) -> Option<Duration> {
         match self.config.link_detection {
             LinkDetection::LinkLayer => None,
@@ -317,7 +319,7 @@ impl Aodv {
         }
     }
 
-    /// §6.5.
+    /// Handles a route request (§6.5).
     fn on_request(&mut self, now: Instant, from: NodeId, request: &Request, out: &mut Actions) {
         let Request { originator, destination, .. } = *request;
         if originator == self.node {
@@ -411,7 +413,7 @@ impl Aodv {
         }
     }
 
-    /// §6.7.
+    /// Handles a route reply (§6.7).
     fn on_reply(&mut self, now: Instant, from: NodeId, reply: &Reply, out: &mut Actions) {
         let Reply { destination, originator, .. } = *reply;
         if destination == self.node {

@@ -58,7 +58,7 @@ pub struct Error {
 pub struct SourceRoute {
     /// From the source, or the node that salvaged the packet, to the destination.
     pub route: Vec<NodeId>,
-    /// How often the packet was salvaged.
+    /// Number of times that the packet was salvaged.
     pub salvaged: u16,
 }
 

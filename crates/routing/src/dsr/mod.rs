@@ -62,7 +62,7 @@ struct Later {
 #[derive(Clone, Copy, Debug)]
 struct Search {
     target: NodeId,
-    /// When the next request is due.
+    /// Due time of the next request.
     until: Instant,
     /// The wait after the next request to the whole network.
     period: Duration,

@@ -8,7 +8,7 @@ use airtcp_core::{Bytes, Instant, Length};
 use airtcp_tcp::{Endpoint, Io, State};
 pub(crate) use outages::OutageWatch;
 
-/// What runs on top of an endpoint.
+/// The application on top of an endpoint.
 #[derive(Debug)]
 pub(crate) enum App {
     /// The data sender's.
@@ -93,7 +93,7 @@ impl Sink {
         self.outages.as_deref()
     }
 
-    /// When the latest byte was delivered.
+    /// Delivery time of the latest byte.
     pub(crate) fn last_delivery(&self) -> Instant {
         self.last_delivery
     }

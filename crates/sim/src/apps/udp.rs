@@ -10,15 +10,16 @@ use airtcp_routing::NodeId;
 
 /// Packets of a saturated source on its first hop: one in service, one behind it.
 const SATURATION: u32 = 2;
-/// When a saturated source retries after the queue, filled by other traffic, refused a packet.
+/// Interval at which a saturated source retries after the queue, filled by other traffic, refused a
+/// packet.
 const RETRY: Duration = Duration::from_millis(1);
 
 /// A source at work.
 pub(crate) struct UdpSource {
     name: String,
-    /// Its node.
+    /// The sending node.
     pub(crate) node: NodeId,
-    /// Where its datagrams go.
+    /// The receiving node.
     pub(crate) destination: NodeId,
     flow: Flow,
     id: UdpId,
@@ -42,7 +43,7 @@ enum Pace {
 
 struct Pauses {
     spec: OnOff,
-    /// When the present period of sending ends.
+    /// End of the present period of sending.
     until: Instant,
     stream: Stream,
 }
@@ -100,12 +101,12 @@ impl UdpSource {
         }
     }
 
-    /// Whether a packet always waits in front of the first link.
+    /// True if a packet always waits in front of the first link.
     pub(crate) fn is_saturated(&self) -> bool {
         matches!(self.pace, Pace::Saturated { .. })
     }
 
-    /// When it next has something to send.
+    /// The next time at which it has something to send.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let next = match self.pace {
             Pace::Constant { next, .. } => Some(next),
@@ -114,7 +115,7 @@ impl UdpSource {
         next.filter(|&next| self.stop.is_none_or(|stop| next < stop))
     }
 
-    /// How many packets to send now; [`UdpSource::datagram`] makes each.
+    /// Number of packets to send now; [`UdpSource::datagram`] makes each.
     pub(crate) fn wake(&mut self, now: Instant) -> u32 {
         match &mut self.pace {
             Pace::Constant { next, .. } if *next > now => 0,

@@ -24,12 +24,13 @@ airtcp_core::ids! {
     pub struct ComponentId;
 }
 
-/// When a component wakes up. The earlier is the smaller.
+/// The time at which a component wakes up, and its rank among simultaneous wake-ups. The earlier is
+/// the smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     nanos: u64,
-    /// How long ahead the time was known (40 bits, enough for 18 minutes), the longest first; then
-    /// the component (24 bits).
+    /// The time for which the wake-up was known ahead (40 bits, enough for 18 minutes), the longest
+    /// first; then the component (24 bits).
     rank: u64,
 }
 
@@ -47,7 +48,7 @@ impl Key {
         Self { nanos: time.as_nanos(), rank }
     }
 
-    /// When it wakes up.
+    /// The time of the wake-up.
     pub(crate) fn time(self) -> Instant {
         Instant::from_nanos(self.nanos)
     }
@@ -117,7 +118,8 @@ impl Wakeups {
         }
     }
 
-    /// When a component wakes up, or earlier than it needs to; [`Instant::MAX`] if it sleeps on.
+    /// Next wake-up of a component, which may be earlier than it needs; [`Instant::MAX`] if it
+    /// sleeps on.
     #[inline]
     pub fn wake_up_of(&self, component: ComponentId) -> Instant {
         self.armed[component]
@@ -141,7 +143,7 @@ impl Wakeups {
         Some((earliest.time(), earliest.component()))
     }
 
-    /// When another component than this one wakes up, or earlier than it needs to;
+    /// Next wake-up of any other component than this one, which may be earlier than that needs;
     /// [`Instant::MAX`] if all sleep on.
     #[inline]
     pub fn next_besides(&self, component: ComponentId) -> Instant {

@@ -55,7 +55,7 @@ pub struct RandomPairs {
     pub name: String,
     /// Their indices in the scenario; those of a pair are neighbours.
     pub flows: Range<usize>,
-    /// How many pairs are drawn.
+    /// Number of pairs drawn.
     pub pairs: usize,
     /// The nodes of which different ones send.
     pub from: Range<u32>,

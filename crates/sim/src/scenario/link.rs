@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 pub struct Link {
     /// `"BS>MH"`; also names its random streams ("link/BS>MH/loss").
     pub name: String,
-    /// Sending node.
+    /// The sending node.
     pub from: NodeId,
-    /// Receiving node.
+    /// The receiving node.
     pub to: NodeId,
-    /// The model.
+    /// Rate, delay, queue, loss and outages.
     pub config: LinkConfig,
 }
 

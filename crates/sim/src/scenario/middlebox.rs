@@ -16,7 +16,7 @@ use std::ops::Range;
 /// A mechanism of `airtcp-edge` and where its mobile side is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MiddleboxSpec {
-    /// Which mechanism.
+    /// The mechanism and its settings.
     pub mechanism: MechanismConfig,
     /// Payload bytes held for all connections together; zero for a mechanism that holds none.
     pub memory: Bytes,
@@ -31,11 +31,11 @@ pub struct MiddleboxSpec {
 /// `Up`. A signal that would come after the next change of the link is not sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalSpec {
-    /// How long before an outage `Fading` comes; zero: not at all.
+    /// Time by which `Fading` precedes an outage; zero: no `Fading`.
     pub lead: Duration,
-    /// How long after the start of an outage `Down` comes.
+    /// Time from the start of an outage to `Down`.
     pub late: Duration,
-    /// How long after the end of an outage `Up` comes.
+    /// Time from the end of an outage to `Up`.
     pub delay: Duration,
     /// Probability that a signal is lost.
     pub missing: f64,
@@ -43,7 +43,7 @@ pub struct SignalSpec {
 
 /// `mechanism = "none"`.
 const NONE: &str = "none";
-/// Any other.
+/// All mechanisms but `none`.
 const ANY: [&str; MechanismConfig::WORDS.len()] = words(MechanismConfig::WORDS);
 
 pub(super) static MIDDLEBOX: Table = Table::new(

@@ -52,9 +52,9 @@ pub struct Scenario {
     pub nodes: Nodes,
     /// Unidirectional links; a duplex link is two, forward first.
     pub links: Vec<Link>,
-    /// Wireless cells.
+    /// Wireless cells, each a channel of its own.
     pub wlans: Vec<Wlan>,
-    /// How packets find their way.
+    /// The way in which nodes find routes.
     pub routing: RoutingConfig,
     /// TCP flows, counts expanded.
     pub flows: Vec<FlowSpec>,
@@ -154,7 +154,7 @@ impl Scenario {
         drawn
     }
 
-    /// Whether any queue asks for the flows of packets.
+    /// True if a queue asks for the flows of packets.
     pub(crate) fn queues_look_at_flows(&self) -> bool {
         let stations =
             self.wlans.iter().filter_map(|wlan| wlan.config.mac.queue_discipline.as_ref());

@@ -19,13 +19,13 @@ pub type Nodes = IdVec<NodeId, Node>;
 /// A host, a router, or an edge node with a mechanism.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Unique name.
+    /// Unique name; also names the node's random streams.
     pub name: String,
     /// Mechanism running in this node on the segments it forwards.
     pub middlebox: Option<MiddleboxSpec>,
-    /// When the node is out of reach.
+    /// Outages of the node.
     pub outage: Option<NodeOutage>,
-    /// How its radios move.
+    /// Movement of the node's radios.
     pub mobility: MobilityConfig,
 }
 
@@ -39,17 +39,17 @@ impl Node {
 
 settings! {
     #[partial]
-    /// When a node is out of reach: either `listed`, or `period` with `end`.
+    /// Outages of a node: either `listed`, or `period` with `end`.
     #[derive(Clone, Debug, PartialEq)]
     #[table("node.outage", whole)]
     pub struct NodeOutage {
-        /// When.
+        /// Start and end of each outage.
         #[keys_of(Schedule)]
         pub schedule: Schedule,
-        /// Where it happens.
+        /// The layer at which packets are lost.
         #[source = "M-TCP §3.3"]
         pub layer: OutageLayer = OutageLayer::AboveMac,
-        /// How long before an outage the node's own radio announces it to the endpoints on the
+        /// Time before an outage at which the node's own radio announces it to the endpoints on the
         /// node; 0: not at all. See `tcp.on-link`.
         #[source = "Freeze-TCP (Goff et al. 2000)"]
         pub warning: Duration = Duration::from_millis(50),
@@ -64,7 +64,7 @@ impl NodeOutage {
 }
 
 choice! {
-    /// Where an outage of a node happens.
+    /// The layer at which an outage of a node loses packets.
     #[default(AboveMac)]
     pub enum OutageLayer {
         /// the node's IP layer drops every packet in both directions except TCP SYN and FIN; its

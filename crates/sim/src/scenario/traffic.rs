@@ -9,7 +9,7 @@ use airtcp_tcp::congestion::Controls;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What traffic is resolved against.
+/// The network that traffic is resolved against.
 pub(super) struct Network<'a> {
     pub(super) nodes: &'a Nodes,
     pub(super) names: &'a Names,

@@ -19,15 +19,15 @@ pub struct UdpSpec {
     pub from: NodeId,
     /// The receiving node.
     pub to: NodeId,
-    /// When it starts.
+    /// Time at which it starts.
     pub start: Instant,
-    /// When it stops; `None`: at the end of the run.
+    /// Time at which it stops; `None`: at the end of the run.
     pub stop: Option<Instant>,
     /// Size of the IP packet.
     pub size: Bytes,
     /// The rate; `None`: saturated, a packet always waits in front of the first hop.
     pub rate: Option<DataRate>,
-    /// Pauses.
+    /// Pauses; `None`: it sends all the time.
     pub on_off: Option<OnOff>,
 }
 
@@ -43,12 +43,12 @@ pub struct OnOff {
     pub on: Duration,
     /// Mean length of a pause.
     pub off: Duration,
-    /// Whether lengths are exponentially distributed; otherwise all are equal.
+    /// True if lengths are exponentially distributed; otherwise all are equal.
     pub exponential: bool,
 }
 
 choice! {
-    /// How the lengths of periods vary.
+    /// Distribution of the lengths of periods.
     pub enum Periods {
         /// their lengths are exponentially distributed
         Exponential = "exponential",

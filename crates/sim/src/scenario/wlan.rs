@@ -21,9 +21,9 @@ pub struct Wlan {
     pub name: String,
     /// Medium, MAC and radios.
     pub config: ChannelConfig,
-    /// Whether stations ask for the addresses of their neighbours ([`airtcp_routing::arp`]).
+    /// True if stations ask for the addresses of their neighbours ([`airtcp_routing::arp`]).
     pub arp: bool,
-    /// Its stations.
+    /// Its stations, in the order of their ids.
     pub stations: Vec<Station>,
 }
 
@@ -37,12 +37,12 @@ airtcp_core::ids! {
 pub struct Station {
     /// The node, which may move.
     pub node: NodeId,
-    /// Where it is at first, unless the node's movement says otherwise.
+    /// Initial position, unless the node's movement sets another.
     pub config: StationConfig,
 }
 
 impl Scenario {
-    /// How a station moves in the run with this seed.
+    /// The movement of a station in the run with this seed.
     pub fn movement(&self, station: &Station, seed: u64) -> Mobility {
         let Node { name, mobility, .. } = &self.nodes[station.node];
         let mut stream = Stream::new(seed, &format!("node/{name}/mobility"));

@@ -329,7 +329,7 @@ impl NodeState {
     }
 }
 
-/// When a flow opens its connection.
+/// The time at which a flow opens its connection.
 fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
     if flow.jitter.is_zero() {
         return flow.start;
@@ -338,7 +338,7 @@ fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
     flow.start + stream.duration(Duration::ZERO, flow.jitter)
 }
 
-/// How long a node has been up when the run begins.
+/// Uptime of a node at the start of the run.
 fn uptime(node: &Node, seed: u64) -> Duration {
     Stream::new(seed, &format!("node/{}/uptime", node.name)).duration(Duration::ZERO, MAX_UPTIME)
 }

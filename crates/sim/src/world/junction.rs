@@ -11,9 +11,9 @@ use std::collections::{BinaryHeap, VecDeque};
 /// a time at which nothing else can arrive before them.
 #[derive(Debug)]
 pub(super) struct Junction {
-    /// The link.
+    /// The link behind the junction.
     pub(super) link: LinkId,
-    /// How long a packet takes to arrive, at least.
+    /// Lower bound on the time a packet takes to arrive.
     lookahead: Duration,
     /// With the key of the wake-up that each would have had; ascending.
     ordered: VecDeque<(Key, PacketId)>,
@@ -58,7 +58,7 @@ impl Junction {
         Some((key.time(), packet))
     }
 
-    /// When to call [`Junction::next`] again.
+    /// The time at which to call [`Junction::next`] again.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let ordered = self.ordered.front().map(|&(key, _)| key);
         let other = self.others.peek().map(|&Reverse((key, _))| key);

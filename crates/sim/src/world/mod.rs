@@ -87,7 +87,7 @@ struct LinkState {
     link: Link<PacketId>,
     from: NodeId,
     to: NodeId,
-    /// Whether it is one of those from which some other link gets all its packets.
+    /// True if it feeds another link: the other gets all its packets from this one and its like.
     feeds: bool,
     /// The socket at its end, if that node is a host ([`through`]).
     host: Option<SocketId>,
@@ -128,7 +128,7 @@ struct RadioLink {
     node: NodeId,
 }
 
-/// What a node does beyond forwarding by static routes; nothing on most nodes.
+/// Functions of a node beyond forwarding by static routes; most nodes have none.
 struct NodeState {
     outage: Option<Box<AboveMac>>,
     mechanism: Option<MechanismId>,
@@ -150,7 +150,8 @@ impl NodeState {
 struct Socket {
     endpoint: Endpoint<Length>,
     app: App,
-    /// When the application opens the connection; `None` once it has, and for the passive end.
+    /// Time at which the application opens the connection; `None` once it has, and for the passive
+    /// end.
     open_at: Option<Instant>,
     node: NodeId,
     /// The node of the other end.
@@ -164,7 +165,7 @@ impl Socket {
     }
 }
 
-/// What only the metrics need of a flow.
+/// State of a flow that only the metrics need.
 struct FlowInfo {
     name: String,
     start: Instant,
@@ -175,7 +176,7 @@ struct FlowInfo {
     no_route_drops: u64,
     /// Packets whose TTL expired.
     ttl_drops: u64,
-    /// How long each segment that reached the receiver had waited in queues.
+    /// Time that each segment spent in queues on its way to the receiver.
     waits: Histogram,
 }
 
@@ -201,20 +202,19 @@ pub struct World {
     components: Components,
     links: IdVec<LinkId, LinkState>,
     channels: IdVec<WlanId, ChannelState>,
-    /// How nodes without a router forward: by links, or by radio links, which are numbered after
-    /// the links.
+    /// Forwarding tables of nodes without a router; radio links are numbered after the links.
     next_hops: NextHops,
     radio_links: Vec<RadioLink>,
     /// Sender and receiver of each flow, alternating.
     sockets: IdVec<SocketId, Socket>,
-    /// How packets come to each link.
+    /// The way in which packets come to each link.
     entrances: IdVec<LinkId, Entrance>,
     junctions: IdVec<JunctionId, Junction>,
     /// The links that feed others, most downstream first.
     feeders: Vec<LinkId>,
     /// The time up to which [`through`] looks ahead.
     horizon: Instant,
-    /// Whether the queueing delays of flows are measured.
+    /// True if the queueing delays of flows are measured.
     follows_waits: bool,
     /// The packets that [`through`] is moving, each with its next link; empty between calls.
     going: Vec<(Arrived, PacketId, LinkId)>,
@@ -225,9 +225,9 @@ pub struct World {
     /// For the nodes that have one.
     routers: IdVec<RouterId, NodeRouter>,
     packets: Packets,
-    /// What the endpoint being called sends; empty between calls.
+    /// Segments sent by the endpoint being called; empty between calls.
     outbox: Vec<Segment<Length>>,
-    /// What the mechanism being called asks for; empty between calls.
+    /// Actions requested by the mechanism being called; empty between calls.
     actions: Actions<Length>,
     /// Lists for what routers ask for, one for each nested call.
     routing_actions: Vec<airtcp_routing::Actions>,
@@ -297,7 +297,7 @@ impl World {
         }
     }
 
-    /// Simulated time.
+    /// The simulated time.
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -392,7 +392,7 @@ impl World {
         self.channels[index].channel.next_deadline()
     }
 
-    /// What comes out of a channel next, before another component wakes up.
+    /// The next output of a channel, if it comes before another component wakes up.
     #[inline]
     fn poll_channel(&mut self, index: WlanId, until: Instant) -> Option<wifi::Output<PacketId>> {
         let others = self.wakeups.next_besides(self.components.id(Component::Channel(index)));

@@ -14,12 +14,12 @@ use std::sync::Arc;
 /// The TTL of a new packet (the value RFC 1700 recommends, and Linux's).
 pub(super) const TTL: u8 = 64;
 
-/// What a packet brings with it from the nodes before.
+/// The part of a packet's state that it carries from node to node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Journey {
-    /// How many links it may still cross.
+    /// Number of links it may still cross.
     pub(super) ttl: u8,
-    /// How long it has waited in queues.
+    /// Total time spent in queues.
     pub(super) waited: Duration,
 }
 
@@ -31,7 +31,7 @@ impl Journey {
 /// The destination of a broadcast meant for everyone it reaches.
 const ANYBODY: NodeId = NodeId(u32::MAX);
 
-/// What forwarding needs of a packet, kept apart from the rest to stay in the cache.
+/// The part of a packet that forwarding reads, kept apart from the rest to stay in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     /// Its destination node.
@@ -47,7 +47,7 @@ struct Header {
 pub(super) struct Packets {
     headers: IdVec<PacketId, Header>,
     packets: IdVec<PacketId, Packet>,
-    /// What routers wrote into packets; reaches to the last packet that has something.
+    /// Headers that routers wrote into packets; as long as the last packet with a header requires.
     written: IdVec<PacketId, Option<Arc<dyn Message>>>,
     free: Vec<PacketId>,
     /// Some queue asks for the flows of packets.
@@ -166,7 +166,7 @@ impl Packets {
         }
     }
 
-    /// What an observer sees of a packet.
+    /// The view of a packet that an observer gets.
     pub(super) fn crossing(
         &self,
         at: Instant,
@@ -186,26 +186,26 @@ impl Packets {
         self.headers[id].destination
     }
 
-    /// How many links it may still cross.
+    /// Number of links the packet may still cross.
     #[inline]
     pub(super) fn ttl(&mut self, id: PacketId) -> &mut u8 {
         &mut self.headers[id].journey.ttl
     }
 
-    /// What it brings with it, and what links need to know of it.
+    /// Its journey, and its properties that links look at.
     #[inline]
     pub(super) fn passing(&mut self, id: PacketId) -> (&mut Journey, &PacketMeta) {
         let Header { journey, meta, .. } = &mut self.headers[id];
         (journey, meta)
     }
 
-    /// What it brings with it.
+    /// Its journey so far.
     #[inline]
     pub(super) fn journey(&mut self, id: PacketId) -> &mut Journey {
         &mut self.headers[id].journey
     }
 
-    /// Whether it is a datagram that has been on its first hop until now.
+    /// True if it is a datagram that has been on its first hop until now; false from then on.
     #[inline]
     pub(super) fn leaves_first_hop(&mut self, id: PacketId) -> bool {
         let first_hop = &mut self.headers[id].first_hop;

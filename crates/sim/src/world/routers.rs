@@ -122,7 +122,7 @@ impl World {
         self.packets.lend(packet)
     }
 
-    /// Whether a packet goes to the head of the interface queue.
+    /// True if a packet goes to the head of the interface queue.
     #[inline]
     pub(super) fn is_urgent(&self, node: NodeId, packet: PacketId) -> bool {
         let router = || self.nodes[node].router;

@@ -60,7 +60,7 @@ impl Feed {
         Self::new(listener, schedule, SignalSpec { lead, late, delay, missing }, stream)
     }
 
-    /// When the next signal is due.
+    /// Due time of the next signal.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.pending.front().map(|&(at, _)| at)
     }

@@ -35,7 +35,7 @@ use airtcp_routing::{LinkId, NodeId};
 use std::cmp::Reverse;
 use std::iter::successors;
 
-/// How packets come to a link.
+/// The way in which packets come to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entrance {
     /// Each when it is there.
@@ -54,7 +54,7 @@ struct Feeders {
     others: bool,
 }
 
-/// What happens at a node.
+/// Sockets, links and other activity at a node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     socket: Option<SocketId>,
@@ -121,8 +121,8 @@ impl World {
         self.feeders.sort_by_key(|link| Reverse(depth(link)));
     }
 
-    /// Whether it is known ahead of time when a link's packets arrive, and nothing but the next link
-    /// changes what happens to them there.
+    /// True if the arrivals of a link's packets are known ahead of time, and nothing but the next
+    /// link changes what happens to them there.
     fn looks_ahead(&self, link: LinkId) -> bool {
         let LinkState { link, from, to, .. } = &self.links[link];
         let node = &self.nodes[*to];
@@ -320,7 +320,7 @@ fn before(at: Instant) -> Instant {
     Instant::from_nanos(at.as_nanos().saturating_sub(1))
 }
 
-/// Whether packets come to a link, or radio link, ahead of time.
+/// True if packets come to a link, or radio link, ahead of time.
 #[inline]
 fn is_fed(entrances: &IdVec<LinkId, Entrance>, link: LinkId) -> bool {
     entrances.get(link).is_some_and(|&entrance| entrance != Entrance::Open)

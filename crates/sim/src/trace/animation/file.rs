@@ -13,7 +13,7 @@ use std::ops::Range;
 /// The page. The line `DATA` stands for the data.
 const PAGE: &str = include_str!("page.html");
 
-/// What the page reads. Times are microseconds, lengths in units of 0.1 m.
+/// The data that the page reads. Times are microseconds, lengths in units of 0.1 m.
 #[derive(Debug, Serialize)]
 struct Data<'a> {
     program: &'static str,

@@ -25,11 +25,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// How many transmissions an animation holds unless the caller says otherwise: a file of about
-/// 40 MB.
+/// Default limit on the transmissions in an animation: a file of about 40 MB.
 pub const MAX_TRANSMISSIONS: usize = 4_000_000;
 
-/// What an animation shows of a run.
+/// The part of a run that an animation shows.
 #[derive(Debug)]
 pub struct Animation<'a> {
     scenario: &'a Scenario,
@@ -133,8 +132,8 @@ impl Subscriber for Windows {
     }
 }
 
-/// What is in a transmission. The page knows the codes: 0 nothing of a network packet, 1 routing, 2
-/// UDP; of flow k, 3 + 2k to the receiver and 4 + 2k to the sender.
+/// The content of a transmission. The page knows the codes: 0 nothing of a network packet, 1
+/// routing, 2 UDP; of flow k, 3 + 2k to the receiver and 4 + 2k to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Content(u32);
 
@@ -154,7 +153,7 @@ impl Content {
     }
 }
 
-/// How a packet travels.
+/// The medium that carries a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carrier {
     Rts = 0,
@@ -175,7 +174,7 @@ impl From<FrameKind> for Carrier {
     }
 }
 
-/// What became of a transmission.
+/// The outcome of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// It was received, a broadcast by at least one node; or the run ended before.
@@ -252,7 +251,7 @@ struct Traffic<'a> {
     cut_at: Option<Instant>,
     count: usize,
     cells: IdVec<WlanId, CellFrames>,
-    /// What was in the latest data frame of each node: what is in a retry.
+    /// Content of the latest data frame of each node, which a retry repeats.
     latest: IdVec<NodeId, Content>,
     wires: Vec<Transmission>,
     /// The packets on each link.
@@ -289,7 +288,7 @@ impl<'a> Traffic<'a> {
         at >= self.span.start && at <= self.span.end && self.cut_at.is_none()
     }
 
-    /// Whether there is room for a transmission that begins now.
+    /// True if there is room for a transmission that begins now.
     fn has_room(&mut self, at: Instant) -> bool {
         if !self.shows(at) {
             return false;
