@@ -357,8 +357,7 @@ impl Router for Gpsr {
         }
         let known = self.neighbours.remove(&gone).map(|neighbour| neighbour.position);
         let reference = known.or_else(|| (context.position_of)(gone));
-        for packet in failure.packets() {
-            let Packet::Data(mut data) = packet else { continue };
+        for mut data in failure.data() {
             if !self.config.resend_returned {
                 out.drop(data, DropReason::Retries);
                 continue;

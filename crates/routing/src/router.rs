@@ -170,9 +170,12 @@ pub struct LinkFailure<'a> {
 }
 
 impl LinkFailure<'_> {
-    /// All packets, oldest first.
-    pub fn packets(self) -> impl Iterator<Item = Packet> {
-        self.tried.into_iter().chain(self.waiting)
+    /// The data packets, oldest first. Control packets are lost.
+    pub fn data(self) -> impl Iterator<Item = Data> {
+        self.tried.into_iter().chain(self.waiting).filter_map(|packet| match packet {
+            Packet::Data(data) => Some(data),
+            Packet::Control(_) => None,
+        })
     }
 }
 

@@ -503,12 +503,11 @@ impl Aodv {
         &mut self,
         now: Instant,
         neighbour: NodeId,
-        returned: impl Iterator<Item = Packet>,
+        returned: impl Iterator<Item = Data>,
         out: &mut Actions,
     ) {
         let broken = self.table.break_link(now, neighbour);
-        for packet in returned {
-            let Packet::Data(data) = packet else { continue };
+        for data in returned {
             let destination = data.destination;
             if self.table.valid(now, destination).is_some() {
                 self.forward(now, data, out);
@@ -605,10 +604,7 @@ impl Router for Aodv {
     ) {
         let now = context.now;
         if self.allowed_silence().is_some() {
-            for packet in failure.packets() {
-                let Packet::Data(data) = packet else { continue };
-                out.drop(data, DropReason::Retries);
-            }
+            failure.data().for_each(|data| out.drop(data, DropReason::Retries));
             return;
         }
         let neighbour = failure.neighbour;
@@ -624,7 +620,7 @@ impl Router for Aodv {
             None => false,
         };
         if !leaves_rest {
-            return self.on_broken_link(now, neighbour, failure.packets(), out);
+            return self.on_broken_link(now, neighbour, failure.data(), out);
         }
         if let Some(Packet::Data(data)) = failure.tried {
             self.hold(now, data, out);

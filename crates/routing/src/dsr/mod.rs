@@ -464,8 +464,7 @@ impl Router for Dsr {
         let broken = (self.node, failure.neighbour);
         self.on_lost_link(now, broken, out);
         let mut told = Vec::new();
-        for packet in failure.packets() {
-            let Packet::Data(data) = packet else { continue };
+        for data in failure.data() {
             self.on_returned(now, broken, data, &mut told, out);
         }
     }
