@@ -111,8 +111,8 @@ impl AccEcnOption {
         option
     }
 
-    /// The option whose kind stands for `order`, from the bytes behind kind and length. What is less
-    /// than a field, or beyond the third, is ignored (RFC 9768 §3.2.3).
+    /// The option whose kind stands for `order`, from the bytes behind kind and length. What is
+    /// less than a field, or beyond the third, is ignored (RFC 9768 §3.2.3).
     pub fn from_wire(order: AccEcnOrder, bytes: &[u8]) -> Self {
         let len = (bytes.len() / FIELD).min(3);
         let mut fields = [0; 3 * FIELD];
@@ -137,8 +137,8 @@ impl AccEcnOption {
         Some(u32::from_be_bytes([0, field[0], field[1], field[2]]))
     }
 
-    /// An ECT counter is zero, which none is at first: the path has zeroed it (RFC 9768 §3.2.3.2.4).
-    /// For the first option of a connection.
+    /// An ECT counter is zero, which none is at first: the path has zeroed it (RFC 9768
+    /// §3.2.3.2.4). For the first option of a connection.
     pub fn is_zeroed(&self) -> bool {
         [Ecn::Ect0, Ecn::Ect1].into_iter().any(|ecn| self.get(ecn) == Some(0))
     }

@@ -194,12 +194,12 @@ documented! {
             /// Bytes of payload.
             len: u32,
         },
-        /// A routing protocol told its node's transport protocols that a route failed.
+        /// A routing protocol notified its node's transport protocols that a route failed.
         RouteFailed {
             /// Destination of the route that failed.
             to: IpAddr,
         },
-        /// A routing protocol told its node's transport protocols that it found a route.
+        /// A routing protocol notified its node's transport protocols that it found a route.
         RouteFound {
             /// Destination of the route that was found.
             to: IpAddr,

@@ -86,8 +86,8 @@ bitflags! {
         const ECE = 0x40;
         /// Congestion window reduced.
         const CWR = 0x80;
-        /// Accurate ECN (RFC 9768 §2.2). In the header it is bit 8; here it takes the place of ACK, so
-        /// that ledgers of a gateway keep their layout.
+        /// Accurate ECN (RFC 9768 §2.2). In the header it is bit 8; here it takes the place of ACK,
+        /// so that ledgers of a gateway keep their layout.
         const AE = 0x10;
     }
 }
@@ -252,8 +252,8 @@ impl Options {
     };
 
     /// Bytes these options take in the header, each group padded to four bytes as deployed stacks
-    /// do (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block; cwnd 8; AccECN
-    /// 4 to 12).
+    /// do (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block; cwnd 8;
+    /// AccECN 4 to 12).
     #[inline]
     pub fn encoded_len(&self) -> usize {
         let sack = self.sack.as_slice().len();

@@ -71,7 +71,7 @@ static DELAY: Table = Table::new(
                 Fallback::Absent("required when there is no distribution or `from` is not 0"),
                 "Constant delay, in force before `from`.",
             ),
-            field("from", TIME, Fallback::Is("0 s"), "When the variation starts."),
+            field("from", TIME, Fallback::Is("0 s"), "Start of the variation."),
             field(
                 "fifo",
                 Kind::Bool,
@@ -284,7 +284,7 @@ impl From<LossConfig> for LinkLoss {
 alternatives! {
     /// Model of packet losses.
     #[derive(Clone, Debug, PartialEq)]
-    #[choice("kind", "Which model.")]
+    #[choice("kind", "The model of losses.")]
     #[source = "Gilbert 1960, Elliott 1963"]
     pub enum LossConfig {
         /// no losses
@@ -428,7 +428,8 @@ impl Settings for Schedule {
 
 settings! {
     #[partial]
-    /// A token bucket that drops what exceeds it, as mobile networks do to plans with a limited rate.
+    /// A token bucket that drops what exceeds it, as mobile networks do to plans with a limited
+    /// rate.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("link.policer", whole)]
     pub struct PolicerConfig {
@@ -486,8 +487,8 @@ alternatives! {
         "codel" => Codel(..CodelConfig),
         /// FlowQueue-CoDel (RFC 8290): a queue under CoDel for each flow, served in turn
         "fq-codel" => FqCodel(..FqCodelConfig),
-        /// Proportional Integral controller Enhanced (RFC 8033): drops arrivals with a probability that
-        /// keeps the delay at a target
+        /// Proportional Integral controller Enhanced (RFC 8033): drops arrivals with a probability
+        /// that keeps the delay at a target
         "pie" => Pie(..PieConfig),
         /// Dual-Queue Coupled AQM (RFC 9332): a queue for L4S packets beside the classic one
         "dualpi2" => DualPi2(..DualPi2Config),

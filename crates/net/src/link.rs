@@ -78,16 +78,16 @@ pub struct LinkStreams {
 }
 
 impl LinkStreams {
-    /// The streams `link/<link_name>/loss`, `…/delay` and `…/red` of the run with seed `run_seed`. The
-    /// last is every discipline's; it was RED's first, and another name would change its draws.
+    /// The streams `link/<link_name>/loss`, `…/delay` and `…/red` of the run with seed `run_seed`.
+    /// The last is every discipline's; it was RED's first, and another name would change its draws.
     pub fn named(run_seed: u64, link_name: &str) -> Self {
         let stream = |purpose| Stream::new(run_seed, &format!("link/{link_name}/{purpose}"));
         Self { loss: stream("loss"), delay: stream("delay"), queue: stream("red") }
     }
 }
 
-/// The packet went no further than the entrance: the queue refused it ([`DropReason::Queue`]), or in
-/// front of it the policer ([`DropReason::Policer`]) or the loss model ([`DropReason::Loss`]).
+/// The packet went no further than the entrance: the queue refused it ([`DropReason::Queue`]), or
+/// in front of it the policer ([`DropReason::Policer`]) or the loss model ([`DropReason::Loss`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped<T>(pub T, pub DropReason);
 
@@ -446,8 +446,8 @@ impl<T> Link<T> {
         self.deferred.is_none() && self.delay.is_constant()
     }
 
-    /// A time that every packet takes longer than from its offer to its arrival, which stays the same;
-    /// `None` if there is no such time above zero.
+    /// A time that every packet takes longer than from its offer to its arrival, which stays the
+    /// same; `None` if there is no such time above zero.
     pub fn lookahead(&self) -> Option<Duration> {
         // A trace may serve a packet in no time.
         let constant = self.keeps_order() && self.opportunities.is_none();

@@ -3,8 +3,8 @@
 //! A packet for a neighbour whose address is not known waits, and a request is broadcast. RFC 826
 //! says what the messages mean and leaves the rest to the host; this host is that of ns-2
 //! (`mac/arp.cc`): one packet waits for each neighbour, a new one takes its place and asks again;
-//! nothing is repeated by itself; after three requests without a reply the next packet finds the neighbour
-//! gone; an address once known stays known.
+//! nothing is repeated by itself; after three requests without a reply the next packet finds the
+//! neighbour gone; an address once known stays known.
 
 use crate::NodeId;
 use crate::node_map::NodeMap;

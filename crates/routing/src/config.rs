@@ -13,7 +13,7 @@ alternatives! {
     /// A routing protocol, or shortest paths.
     #[derive(Clone, Debug, PartialEq)]
     #[table("routing", whole)]
-    #[choice("protocol", "Which protocol.")]
+    #[choice("protocol", "The routing protocol.")]
     #[absent(RoutingConfig::ShortestPath)]
     pub enum RoutingConfig {
         /// static routes with the fewest hops between the places where the nodes are at first; over

@@ -5,8 +5,8 @@
 //! ([`Context::position_of`]). A packet goes to the neighbour nearest to the destination (§2.1).
 //! Where none is nearer than the node itself, it follows the faces of a planar graph by the
 //! right-hand rule, from face to face towards the destination, until a node is nearer than the one
-//! where that began (§2.2 and §2.3). On Gabriel and relative neighbourhood graphs of unit disks this
-//! delivers wherever there is a path (Frey and Stojmenovic, MobiCom 2006).
+//! where that began (§2.2 and §2.3). On Gabriel and relative neighbourhood graphs of unit disks
+//! this delivers wherever there is a path (Frey and Stojmenovic, MobiCom 2006).
 //!
 //! A neighbour that is the destination gets the packet, wherever it was when the packet left.
 

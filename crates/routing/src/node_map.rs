@@ -67,7 +67,7 @@ impl<V> NodeMap<V> {
         self.entries.iter_mut().map(|entry| (entry.node, &mut entry.value))
     }
 
-    /// Removes the values that `keep` says no to.
+    /// Removes the values for which `keep` returns false.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&V) -> bool) {
         let before = self.entries.len();
         self.entries.retain(|entry| keep(&entry.value));

@@ -58,7 +58,7 @@ pub struct Data {
 pub enum Packet {
     /// Data, of a transport protocol.
     Data(Data),
-    /// The protocol's own packet, which goes one hop. To relay it is to send it anew.
+    /// The protocol's own packet, which goes one hop. A relay sends it as a packet of its own.
     Control(Arc<dyn Message>),
 }
 
@@ -101,7 +101,7 @@ pub enum Action {
     },
     /// Drop the packets that wait to be sent to this neighbour.
     Clear(NodeId),
-    /// Tell the transport protocols of this node.
+    /// Notify the transport protocols of this node.
     Notify(Notice),
 }
 

@@ -200,8 +200,8 @@ impl Grid {
         members.filter(move |&other| other != station)
     }
 
-    /// The same, with their distances in metres, but not those that are too far away for now. `None`
-    /// if nothing moves in the cells around.
+    /// The same, with their distances in metres, but not those that are too far away for now.
+    /// `None` if nothing moves in the cells around.
     /// [`Grid::advance`] must have been called up to `now`.
     #[inline]
     pub(crate) fn nearby(

@@ -306,8 +306,8 @@ $ns_ at 8.0 "$god_ set-dist 0 1 16777215"
         assert_eq!(paths[1].waypoints(), [at(0.0, 5.0, 5.0)]);
     }
 
-    // A node that stops: as in ns-2 2.35 and ns-3 3.44. One that is set elsewhere: what is meant; ns-2
-    // puts it back to where its last leg ended, ns-3 starts it there.
+    // A node that stops: as in ns-2 2.35 and ns-3 3.44. One that is set elsewhere: what is meant;
+    // ns-2 puts it back to where its last leg ended, ns-3 starts it there.
     #[test]
     fn a_node_is_where_it_was_until_it_stops_or_jumps() {
         let start = "$node_(0) set X_ 0\n$node_(0) set Y_ 5\n";

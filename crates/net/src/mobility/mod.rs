@@ -21,7 +21,7 @@ alternatives! {
     /// Movement of a node with radios.
     #[derive(Clone, Debug, PartialEq)]
     #[table("node.mobility", whole)]
-    #[choice("model", "Which model.")]
+    #[choice("model", "The model of movement.")]
     pub enum MobilityConfig {
         /// not at all
         "stationary" => Stationary,

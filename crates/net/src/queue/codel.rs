@@ -76,10 +76,10 @@ pub(crate) struct Control {
     dropping: bool,
 }
 
-/// The inverse square root of a count, as Linux has it (`codel_Newton_step`): by one step of Newton's
-/// method each time the count changes, in 16 bits. RFC 8289 §5.4 takes the root itself; here the
-/// second interval is 0.5 of the first instead of 0.71, and from the third on they are up to 2.6 %
-/// shorter.
+/// The inverse square root of a count, as Linux has it (`codel_Newton_step`): by one step of
+/// Newton's method each time the count changes, in 16 bits. RFC 8289 §5.4 takes the root itself;
+/// here the second interval is 0.5 of the first instead of 0.71, and from the third on they are up
+/// to 2.6 % shorter.
 #[derive(Clone, Copy, Debug, Default)]
 struct InverseRoot(u16);
 

@@ -49,8 +49,8 @@ settings! {
         #[kind = Kind::Integer { min: 0, max: 100 }]
         #[source = "Linux sch_dualpi2"]
         pub classic_weight: u64 = 10,
-        /// Under overload (k p' above 1) drop capable packets, too; `false` marks them all and leaves
-        /// drops to the limit.
+        /// Under overload (k p' above 1) drop capable packets, too; `false` marks them all and
+        /// leaves drops to the limit.
         #[source = "RFC 9332 §A.2"]
         pub drop_overload: bool = true,
     }

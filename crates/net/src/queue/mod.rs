@@ -1,7 +1,7 @@
 //! Queues in front of a link's server or a station's MAC, one file per discipline.
 //!
-//! Read first: [`fifo`] (the list under all of them), then any discipline: [`admission`] (drop-tail),
-//! [`red`], [`codel`], [`fq_codel`], [`pie`], [`dualpi2`].
+//! Read first: [`fifo`] (the list under all of them), then any discipline: [`admission`]
+//! (drop-tail), [`red`], [`codel`], [`fq_codel`], [`pie`], [`dualpi2`].
 //!
 //! Drop-tail and RED decide when a packet arrives, and keep the order of arrival. So a link whose
 //! outages are known beforehand computes a packet's times on its arrival and needs no queue; it

@@ -41,8 +41,8 @@ settings! {
         /// Mark packets of ECN-capable senders instead of dropping them.
         #[source = "RFC 3168 §7"]
         pub ecn: bool = false,
-        /// With `ecn`, drop where the average is not below `max-threshold`; `false` marks there too,
-        /// so that only the limit drops.
+        /// With `ecn`, drop where the average is not below `max-threshold`; `false` marks there
+        /// too, so that only the limit drops.
         #[source = "RFC 3168 §7"]
         pub hard_drop: bool = true,
     }

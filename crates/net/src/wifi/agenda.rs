@@ -270,7 +270,7 @@ impl Deadlines {
     }
 }
 
-/// All that is to be decided, by time.
+/// All tasks, by time.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
     /// Tasks whose outcome may be visible outside the channel. Deadlines that may are here, too,

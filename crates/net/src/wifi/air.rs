@@ -70,7 +70,7 @@ pub(crate) struct Flight<T> {
     pub(crate) shared: bool,
     /// It has reached its receiver.
     pub(crate) delivered: bool,
-    /// The latest station to receive a shared packet, not yet told.
+    /// The latest station to receive a shared packet, not reported yet.
     pub(crate) held: Option<Copied>,
     /// Number of users: signals that refer to it, and the [`Task`](super::agenda::Task) that ends a
     /// shared packet.
@@ -301,7 +301,8 @@ impl<T> Air<T> {
         }
     }
 
-    /// The end of a frame that has begun no longer matters to a station. Its signal is not the first.
+    /// The end of a frame that has begun no longer matters to a station. Its signal is not the
+    /// first.
     #[inline]
     pub(crate) fn forget(&mut self, of: &mut Ear, frame: u32) {
         let (mut place, mut before) = (of.next, NONE);
@@ -319,8 +320,8 @@ impl<T> Air<T> {
         }
     }
 
-    /// The rest of the frame `number` is lost to a station that it has not passed by `now`; after it
-    /// the medium is not to be used for `reserves`.
+    /// The rest of the frame `number` is lost to a station that it has not passed by `now`; after
+    /// it the medium is not to be used for `reserves`.
     pub(crate) fn spoil(&mut self, of: &mut Ear, number: Moment, now: Instant, reserves: Duration) {
         let spoilt =
             |signal: &Signal| signal.moment().frame() == number.frame() && signal.end > now;

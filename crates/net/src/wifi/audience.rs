@@ -189,7 +189,8 @@ impl Least {
 }
 
 impl Neighbours {
-    /// Those of `near`, this far away in metres, that notice a frame. `watts` is room for the powers.
+    /// Those of `near`, this far away in metres, that notice a frame. `watts` is room for the
+    /// powers.
     #[inline(always)]
     fn find(
         &mut self,

@@ -254,8 +254,8 @@ impl<T: Copy> Channel<T> {
     }
 
     /// The same, but as long as nothing comes out, goes on to each deadline up to `until`: for a
-    /// caller who knows that nothing else happens until then. `now` becomes the latest deadline, and
-    /// each of them is added to `deadlines`.
+    /// caller who knows that nothing else happens until then. `now` becomes the latest deadline,
+    /// and each of them is added to `deadlines`.
     #[inline]
     pub fn poll_ahead(
         &mut self,
@@ -356,7 +356,7 @@ impl<T: Copy> Channel<T> {
     /// Carries out everything due by `now`.
     fn run(&mut self, now: Instant) {
         loop {
-            // Routing, had it been told in time, would have acted by now.
+            // With a report in time, routing would have acted by now.
             if self.now < now {
                 self.go_on();
             }
@@ -684,7 +684,8 @@ impl<T: Copy> Spread<'_, T> {
         intact: f64,
     ) -> Reach {
         let (data, to) = (frame.body.kind() == FrameKind::Data, frame.to);
-        // All that stations learn from a unicast frame for another station, if nothing else matters.
+        // All that stations learn from a unicast frame for another station, if nothing else
+        // matters.
         let reserves = self.common.rules.nav_for_others(frame);
         let unicast = to != Receiver::Broadcast;
         let reserves = reserves.filter(|_| unicast && !self.common.noise_errors);
@@ -738,7 +739,8 @@ impl<T: Copy> Spread<'_, T> {
         (Moment::beginning(self.now + delay, self.number), self.end + delay)
     }
 
-    /// It will reach a neighbour, unless its radio is down: false then. `content`: see [`Air::add`].
+    /// It will reach a neighbour, unless its radio is down: false then. `content`: see
+    /// [`Air::add`].
     #[inline(always)]
     fn reach(
         &mut self,

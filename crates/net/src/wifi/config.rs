@@ -153,8 +153,8 @@ settings! {
         #[source = "802.11 §9.2.5.4"]
         pub nav_reset: bool,
         /// A MAC that gives up on a neighbour takes its next packet, for another neighbour, before
-        /// those that routing sends because of it. ns-2: yes, because its link layer passes a packet
-        /// on only after 25 us.
+        /// those that routing sends because of it. ns-2: yes, because its link layer passes a
+        /// packet on only after 25 us.
         pub next_before_report: bool,
         /// Capacity of each station's interface queue, drop-tail, not counting the packet in the
         /// MAC.
@@ -211,7 +211,7 @@ choice! {
 alternatives! {
     /// The time at which a missing CTS or ACK is noticed.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    #[choice("response-timeout", "When a missing CTS or ACK is noticed.")]
+    #[choice("response-timeout", "Time at which a missing CTS or ACK is noticed.")]
     #[source = "802.11 §9.2.8"]
     pub enum ResponseTimeout {
         /// if its reception has not begun by SIFS, a slot and the PLCP after the frame. A reception
@@ -266,13 +266,13 @@ settings! {
 alternatives! {
     /// Propagation between two antennas.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    #[choice("propagation", "How a signal weakens.")]
+    #[choice("propagation", "Model of path loss.")]
     #[absent(Propagation::TwoRayGround { frequency: 914e6, height: 1.5 })]
     pub enum Propagation {
         /// free space (Friis) below the cross-over distance 4 pi h^2 / lambda, two-ray ground
         /// reflection P h^4 / d^4 beyond it; unit antenna gains, no system loss
         "two-ray-ground" => TwoRayGround {
-            /// Frequency of the carrier, Hz.
+            /// Frequency of the carrier.
             #[kind = Kind::Measure(&FREQUENCY)]
             frequency: f64 = 914e6,
             /// Height of all antennas.
@@ -286,7 +286,7 @@ alternatives! {
 alternatives! {
     /// A radio's choice among overlapping frames.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    #[choice("reception", "Which of overlapping frames is received.")]
+    #[choice("reception", "Choice among overlapping frames.")]
     pub enum Reception {
         /// the rule of ns-2: the receiver locks on the first frame. A later frame is ignored if its
         /// power is lower by `capture-ratio` or more; otherwise both are lost, even if the later
@@ -324,10 +324,10 @@ choice! {
     pub enum FrameErrors {
         /// it is lost if its ratio falls below `min-sinr`
         Threshold = "threshold",
-        /// `min-sinr` is only needed at its beginning; then each part of the frame has the bit error
-        /// rate of its modulation (DBPSK, DQPSK, CCK) at its ratio, over 22 MHz (Pei and Henderson,
-        /// Boeing 2009). ns-3's stock model is this with a noise of -93.6 dBm and a `min-sinr` of
-        /// 2.51, 4 dB
+        /// `min-sinr` is only needed at its beginning; then each part of the frame has the bit
+        /// error rate of its modulation (DBPSK, DQPSK, CCK) at its ratio, over 22 MHz (Pei and
+        /// Henderson, Boeing 2009). ns-3's stock model is this with a noise of -93.6 dBm and a
+        /// `min-sinr` of 2.51, 4 dB
         Dsss = "dsss",
     }
 }

@@ -1055,8 +1055,8 @@ impl<T: Copy> Dcf<T> {
     }
 
     /// Takes the next packet after a give-up, at the same instant, when routing has heard of it:
-    /// what waited for the lost neighbour may have left the queue by then, and an urgent packet goes
-    /// first (ns-2 calls `xmit_failure_` before it asks the queue for a packet).
+    /// what waited for the lost neighbour may have left the queue by then, and an urgent packet
+    /// goes first (ns-2 calls `xmit_failure_` before it asks the queue for a packet).
     pub(crate) fn go_on(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         self.next_packet(now, rules, out);
         if self.phase == Phase::Contend {

@@ -55,8 +55,8 @@ impl Faint {
         self.moved = moved;
     }
 
-    /// Adds a signal sent at `now`, if together they remain weaker than `least`. False if not, or if
-    /// those that have passed are to be removed first ([`Self::remove_passed`]).
+    /// Adds a signal sent at `now`, if together they remain weaker than `least`. False if not, or
+    /// if those that have passed are to be removed first ([`Self::remove_passed`]).
     #[inline]
     pub(crate) fn add(
         &mut self,

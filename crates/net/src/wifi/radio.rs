@@ -97,8 +97,8 @@ impl RadioConfig {
         }
     }
 
-    /// A signal of this power overcomes noise and all faint ones together, which never are as strong
-    /// as [`Self::faint`].
+    /// A signal of this power overcomes noise and all faint ones together, which never are as
+    /// strong as [`Self::faint`].
     pub(crate) fn overcomes_faint(&self) -> Power {
         match self.reception {
             Reception::CumulativeSinr { noise, min_sinr, .. } => {

@@ -28,8 +28,8 @@ pub struct StationStreams {
 }
 
 impl StationStreams {
-    /// The streams `wlan/<name>/backoff`, `…/errors` and `…/queue` of the run with seed `run_seed`; `name` is
-    /// `<wlan>/<station>`.
+    /// The streams `wlan/<name>/backoff`, `…/errors` and `…/queue` of the run with seed `run_seed`;
+    /// `name` is `<wlan>/<station>`.
     pub fn named(run_seed: u64, name: &str) -> Self {
         let stream = |purpose| Stream::new(run_seed, &format!("wlan/{name}/{purpose}"));
         Self { backoff: stream("backoff"), errors: stream("errors"), queue: stream("queue") }

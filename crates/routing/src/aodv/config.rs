@@ -12,7 +12,8 @@ const RATE: Kind = Kind::Integer { min: 1, max: UNLIMITED as u64 };
 const UNLIMITED: usize = 10_000;
 
 settings! {
-    /// The settings of AODV. The derived parameters of RFC 3561 §10 follow from these by its formulas.
+    /// The settings of AODV. The derived parameters of RFC 3561 §10 follow from these by its
+    /// formulas.
     #[derive(Clone, Debug, PartialEq)]
     pub struct AodvConfig {
         /// Time for which a route stays valid after its last use.
@@ -139,7 +140,7 @@ settings! {
 alternatives! {
     /// The detection of neighbours that are gone.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[choice("link-detection", "How a node notices that a neighbour is gone.")]
+    #[choice("link-detection", "Detection of neighbours that are gone.")]
     #[absent(LinkDetection::LinkLayer)]
     #[source = "RFC 3561 §6.10"]
     pub enum LinkDetection {
@@ -162,7 +163,7 @@ alternatives! {
 alternatives! {
     /// The node, on a route that breaks, that looks for another way itself.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[choice("local-repair", "Which node, on a route that breaks, looks for another way itself.")]
+    #[choice("local-repair", "The node, on a route that breaks, that looks for another way itself.")]
     #[absent(LocalRepair::NearDestination { max_repair_ttl: 10 })]
     #[source = "RFC 3561 §6.12"]
     pub enum LocalRepair {
@@ -175,8 +176,8 @@ alternatives! {
             #[source = "RFC 3561 §10, MAX_REPAIR_TTL"]
             max_repair_ttl: u16 = 10,
         },
-        /// the node in front of the broken link, if nearer to the destination than to the source, as
-        /// ns-2 does it: the packet that was given up and all later ones wait until a newer or
+        /// the node in front of the broken link, if nearer to the destination than to the source,
+        /// as ns-2 does it: the packet that was given up and all later ones wait until a newer or
         /// shorter route is known, but the broken one is not reported, and still answers requests.
         /// Packets that wait for the same neighbour, and other routes over it, are left to the link
         "second-half" => SecondHalf,
@@ -186,11 +187,12 @@ alternatives! {
 choice! {
     /// The wait for the reply to a request.
     pub enum ReplyWait {
-        /// by `node-traversal-time`, and twice as long with each repeated search of the whole network
+        /// by `node-traversal-time`, and twice as long with each repeated search of the whole
+        /// network
         Estimated = "estimated",
-        /// by the mean latency of the last three searches for the destination; by one such time more
-        /// with each repeated search, at most `rreq-pause`. That it has passed is noticed at the
-        /// node's next packet for the destination or the next half second (ns-2)
+        /// by the mean latency of the last three searches for the destination; by one such time
+        /// more with each repeated search, at most `rreq-pause`. That it has passed is noticed at
+        /// the node's next packet for the destination or the next half second (ns-2)
         Measured = "measured",
     }
 }
@@ -200,8 +202,8 @@ choice! {
     pub enum ErrorsTo {
         /// the neighbours that use a route; if that is one, by unicast
         Precursors = "precursors",
-        /// every neighbour, even if none is known to use the route; only errors of others are passed
-        /// on no further than routes are used (ns-2)
+        /// every neighbour, even if none is known to use the route; only errors of others are
+        /// passed on no further than routes are used (ns-2)
         Everyone = "everyone",
     }
 }

@@ -36,7 +36,7 @@ pub struct Request {
     pub originator_seq: SeqNum,
     /// The D flag: only the destination may answer.
     pub destination_only: bool,
-    /// The G flag: a node that answers also tells the destination.
+    /// The G flag: a node that answers also informs the destination.
     pub gratuitous: bool,
     /// Time at which the originator sent it. Part of ns-2's messages but not of the RFC's, so it
     /// takes no bytes.
@@ -70,7 +70,7 @@ pub struct Error {
     pub unreachable: Vec<(NodeId, Option<SeqNum>)>,
 }
 
-/// HELLO: an RREP with TTL 1 by which a node tells of itself (RFC 3561 §6.9).
+/// HELLO: an RREP with TTL 1 by which a node announces itself (RFC 3561 §6.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The sender's sequence number.

@@ -56,7 +56,7 @@ pub struct Aodv {
     rings: BTreeMap<NodeId, u16>,
     requests: RateLimit,
     errors: RateLimit,
-    /// Destinations whose route is gone, as transport was told.
+    /// Destinations reported to transport as having no route.
     lost: BTreeSet<NodeId>,
 }
 
@@ -178,7 +178,7 @@ impl Aodv {
         out.send(data, NextHop::Node(next));
     }
 
-    /// Tells the neighbours that may use a route, among them the sender of a packet for it, that
+    /// Informs the neighbours that may use a route, among them the sender of a packet for it, that
     /// there is none (§6.11, case ii).
     fn refuse(&mut self, now: Instant, destination: NodeId, from: NodeId, out: &mut Actions) {
         let forget = now + self.config.delete_period;
@@ -305,8 +305,8 @@ impl Aodv {
             }
             return self.learn_neighbour(now, from, Some(hello.seq), hello.lifetime, out);
         }
-        // What a destination says of itself comes first: after the route to it has become valid as one
-        // to a neighbour, an equally new reply would be no better, and would not be relayed.
+        // What a destination says of itself comes first: after the route to it has become valid as
+        // one to a neighbour, an equally new reply would be no better, and would not be relayed.
         let of_itself = matches!(message, Message::Reply(reply) if reply.destination == from);
         if self.config.neighbour_routes && !of_itself {
             self.learn_neighbour(now, from, None, self.config.active_route_timeout, out);
@@ -475,8 +475,8 @@ impl Aodv {
         self.send_error(now, error, &audience, true, out);
     }
 
-    /// Tells transport of a route that has just been invalidated, and adds it to a route error if
-    /// neighbours are to hear of it. `relayed`: because of an error received.
+    /// Notifies transport of a route that has just been invalidated, and adds it to a route error
+    /// if neighbours are to hear of it. `relayed`: because of an error received.
     fn lose(
         &mut self,
         now: Instant,
@@ -554,7 +554,7 @@ impl Aodv {
         self.plan_hello(now);
     }
 
-    /// A node on an active route tells of itself in every interval (§6.9).
+    /// A node on an active route announces itself in every interval (§6.9).
     fn plan_hello(&mut self, now: Instant) {
         let LinkDetection::Hello { hello_interval, .. } = self.config.link_detection else {
             return;

@@ -193,7 +193,8 @@ impl Table {
         }
     }
 
-    /// Invalidates the routes through a lost neighbour, and lists their destinations in ascending order.
+    /// Invalidates the routes through a lost neighbour, and lists their destinations in ascending
+    /// order.
     pub(super) fn break_link(&mut self, now: Instant, neighbour: NodeId) -> Vec<NodeId> {
         let forget = now + self.delete_period;
         let mut broken = Vec::new();

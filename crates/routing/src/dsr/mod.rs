@@ -40,9 +40,9 @@ pub struct Dsr {
     later: Vec<Later>,
     /// The routes that this node's own packets take.
     routes: BTreeMap<NodeId, Arc<SourceRoute>>,
-    /// Destinations without a route any more, as transport was told.
+    /// Destinations reported to transport as having no route any more.
     lost: BTreeSet<NodeId>,
-    /// The next request tells of it.
+    /// Carried by the next request.
     broken: Option<Link>,
     /// To whom, and because of whose packet, this node offered a shorter route, and until when it
     /// does not do so again.

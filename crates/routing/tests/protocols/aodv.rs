@@ -631,8 +631,8 @@ fn a_reply_that_is_no_better_is_not_relayed() {
     assert_eq!(node.hears(3, reply(9, 50, 1, 8)), [Did::Told(1, reply(9, 50, 2, 8))]);
 }
 
-/// §6.7: equally new, and better than a route that is not valid, although the route to the neighbour
-/// that sent it is valid from then on.
+/// §6.7: equally new, and better than a route that is not valid, although the route to the
+/// neighbour that sent it is valid from then on.
 #[test]
 fn the_neighbour_of_a_destination_relays_its_reply_after_a_broken_link() {
     let mut node = node_with(&without_repair());
@@ -949,8 +949,8 @@ fn a_route_under_repair_does_not_expire_in_ns2_and_answers_requests() {
     assert!(matches!(did.as_slice(), [Did::Told(3, Message::Reply(_))]), "{did:?}");
 }
 
-/// ns-2, `rt_ll_failed`: in the first half all packets for the neighbour are dropped, and all routes
-/// over it reported, whoever uses them.
+/// ns-2, `rt_ll_failed`: in the first half all packets for the neighbour are dropped, and all
+/// routes over it reported, whoever uses them.
 #[test]
 fn ns2_broadcasts_the_loss_of_all_routes_over_a_broken_link() {
     let mut node = node_with(&Preset::Ns2.config());
@@ -1141,8 +1141,8 @@ proptest! {
         net.delivers_wherever_there_is_a_path(&mut Stream::new(seed, "test"));
     }
 
-    /// Nodes move, links lose packets or only acknowledgements, routes expire and are forgotten: the
-    /// next hops never form a loop, at any instant.
+    /// Nodes move, links lose packets or only acknowledgements, routes expire and are forgotten:
+    /// the next hops never form a loop, at any instant.
     #[test]
     fn routes_never_form_loops(
         seed in 0..u64::MAX,

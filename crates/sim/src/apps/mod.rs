@@ -55,8 +55,8 @@ impl BulkSource {
         if self.closed || !matches!(endpoint.state(), State::Established | State::CloseWait) {
             return;
         }
-        // With more than a quarter of the buffer unsent, a refill can wait; so it does not happen on
-        // every ACK.
+        // With more than a quarter of the buffer unsent, a refill can wait; so it does not happen
+        // on every ACK.
         let space = endpoint.send_space() as u64;
         let unsent = self.buffer.saturating_sub(space + u64::from(endpoint.flight()));
         if unsent > self.buffer / 4 {

@@ -119,7 +119,7 @@ pub(super) static FLOW: Table = Table::new(
              number.",
         ),
         field("count", COUNT, Absent("one flow"), "Number of flows (between each pair)."),
-        field("start", TIME, Is("0 s"), "When the application opens the connection."),
+        field("start", TIME, Is("0 s"), "Time at which the application opens the connection."),
         field(
             "stagger",
             TIME,
@@ -365,8 +365,8 @@ fn paces_itself(congestion: Congestion) -> bool {
     )
 }
 
-/// ECN needs both ends, and a sender that answers marks; some congestion controls need to know which
-/// data were marked.
+/// ECN needs both ends, and a sender that answers marks; some congestion controls need to know
+/// which data were marked.
 fn check_ecn(sender: &Section<'_>, s: &TcpConfig, receiver: &Section<'_>, r: &TcpConfig) {
     let needs_each = matches!(s.congestion, Congestion::Dctcp | Congestion::Prague);
     if needs_each && !matches!(s.ecn, EcnConfig::Dctcp | EcnConfig::AccEcn) {

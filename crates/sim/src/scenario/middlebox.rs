@@ -55,7 +55,7 @@ pub(super) static MIDDLEBOX: Table = Table::new(
                 "mechanism",
                 Kind::WordOr(NONE, &Kind::Choice(MechanismConfig::WORDS)),
                 Required,
-                "Which mechanism; `none`: plain forwarding.",
+                "The mechanism; `none`: plain forwarding.",
             )],
             keys: MechanismConfig::KEYS,
         },
@@ -99,16 +99,16 @@ static SIGNAL: Table = Table::new(
             "lead",
             TIME,
             Absent("50 ms; without `late` only"),
-            "How long before an outage the mobile is reported as fading; 0: not at all.",
+            "Time before an outage at which the mobile is reported as fading; 0: not at all.",
         )
         .source("M-TCP+ §3"),
         field(
             "late",
             TIME,
             Is("0 s"),
-            "How long after its start an outage is reported. Not together with `lead`.",
+            "Time from the start of an outage to its report. Not together with `lead`.",
         ),
-        field("delay", TIME, Is("0 s"), "How long after an outage its end is reported."),
+        field("delay", TIME, Is("0 s"), "Time from the end of an outage to its report."),
         field("missing", PROBABILITY, Is("0"), "Probability that a signal is lost."),
     ])],
 );

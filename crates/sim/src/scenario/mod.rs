@@ -88,7 +88,7 @@ pub(super) static SCENARIO: Table = Table::new(
             "routing",
             Kind::Table(RoutingConfig::TABLE),
             Absent("static routes with the fewest hops"),
-            "How packets find their way.",
+            "Routing of packets.",
         ),
         field(
             "tcp",

@@ -95,17 +95,12 @@ pub(super) static NODE: Table = Table::new(
             Absent("plain forwarding"),
             "Mechanism this node runs on the segments it forwards.",
         ),
-        field(
-            "outage",
-            Kind::Table(NodeOutage::TABLE),
-            Absent("none"),
-            "When the node is out of reach.",
-        ),
+        field("outage", Kind::Table(NodeOutage::TABLE), Absent("none"), "Outages of the node."),
         field(
             "position",
             Kind::Point,
             Absent("if no station of a cell has a position, they are on a line, 1 m apart"),
-            "Where the node's radios are, `[x, y]`.",
+            "Position of the node's radios, `[x, y]`.",
         ),
         field(
             "spacing",
@@ -117,7 +112,7 @@ pub(super) static NODE: Table = Table::new(
             "mobility",
             Kind::Table(MobilityConfig::TABLE),
             Absent("the node stays where it is"),
-            "How the node's radios move.",
+            "Movement of the node's radios.",
         ),
     ])],
 );

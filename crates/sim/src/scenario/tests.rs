@@ -554,7 +554,7 @@ fn a_key_of_several_policies_has_the_default_of_the_one_chosen() {
     assert_eq!(ack("ada"), AckConfig::Ada(AdaConfig { spacing_factor: 1.5 }));
 }
 
-// RFC 8257 §3.2, RFC 9768: both tell each mark.
+// RFC 8257 §3.2, RFC 9768: both echo each mark.
 #[test]
 fn controls_that_live_on_marks_need_a_receiver_that_tells_each() {
     for control in ["dctcp", "prague"] {

@@ -82,8 +82,13 @@ pub(super) static UDP: Table = Table::new(
             Is("1500 B"),
             "IP packet, headers (28 B) included.",
         ),
-        field("start", TIME, Is("0 s"), "When it starts."),
-        field("stop", POSITIVE_TIME, Absent("with the run"), "When it stops."),
+        field("start", TIME, Is("0 s"), "Time of the first datagram."),
+        field(
+            "stop",
+            POSITIVE_TIME,
+            Absent("with the run"),
+            "Time from which nothing more is sent.",
+        ),
         field(
             "on",
             POSITIVE_TIME,
@@ -95,7 +100,7 @@ pub(super) static UDP: Table = Table::new(
             "periods",
             Periods::KIND,
             Is("exponential"),
-            "How the lengths of `on` and `off` vary.",
+            "Distribution of the lengths of `on` and `off`.",
         ),
     ])],
 );

@@ -63,7 +63,7 @@ pub(super) static WLAN: Table = Table::new(
                 "arp",
                 Kind::Bool,
                 Is("false"),
-                "Whether stations ask for the link addresses of their neighbours before they send to them, as ns-2 \
+                "Stations ask for the link addresses of their neighbours before they send to them, as ns-2 \
                  does (RFC 826): one packet waits for each neighbour, the next takes its place and asks again, and \
                  after three requests without a reply the neighbour counts as gone.",
             ),

@@ -206,7 +206,7 @@ impl World {
         });
     }
 
-    /// Tells routers the interfaces of their nodes.
+    /// Gives routers the interfaces of their nodes.
     fn connect_routers(&mut self, scenario: &Scenario) {
         let Self { nodes, routers, channels, .. } = self;
         let router = |node: NodeId| nodes[node].router;

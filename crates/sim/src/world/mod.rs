@@ -107,7 +107,8 @@ impl ChannelState {
     /// The station of a node, if it has one.
     fn station(&self, node: NodeId) -> Option<StationId> {
         let node_of = |&station: &StationId| self.nodes[station];
-        // Where the nodes have consecutive numbers, as those of a group, there is nothing to search.
+        // Where the nodes have consecutive numbers, as those of a group, there is nothing to
+        // search.
         let first = node_of(self.by_node.first()?);
         let guess = node.0.wrapping_sub(first.0) as usize;
         if let Some(station) = self.by_node.get(guess).filter(|&it| node_of(it) == node) {

@@ -74,7 +74,7 @@ impl World {
         });
     }
 
-    /// Tells a node's router that the link layer gave up on a neighbour.
+    /// Reports to a node's router that the link layer gave up on a neighbour.
     #[inline(never)]
     pub(super) fn link_failed(
         &mut self,
@@ -169,7 +169,7 @@ impl World {
         self.wakeups.arm(self.components.id(Component::Router(index)), deadline);
     }
 
-    /// Tells the sockets of a node what its router says of the route to their peer.
+    /// Passes a router's notice to the sockets of its node that are connected to that peer.
     fn notify(&mut self, node: NodeId, notice: Notice, observers: &mut Observers<'_>) {
         let (event, peer) = match notice {
             Notice::RouteFailed(to) => (Event::RouteFailed { to: addr::of_node(to) }, to),

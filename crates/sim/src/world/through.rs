@@ -76,7 +76,8 @@ impl Host {
 }
 
 impl World {
-    /// Finds the links that get all their packets from other links. Nothing may be added after this.
+    /// Finds the links that get all their packets from other links. Nothing may be added after
+    /// this.
     pub(super) fn join_links(&mut self) {
         let mut feeders: IdVec<LinkId, _> = vec![Feeders::default(); self.links.len()].into();
         let mut feed = |node, destination, feeder: Option<LinkId>| {
