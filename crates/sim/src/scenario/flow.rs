@@ -1,6 +1,6 @@
 //! `[[flow]]` and `[tcp]`: TCP connections and their endpoints.
 
-use super::names::{A_NODE, COUNT, MAX_ELEMENTS};
+use super::names::{A_NODE, COUNT, fits};
 use super::node::NodeId;
 use super::traffic::{Network, ends, groups, is_new, name_by_ends};
 use airtcp_config::Section;
@@ -171,16 +171,7 @@ pub(super) fn flows(
         let jitter = section.get::<Duration>("jitter");
         let bytes = section.get::<Option<Bytes>>("bytes");
         let endpoints = endpoints(section, tcp, network.controls);
-        let (pairs, random) = match section.has("random-pairs") {
-            true => {
-                let Some(random) = random_pairs(section, network) else { continue };
-                (random.draw(EXAMPLE), Some(random))
-            }
-            false => {
-                let Some(pairs) = ends(section, network) else { continue };
-                (pairs, None)
-            }
-        };
+        let Some((pairs, random)) = listed_or_drawn(section, network) else { continue };
         let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(bytes)) =
             (name, count, start, stagger, jitter, bytes)
         else {
@@ -188,9 +179,7 @@ pub(super) fn flows(
         };
         let each = count.unwrap_or(1);
         let total = pairs.len() as u64 * each;
-        if flows.len() as u64 + total > MAX_ELEMENTS {
-            let most = format!("at most {MAX_ELEMENTS} flows");
-            section.push(section.problem("count", "makes too many flows").expected(most));
+        if !fits(section, "count", "flows", flows.len() as u64 + total) {
             continue;
         }
         check_start(section, start.since_start() + stagger * (total - 1) + jitter, *duration);
@@ -221,6 +210,19 @@ pub(super) fn flows(
         drawn.extend(random.map(|random| RandomPairs { flows: first..flows.len(), ..random }));
     }
     (flows, drawn)
+}
+
+/// The pairs of nodes between which flows run. Those that each run draws stand for an example.
+fn listed_or_drawn(
+    section: &Section<'_>,
+    network: &Network<'_>,
+) -> Option<(Vec<(NodeId, NodeId)>, Option<RandomPairs>)> {
+    if section.has("random-pairs") {
+        let random = random_pairs(section, network)?;
+        Some((random.draw(EXAMPLE), Some(random)))
+    } else {
+        Some((ends(section, network)?, None))
+    }
 }
 
 /// Reports a last flow that would start after the end of the run.

@@ -1,7 +1,7 @@
 //! `[[node]]`: hosts, routers and edge nodes, and when each is out of reach.
 
 use super::middlebox::{self, MiddleboxSpec};
-use super::names::{COUNT, MAX_ELEMENTS, Names};
+use super::names::{COUNT, Names, fits};
 use airtcp_config::Section;
 use airtcp_core::{Duration, IdVec, Position};
 use airtcp_net::config::Schedule;
@@ -138,9 +138,7 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Nodes, Names, Positions) {
         check_position(section, mobility.as_ref());
         let unplaced = mobility.as_ref().is_none_or(MobilityConfig::places);
         let (Some(name), Some(count)) = (name, count) else { continue };
-        if nodes.len() as u64 + count.unwrap_or(1) > MAX_ELEMENTS {
-            let most = format!("at most {MAX_ELEMENTS} nodes");
-            section.push(section.problem("count", "makes too many nodes").expected(most));
+        if !fits(section, "count", "nodes", nodes.len() as u64 + count.unwrap_or(1)) {
             continue;
         }
         let first = nodes.len() as u32;

@@ -1,6 +1,6 @@
 //! `[[udp]]`: sources of datagrams.
 
-use super::names::{A_NODE, MAX_ELEMENTS};
+use super::names::{A_NODE, fits};
 use super::node::NodeId;
 use super::traffic::{Network, ends, is_new, name_by_ends};
 use airtcp_config::Section;
@@ -132,9 +132,7 @@ pub(super) fn sources(sections: &[Section<'_>], network: &Network<'_>) -> Vec<Ud
             let problem = section.problem("on", "has no effect with rate = \"saturated\"");
             section.push(problem.expected("a rate such as \"250 kbit/s\""));
         }
-        if sources.len() + pairs.len() > MAX_ELEMENTS as usize {
-            let most = format!("at most {MAX_ELEMENTS} sources");
-            section.push(section.problem("from", "makes too many sources").expected(most));
+        if !fits(section, "from", "sources", (sources.len() + pairs.len()) as u64) {
             continue;
         }
         let several = pairs.len() > 1;

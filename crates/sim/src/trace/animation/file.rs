@@ -2,7 +2,7 @@
 //! (LEB128) in base64, times as differences in microseconds.
 
 use super::{Animation, Drop, FlowHistory, NewPath, Transmission, layout};
-use crate::scenario::{NodeId, Scenario};
+use crate::scenario::{FlowSpec, NodeId, Scenario};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, IdVec, Instant, Position};
 use airtcp_net::mobility::Mobility;
@@ -67,6 +67,24 @@ struct Flow<'a> {
     timeouts: Base64,
 }
 
+impl<'a> Flow<'a> {
+    fn new(
+        flow: &'a FlowSpec,
+        history: &FlowHistory,
+        intervals: u64,
+        span: &Range<Instant>,
+    ) -> Self {
+        Self {
+            name: &flow.name,
+            from: flow.from.0,
+            to: flow.to.0,
+            mss: flow.sender.mss,
+            windows: encode_windows(history, intervals),
+            timeouts: encode_times(&history.timeouts, span),
+        }
+    }
+}
+
 /// Writes the page.
 pub(super) fn write(animation: Animation<'_>, mut writer: impl Write) -> io::Result<()> {
     let (before, after) = PAGE.split_once("DATA\n").expect("the page has a place for the data");
@@ -125,14 +143,7 @@ fn data(animation: Animation<'_>) -> Data<'_> {
             .flows
             .iter()
             .zip(&windows.flows)
-            .map(|(flow, history)| Flow {
-                name: &flow.name,
-                from: flow.from.0,
-                to: flow.to.0,
-                mss: flow.sender.mss,
-                windows: encode_windows(history, intervals),
-                timeouts: encode_times(&history.timeouts, &span),
-            })
+            .map(|(flow, history)| Flow::new(flow, history, intervals, &span))
             .collect(),
         reasons: DropReason::VARIANTS.iter().map(|reason| reason.prose).collect(),
         interval: windows.interval.as_nanos() / 1000,
