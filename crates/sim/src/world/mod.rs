@@ -1,10 +1,10 @@
 //! The simulated world: nodes, links, wireless channels, endpoints, applications, middleboxes and
 //! routers, driven by one event queue.
 //!
-//! This file holds the state and the event loop. [`build`] makes a world from a scenario,
-//! [`forward`] moves packets hop by hop, [`through`] does so ahead of time where the outcome is the
-//! same, [`junction`] keeps packets in order there, [`routers`] calls the routing protocols of
-//! nodes, and [`report`] sums up the run.
+//! This file holds the state and the event loop. [`components`] names and numbers what wakes up,
+//! [`build`] makes a world from a scenario, [`forward`] moves packets hop by hop, [`through`] does
+//! so ahead of time where the outcome is the same, [`junction`] keeps packets in order there,
+//! [`routers`] calls the routing protocols of nodes, and [`report`] sums up the run.
 //!
 //! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
 //! link accepts it (or the endpoint, whose answer goes out at once). Over a wireless channel it
