@@ -55,7 +55,8 @@ fn steady_state_allocates_nothing() {
     let bottleneck = common::wire(DataRate::mbps(100), Duration::from_millis(10), 300);
     let scenario = common::dumbbell(10, &bottleneck, Duration::from_secs(30));
     let mut world = World::new(&scenario, 1);
-    // In slices, because packets under way between two slices have a list of their own on each link.
+    // In slices, because packets under way between two slices have a list of their own on each
+    // link.
     for ms in (4000..=10_000).step_by(100) {
         world.run_until(Instant::from_millis(ms), &mut Observers::default());
     }
