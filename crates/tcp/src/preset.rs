@@ -15,7 +15,7 @@ use airtcp_settings::schema::{AS_PRESET, Key, Kind, PRESET, Table, field};
 use airtcp_settings::{InTable, Reader, Settings, choice};
 
 choice! {
-    /// A named set of values.
+    /// A named set of TCP settings.
     pub enum Preset {
         /// Linux 6 with its default sysctls
         Linux = "linux",
@@ -42,14 +42,14 @@ pub static TABLE: Table = Table::new(
     ],
 );
 
-/// Reads [`TABLE`].
+/// Reads [`TABLE`] into a configuration; `None` after an error, which `from` has reported.
 pub fn read<R: Reader>(from: &R) -> Option<TcpConfig> {
     let preset = from.get::<Preset>(PRESET)?;
     TcpConfig::read(from, Some(&preset.config()))
 }
 
 impl Preset {
-    /// All presets.
+    /// All presets, in the order of the documentation.
     pub const ALL: [Self; 3] = [Self::Linux, Self::Rfc, Self::Ns2];
 
     /// The configuration of an endpoint.
