@@ -142,7 +142,7 @@ impl LongTerm {
     const ROUNDS: u32 = 4;
     /// Rounds for which the rate of a policer is kept.
     const KEPT: u32 = 48;
-    /// Difference below which two rates count as equal, in bits per second.
+    /// Largest difference of rates that count as equal, in bits per second.
     const SAME: u64 = 4000;
 
     /// Begins an interval.
