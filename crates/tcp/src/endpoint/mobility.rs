@@ -25,7 +25,8 @@ use airtcp_core::{Instant, LinkSignal, Payload};
 const TR_ACKS: usize = 3;
 
 impl<P: Payload> Endpoint<P> {
-    /// The radio of this host reports on its link; [`crate::TcpConfig::on_link`] says what follows.
+    /// Handles a report of this host's radio on its link, as [`crate::TcpConfig::on_link`]
+    /// specifies.
     pub fn on_link(&mut self, now: Instant, signal: LinkSignal, io: &mut Io<'_, P>) {
         match (self.config.on_link, signal) {
             (LinkReaction::None, _)

@@ -42,26 +42,26 @@ use receive::{Receiver, Reply};
 use std::sync::Arc;
 use transmit::Sender;
 
-/// Where an endpoint puts what it sends and publishes.
+/// Outputs of a call to an endpoint.
 pub struct Io<'a, P> {
     /// Segments to transmit, in order; the endpoint only appends.
     pub out: &'a mut Vec<Segment<P>>,
-    /// Event subscriber.
+    /// Subscriber to the endpoint's events.
     pub events: Events<'a>,
 }
 
-/// RFC 9293 §3.3.2.
+/// State of a connection (RFC 9293 §3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No connection.
+    /// No connection exists.
     Closed,
     /// Waiting for a SYN.
     Listen,
-    /// SYN sent.
+    /// SYN sent; waiting for the peer's.
     SynSent,
     /// SYN received and answered.
     SynReceived,
-    /// Open.
+    /// Open: both sides may send data.
     Established,
     /// We closed first; FIN not yet acknowledged.
     FinWait1,
@@ -94,12 +94,12 @@ pub struct Stats {
     pub duplicate_acks_received: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Those of them after exactly one or two duplicate ACKs for the oldest segment.
+    /// Time-outs after exactly one or two duplicate ACKs for the oldest segment.
     pub timeouts_after_duplicates: u64,
-    /// Those after which a rule of the congestion control, in force or not, starts from more than
-    /// one segment (TCP Karak).
+    /// Time-outs after which a rule of the congestion control, in force or not, starts from more
+    /// than one segment (TCP Karak).
     pub larger_restarts: u64,
-    /// Fast retransmits.
+    /// Fast retransmits performed.
     pub fast_retransmits: u64,
     /// Time-outs and fast retransmits that made cwnd smaller.
     pub cwnd_reductions: u64,
@@ -122,7 +122,7 @@ pub struct Stats {
 /// One end of a TCP connection: a state machine driven by segments, timers and application calls.
 #[derive(Debug)]
 pub struct Endpoint<P> {
-    /// Shared: in a simulation many endpoints have the same.
+    /// Shared: in a simulation many endpoints have the same configuration.
     config: Arc<TcpConfig>,
     flow: Flow,
     state: State,
@@ -140,15 +140,16 @@ pub struct Endpoint<P> {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// A closed endpoint. `flow.src` is the local address; `isn` our initial sequence number (draw
-    /// it from a named random stream, so that wraparound happens in ordinary runs).
+    /// Creates a closed endpoint. `flow.src` is the local address, `isn` our initial sequence
+    /// number (drawn from a named random stream, so that wraparound happens in ordinary runs).
     pub fn new(config: impl Into<Arc<TcpConfig>>, flow: Flow, isn: SeqNum) -> Self {
         let config = config.into();
         let strategies = Strategies::new(&config);
         Self::with_strategies(config, flow, isn, strategies)
     }
 
-    /// A closed endpoint with other strategies than those that `config` names, such as your own.
+    /// Creates a closed endpoint with strategies of the caller's choice instead of those that
+    /// `config` selects.
     pub fn with_strategies(
         config: impl Into<Arc<TcpConfig>>,
         flow: Flow,
@@ -173,9 +174,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// How long the host has been up at the start of time, at most
-    /// [`MAX_UPTIME`](crate::rto::MAX_UPTIME): its ticks fall by it, if its timers have any. To be
-    /// told before the connection opens.
+    /// Sets the host's uptime at the start of time, at most [`MAX_UPTIME`](crate::rto::MAX_UPTIME),
+    /// which fixes the phase of its timer ticks, if it has any. Call before the connection opens.
     pub fn set_uptime(&mut self, uptime: Duration) {
         self.tx.wheel = self.config.timer_wheel(uptime);
     }
@@ -188,7 +188,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Passive open.
+    /// Passive open: waits for a SYN.
     pub fn listen(&mut self) {
         if self.state == State::Closed && self.tx.is_fresh() {
             self.state = State::Listen;
@@ -237,7 +237,7 @@ impl<P: Payload> Endpoint<P> {
         self.rx.readable.len()
     }
 
-    /// Takes up to `max` in-order bytes; sends a window update when that opens the window by a full
+    /// Takes up to `max` in-order bytes. Sends a window update when that opens the window by a full
     /// segment or half the buffer (RFC 9293 §3.8.6.2.2).
     pub fn read(&mut self, now: Instant, max: usize, io: &mut Io<'_, P>) -> P {
         let len = max.min(self.rx.readable.len());
@@ -253,14 +253,13 @@ impl<P: Payload> Endpoint<P> {
         data
     }
 
-    /// From the next expiry of a timer on, in the place of
-    /// [`TcpConfig::user_timeout`](crate::TcpConfig::user_timeout) (RFC 9293 §3.9.1.1: the timeout
-    /// of a connection can be changed).
+    /// Replaces [`TcpConfig::user_timeout`](crate::TcpConfig::user_timeout) from the next expiry of
+    /// a timer on (RFC 9293 §3.9.1.1: the timeout of a connection can be changed).
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
         self.tx.user_timeout = timeout.unwrap_or(Duration::MAX);
     }
 
-    /// Ends our side of the stream: FIN follows what is queued (half close).
+    /// Ends our side of the stream (half close): a FIN follows the queued data.
     pub fn close(&mut self, now: Instant, io: &mut Io<'_, P>) {
         match self.state {
             State::Listen | State::SynSent => self.enter_closed(),
@@ -279,7 +278,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Gives the connection up: RST to the peer.
+    /// Aborts the connection with a RST to the peer.
     pub fn abort(&mut self, now: Instant, io: &mut Io<'_, P>) {
         if self.is_synchronised() && self.state != State::TimeWait {
             let seq = self.tx.max;
@@ -288,7 +287,7 @@ impl<P: Payload> Endpoint<P> {
         self.enter_aborted(now, AbortReason::User, io);
     }
 
-    /// A segment of this flow arrived. Let the application read and write, then call
+    /// Processes a segment of this flow. Let the application read and write, then call
     /// [`Endpoint::reply`]: the acknowledgement then shows the window that the application leaves,
     /// and may travel with its data.
     #[inline]
@@ -297,7 +296,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// [`Endpoint::on_segment`] with the number of hops that the segment travelled, for strategies
-    /// that depend on the length of the path. A simulator knows it; a host infers it from the TTL.
+    /// that depend on the path's length. A simulator knows it; a host infers it from the TTL.
     #[inline]
     pub fn on_segment_over(
         &mut self,
@@ -329,27 +328,27 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// State of the connection.
+    /// State of the connection (RFC 9293 §3.3.2).
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Why the connection was aborted, if it was.
+    /// Reason for the abort, if the connection was aborted.
     pub fn aborted(&self) -> Option<AbortReason> {
         self.aborted
     }
 
-    /// The peer has sent FIN and everything before it has been read.
+    /// True once the peer has sent FIN and everything before it has been read.
     pub fn is_eof(&self) -> bool {
         self.rx.fin_taken && self.rx.readable.is_empty()
     }
 
-    /// Everything written, and our FIN if we closed, is acknowledged.
+    /// True once everything written, and our FIN if we closed, is acknowledged.
     pub fn is_all_acked(&self) -> bool {
         self.tx.una == self.tx.end() && self.tx.buffer.is_empty()
     }
 
-    /// Counters.
+    /// Counters since the start of the connection.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
@@ -389,12 +388,12 @@ impl<P: Payload> Endpoint<P> {
         self.tx.rto.samples()
     }
 
-    /// In standby: the route to the peer is broken ([`Endpoint::on_route_failure`]).
+    /// True in standby: the route to the peer is broken ([`Endpoint::on_route_failure`]).
     pub fn is_standing_by(&self) -> bool {
         self.tx.standby
     }
 
-    /// In persist: waiting for a closed window to open (RFC 9293 §3.8.6.1).
+    /// True in persist: waiting for a closed window to open (RFC 9293 §3.8.6.1).
     pub fn is_persisting(&self) -> bool {
         self.tx.persist.is_some()
     }
@@ -404,7 +403,7 @@ impl<P: Payload> Endpoint<P> {
         self.flow
     }
 
-    /// Past the handshake, TIME-WAIT included.
+    /// True past the handshake, TIME-WAIT included.
     fn is_synchronised(&self) -> bool {
         !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
@@ -493,7 +492,7 @@ impl<P: Payload> Endpoint<P> {
         Reply::None
     }
 
-    /// Adopts the peer of a SYN received in LISTEN.
+    /// Takes the peer's address from a SYN received in LISTEN.
     fn adopt_peer(&mut self, peer: Addr) {
         self.flow.dst = peer;
     }

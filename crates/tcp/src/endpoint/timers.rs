@@ -12,7 +12,7 @@ use airtcp_core::event::{AbortReason, Cause};
 use airtcp_core::{Duration, Event, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
-    /// When [`Endpoint::on_timer`] is due. Any call may move it: read it again after each.
+    /// Time at which [`Endpoint::on_timer`] is due. Any call may move it: read it again after each.
     pub fn next_deadline(&self) -> Option<Instant> {
         let tx = &self.tx;
         let persist = tx.persist.as_ref().map(|p| p.deadline);
@@ -28,7 +28,7 @@ impl<P: Payload> Endpoint<P> {
         next.filter(|&next| next < Instant::MAX)
     }
 
-    /// Call when `next_deadline()` has passed; harmless earlier.
+    /// Handles expired timers. Call when `next_deadline()` has passed; harmless earlier.
     pub fn on_timer(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let due = |deadline: Option<Instant>| deadline.is_some_and(|d| d <= now);
         if due(self.time_wait) {
@@ -134,8 +134,8 @@ impl<P: Payload> Endpoint<P> {
         self.send_probe(now, io);
     }
 
-    /// Why a timer that has expired ends the connection, after so many attempts without an answer. A
-    /// peer that is `alive` may be asked for ever, within the user timeout.
+    /// Reason to abort after `attempts` expiries without an answer, if there is one. With a peer
+    /// that is `alive`, attempts are unlimited within the user timeout.
     fn gives_up(&self, now: Instant, attempts: u32, alive: bool) -> Option<AbortReason> {
         if self.tx.user_timeout < Duration::MAX {
             let overdue = now.since(self.tx.first_expiry) >= self.tx.user_timeout;

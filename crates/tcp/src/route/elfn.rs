@@ -18,7 +18,7 @@ use super::{Resume, RouteFailure, RoutePolicy, Standby};
 use crate::config::ElfnConfig;
 use airtcp_core::Instant;
 
-/// Stands by at a notice and probes until an acknowledgement arrives.
+/// Enters standby at a notice and probes until an acknowledgement arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Elfn {
     config: ElfnConfig,
@@ -26,7 +26,7 @@ pub struct Elfn {
 }
 
 impl Elfn {
-    /// With these settings.
+    /// A policy with these settings.
     pub fn new(config: ElfnConfig) -> Self {
         Self { config, next_probe: None }
     }

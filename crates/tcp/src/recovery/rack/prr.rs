@@ -7,22 +7,22 @@
 /// State of one reduction, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prr {
-    /// cwnd at its beginning.
+    /// cwnd before the reduction.
     prior_cwnd: u32,
-    /// Delivered since then (prr_delivered).
+    /// Bytes delivered since then (prr_delivered).
     delivered: u64,
-    /// Sent since then (prr_out).
+    /// Bytes sent since then (prr_out).
     out: u64,
 }
 
-/// What an ACK brings to a reduction.
+/// Effect of an ACK on the reduction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub(crate) smss: u32,
     pub(crate) ssthresh: u32,
     pub(crate) inflight: u32,
     pub(crate) newly_delivered: u32,
-    /// It advanced SND.UNA and showed no further loss (SafeACK).
+    /// The ACK advanced SND.UNA and showed no further loss (SafeACK).
     pub(crate) safe: bool,
 }
 
