@@ -91,7 +91,7 @@ impl Scoreboard {
         self.first_repair = self.first_repair.filter(|(seq, _)| *seq == una);
     }
 
-    /// Forgets everything, as after reneging or a time-out.
+    /// Forgets everything: the receiver reneged (RFC 2018 §8).
     pub fn clear(&mut self) {
         self.ranges.clear();
         self.start_recovery();
