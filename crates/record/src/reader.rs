@@ -23,32 +23,32 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const JOURNAL_ENTRY: u32 = 9;
 
-/// Offloads make no larger packets (twice Linux's `GSO_MAX_SIZE`).
+/// Longest packet of a recording: twice Linux's `GSO_MAX_SIZE`, bytes.
 const LONGEST_PACKET: u32 = 1 << 20;
-/// No clock goes further (292 years), which leaves room for the mechanisms' timers.
+/// Latest time of a recording, in nanoseconds (292 years); leaves room for the mechanisms' timers.
 const LATEST: u64 = u64::MAX / 2;
 
-/// Why a file is not a recording.
+/// Error in a recording, with its position.
 #[derive(Debug, thiserror::Error)]
 #[error("block {block}: {fault}")]
 pub struct ReadError {
     /// Number of the block, from 1.
     pub block: u64,
-    /// What is wrong with it.
+    /// Kind of error.
     #[source]
     pub fault: Fault,
 }
 
-/// What is wrong with a block.
+/// Error in a block of a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The file cannot be read.
+    /// Reading the file failed.
     #[error("cannot be read: {0}")]
     Io(io::Error),
     /// The file ends within the block.
     #[error("the file ends within it")]
     Truncated,
-    /// It violates the pcapng format.
+    /// The file violates the pcapng format.
     #[error("not pcapng: {0}")]
     Pcapng(PcapError),
     /// The file is pcapng, but not a recording.
@@ -56,19 +56,19 @@ pub enum Fault {
         "not a recording of airtcp gateway (which begins with two interfaces and a journal entry of airtcp)"
     )]
     NotARecording,
-    /// Another version of the format.
+    /// The recording has an unsupported version of the format.
     #[error("version {0} of the format; this airtcp reads version {VERSION}")]
     Version(u32),
-    /// Several files in one.
+    /// The file holds several recordings.
     #[error("another recording begins; replay takes one at a time")]
     AnotherSection,
-    /// The interface is not the fixed or mobile side in nanoseconds.
+    /// The interface is not the fixed or mobile side with nanosecond resolution.
     #[error("a packet of interface {0}, which is neither \"fixed\" nor \"mobile\" in nanoseconds")]
     Interface(u32),
-    /// The packet is not a segment.
+    /// The packet is not a TCP segment.
     #[error("its packet is not a segment: {0}")]
     Packet(#[from] DecodeError),
-    /// The packet is longer than any can be.
+    /// The packet is longer than any that can be recorded.
     #[error("a packet of {0} B, longer than any can be")]
     PacketLength(u32),
     /// A value is missing or wrong.
@@ -77,16 +77,16 @@ pub enum Fault {
     /// An action is missing.
     #[error("expected the packet of action {expected:?} of the preceding step")]
     NoAction {
-        /// What was expected.
+        /// Name of the expected action.
         expected: &'static str,
     },
-    /// An action without a step.
+    /// An action follows no step.
     #[error("an action that belongs to no step")]
     StrayAction,
     /// The file ends before the actions of its last step.
     #[error("the file ends before the last step does")]
     Unfinished,
-    /// Only a segment can be dropped.
+    /// A step without a segment has a drop.
     #[error("a step without a segment drops one")]
     NothingToDrop,
 }
@@ -94,25 +94,25 @@ pub enum Fault {
 /// Reads a recording entry by entry.
 pub struct Reader<R: Read> {
     pcapng: PcapNgReader<R>,
-    /// Blocks read.
+    /// Blocks read so far.
     block: u64,
     clock_offset: Duration,
 }
 
-/// A block that is part of the recording.
+/// A block that belongs to the recording.
 enum Found {
     Packet { at: Instant, side: Side, packet: Packet, fields: Fields },
     Journal { at: Instant, fields: Fields },
 }
 
-/// The packet of a block.
+/// A packet of a block, possibly cut off.
 struct Packet {
     data: Vec<u8>,
     original_len: u32,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the head.
+    /// Reads the header of a recording.
     ///
     /// # Errors
     /// `source` is not a recording.
@@ -202,7 +202,7 @@ impl<R: Read> Reader<R> {
         Ok(Some((block, entry)))
     }
 
-    /// The rest of a step.
+    /// Reads the rest of a step.
     fn read_step(
         &mut self,
         at: Instant,
@@ -228,7 +228,7 @@ impl<R: Read> Reader<R> {
         Ok(Entry::Step(Step { at, group, input, actions }))
     }
 
-    /// The packet of an action.
+    /// Reads the packet of an action.
     fn read_action(&mut self, group: u32, name: &'static str) -> Result<Action<Length>, Fault> {
         let Found::Packet { side: to, packet, fields, .. } =
             self.find()?.ok_or(Fault::Unfinished)?
@@ -245,7 +245,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// The next block that is part of the recording.
+    /// The next block that belongs to the recording.
     fn find(&mut self) -> Result<Option<Found>, Fault> {
         loop {
             let endianness = self.pcapng.section().endianness;
@@ -290,7 +290,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// The parts of a block that are needed, copied out of the reader's buffer.
+/// The parts of a block that are needed, copied from the reader's buffer.
 enum Unpacked {
     Packet { interface: u32, timestamp: u64, packet: Packet, fields: Fields },
     Journal(Fields),
@@ -321,7 +321,7 @@ fn parse<B: ByteOrder>(raw: RawBlock<'_>) -> PcapResult<Unpacked> {
 }
 
 impl Packet {
-    /// The segment; omitted user data counts as zeros.
+    /// Decodes the segment; omitted user data counts as zeros.
     fn decode(self) -> Result<Segment<Length>, Fault> {
         let Self { mut data, original_len } = self;
         if original_len > LONGEST_PACKET {
@@ -333,7 +333,7 @@ impl Packet {
     }
 }
 
-/// The side of an interface of a recording.
+/// Side that an interface of a recording stands for.
 fn side(interface: &InterfaceDescriptionBlock<'_>) -> Option<Side> {
     let options = &interface.options;
     let is_in_ns = |option| matches!(option, &InterfaceDescriptionOption::IfTsResol(NANOSECONDS));
@@ -347,7 +347,7 @@ fn side(interface: &InterfaceDescriptionBlock<'_>) -> Option<Side> {
         .filter(|_| options.iter().any(is_in_ns))
 }
 
-/// An input that is not a segment.
+/// Reads an input that is not a segment.
 fn read_input(fields: &Fields) -> Result<Input<Segment<Length>>, FieldError> {
     if fields.read("input", "signal or timer", |input| match input {
         "signal" => Some(false),
@@ -365,7 +365,7 @@ fn read_input(fields: &Fields) -> Result<Input<Segment<Length>>, FieldError> {
     Ok(Input::Signal { mobile, signal })
 }
 
-/// The actions, as runs.
+/// Parses the actions as runs: counts and names.
 fn read_summary(summary: &str) -> Option<Vec<(u64, &'static str)>> {
     if summary == "none" {
         return Some(Vec::new());

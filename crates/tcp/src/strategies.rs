@@ -33,7 +33,6 @@ impl Strategies {
     /// The strategies that `config` selects.
     ///
     /// # Panics
-    ///
     /// If `config` names a congestion control from outside this crate.
     pub fn new(config: &TcpConfig) -> Self {
         Self::with_controls(config, &Controls::default())
@@ -43,7 +42,6 @@ impl Strategies {
     /// `controls`.
     ///
     /// # Panics
-    ///
     /// If `config` names a control that is not in `controls`.
     pub fn with_controls(config: &TcpConfig, controls: &Controls) -> Self {
         Self {

@@ -21,31 +21,32 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// After this the network is perfect: every connection that has not given up must end in order.
+/// Time after which the network is perfect: every connection that has not given up must end in
+/// order.
 const HOSTILE_UNTIL: Instant = Instant::from_secs(60);
-/// Far more than any case needs: beyond it, a livelock.
+/// Upper bound on the events of a case; more means a livelock.
 const MOST_EVENTS: usize = 200_000;
-/// How soon an application asks again when nothing could be written.
+/// Interval at which an application retries a write that took nothing.
 const RETRY_WRITE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 struct Network {
     delay: Duration,
-    /// Added uniformly to each delay: reorders.
+    /// Largest random addition to each delay; causes reordering.
     jitter: Duration,
     loss: f64,
     duplication: f64,
-    /// Nothing passes between these, in milliseconds.
+    /// Start and end of an outage, in milliseconds.
     outage: (u64, u64),
 }
 
 #[derive(Clone, Debug)]
 struct App {
     bytes: u32,
-    /// Written at once, and how long until the next piece.
+    /// Size of each write, and the pause until the next one.
     piece: u32,
     write_every: Duration,
-    /// Read at most this much at a time; `None`: all, as soon as it arrives.
+    /// Size and interval of slow reads; `None`: all data is read on arrival.
     slow_read: Option<(u32, Duration)>,
 }
 
@@ -162,7 +163,7 @@ fn ack() -> impl Strategy<Value = AckConfig> {
     ]
 }
 
-/// Data segments tell cwnd in the place of the window.
+/// True if data segments report cwnd in place of the window.
 fn hides_window(config: &TcpConfig) -> bool {
     matches!(config.ack, AckConfig::Dca(DcaConfig { cwnd_in: CwndIn::WindowField, .. }))
 }
@@ -283,7 +284,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Byte number `n` of the stream that side `side` writes.
+/// Byte number `n` of the stream that `side` writes.
 fn pattern(side: usize, n: u32) -> u8 {
     (n.wrapping_add(side as u32 * 77_777).wrapping_mul(0x9e37_79b1) >> 24) as u8
 }
@@ -295,7 +296,7 @@ enum Arrival {
     Read(usize),
 }
 
-/// What one side has done, as seen from outside.
+/// Observed actions of one side.
 #[derive(Default)]
 struct Side {
     written: u32,
@@ -303,11 +304,11 @@ struct Side {
     closed: bool,
     /// A read (or write) is scheduled.
     reading: bool,
-    /// The furthest right edge the peer has shown, and the one we have shown.
+    /// Furthest right edges of the window: shown by the peer, and by us.
     allowed: Option<SeqNum>,
     shown: Option<SeqNum>,
     shown_ack: Option<SeqNum>,
-    /// Where data delivered without an ACK end, and when they were delivered.
+    /// Data delivered without an ACK: its end, and the time of delivery.
     unacknowledged: VecDeque<(SeqNum, Instant)>,
     /// One past the highest sequence number sent.
     max: SeqNum,
@@ -322,9 +323,9 @@ struct Sim<'a> {
     queue: BTreeMap<(Instant, u64), Arrival>,
     inserted: u64,
     random: Stream,
-    /// Of everything sent, with its time.
+    /// Hash of everything sent, with times.
     fingerprint: u64,
-    /// The end of it, for failure messages.
+    /// Last part of the trace, for failure messages.
     recent: VecDeque<String>,
 }
 
@@ -376,7 +377,7 @@ impl<'a> Sim<'a> {
         result
     }
 
-    /// Through the network.
+    /// Sends a segment through the network.
     fn transmit(&mut self, from: usize, segment: Segment<Vec<u8>>) {
         let Network { delay, jitter, loss, duplication, outage } = self.case.network;
         let text = format!("{} {from} {segment}", self.now);
@@ -405,7 +406,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// A window field in bytes; scaled only when both sides offered to, and never on a SYN.
+    /// A window field in bytes; scaled only if both sides offered scaling, and never on a SYN.
     fn window_of(&self, from: usize, segment: &Segment<Vec<u8>>) -> u32 {
         let both = self.sides[0].offered_shift.is_some() && self.sides[1].offered_shift.is_some();
         let scaled = both && !segment.flags.contains(Flags::SYN);
@@ -634,7 +635,7 @@ impl Drop for Sim<'_> {
     }
 }
 
-/// An algorithm, and whether a time-out has come after one or two duplicate ACKs.
+/// An algorithm, with a flag for a time-out after one or two duplicate ACKs.
 #[derive(Debug)]
 struct Watched(Box<dyn CongestionControl>, Arc<AtomicBool>);
 

@@ -13,18 +13,18 @@ const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
 const ERROR: u8 = 3;
 
-/// The flags of a request, behind its type.
+/// Flags of a request, behind its type.
 const GRATUITOUS: u8 = 1 << 5;
 const DESTINATION_ONLY: u8 = 1 << 4;
 const UNKNOWN_SEQ: u8 = 1 << 3;
-/// The flag of an error.
+/// Flag of an error.
 const NO_DELETE: u8 = 1 << 7;
 
 /// Appends to `out` the packet in which the node `from` sends `message` to the neighbour `to`, or
 /// to all (`None`); on an error `out` is unchanged. `address` gives the addresses of nodes.
 ///
-/// A hop count beyond 255 is written as 255. The time to live is that of the request, 1 for a HELLO
-/// (§6.9) and an error (§6.11), and for a reply, on which the RFC is silent, 64.
+/// A hop count above 255 is written as 255. The time to live is that of the request; 1 for a HELLO
+/// (§6.9) and an error (§6.11); 64 for a reply, for which the RFC states none.
 pub fn encode_aodv(
     message: &Message,
     from: NodeId,
@@ -88,7 +88,7 @@ pub fn encode_aodv(
     Ok(())
 }
 
-/// The part of a reply behind its hop count (§5.2).
+/// Appends the part of a reply behind its hop count (§5.2).
 fn put_route(body: &mut Vec<u8>, reply: &Reply, ip: impl Fn(NodeId) -> [u8; 4]) {
     body.extend(ip(reply.destination));
     body.extend(reply.destination_seq.0.to_be_bytes());

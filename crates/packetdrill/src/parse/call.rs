@@ -4,7 +4,7 @@ use super::seconds;
 use crate::script::{Call, Expr};
 use crate::source::{Cursor, Parsed};
 
-/// How deep lists and records may lie in one another.
+/// Deepest nesting of lists and records.
 const DEEPEST: u32 = 32;
 
 pub(super) fn call(cursor: &mut Cursor<'_>) -> Parsed<Call> {
@@ -78,7 +78,7 @@ fn expression(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Expr> {
     }
 }
 
-/// `A|B|C`, of which the first has been read.
+/// Parses `A|B|C`, whose first word has been read.
 fn words(cursor: &mut Cursor<'_>, first: String) -> Parsed<Expr> {
     let mut words = vec![first];
     while cursor.eat("|")? {
@@ -87,7 +87,7 @@ fn words(cursor: &mut Cursor<'_>, first: String) -> Parsed<Expr> {
     Ok(Expr::Words(words))
 }
 
-/// Strings that follow one another are one; an ellipsis after it stands for more of it.
+/// Parses a string. Adjacent strings are one; an ellipsis stands for the rest.
 fn string(cursor: &mut Cursor<'_>) -> Parsed<Expr> {
     let mut text = String::new();
     while cursor.sees("\"")? {

@@ -3,10 +3,10 @@
 use super::{Beyond, Expr, Kind, Statement};
 use std::collections::BTreeMap;
 
-/// The variables of a script; they live from one piece of code to the next.
+/// Variables of a script; they live from one piece of code to the next.
 pub(crate) type Variables = BTreeMap<String, Value>;
 
-/// A value. Whole numbers are exact up to 2^53, beyond every counter that a script looks at.
+/// A Python value. Integers are exact up to 2^53, more than any counter in a script reaches.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Number(f64),
@@ -28,12 +28,12 @@ impl From<bool> for Value {
     }
 }
 
-/// Why code stops.
+/// Reason for stopping code early.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stop {
-    /// An assertion does not hold: the line, the test and the values of its names.
+    /// An assertion failed: its line, the test and the values of its names.
     Assertion { line: usize, test: String, values: String },
-    /// It is more than this Python.
+    /// The code uses Python that is not supported here.
     Beyond(Beyond),
 }
 
@@ -79,10 +79,10 @@ fn collect(expr: &Expr, found: &mut Vec<String>) {
     }
 }
 
-/// Runs statements. `lookup` knows the names that the kernel's TCP would define.
+/// Runs statements. `lookup` resolves the names that the kernel's TCP defines.
 ///
 /// # Errors
-/// An assertion does not hold, or the code is more than this Python.
+/// An assertion fails, or the code uses Python that is not supported here.
 pub(crate) fn run(
     statements: &[Statement],
     variables: &mut Variables,

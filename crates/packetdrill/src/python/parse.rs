@@ -2,12 +2,12 @@
 
 use super::{Beyond, Expr, Kind, Statement};
 
-/// Tokens of the longest expression: its tree must not be deeper than the stack.
+/// Most tokens of an expression, so that its tree is not deeper than the stack.
 const LONGEST: usize = 500;
-/// How deep expressions may lie in one another.
+/// Deepest nesting of expressions.
 const DEEPEST: u32 = 64;
 
-/// Operators, the longer first.
+/// Operators, longer ones first.
 const OPERATORS: &[&str] = &[
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "*=", "<", ">", "=", "+", "-", "*",
     "/", "%", "&", "|", "^", "(", ")", "[", "]", "{", "}", ",", ":", ".", "~", "@",
@@ -21,10 +21,10 @@ enum Token {
     Operator(&'static str),
 }
 
-/// Reads the statements of a piece of code.
+/// Parses a piece of code.
 ///
 /// # Errors
-/// It is more than this Python.
+/// The code uses Python that is not supported here.
 pub(crate) fn parse(code: &str) -> Result<Vec<Statement>, Beyond> {
     let mut statements = Vec::new();
     for (line, text) in logical_lines(code) {
@@ -38,7 +38,7 @@ pub(crate) fn parse(code: &str) -> Result<Vec<Statement>, Beyond> {
     Ok(statements)
 }
 
-/// Lines without comments, joined where a backslash or an open bracket says so, each with the
+/// Logical lines without comments, joined at backslashes and inside open brackets, each with the
 /// number of its first line.
 fn logical_lines(code: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
@@ -87,7 +87,7 @@ fn split_statements(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The characters outside string literals, with their places.
+/// The characters outside string literals, with their offsets.
 fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut quote = None;
     text.char_indices().filter(move |(_, c)| match (quote, *c) {
@@ -105,7 +105,7 @@ fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// No statement for one that does nothing here.
+/// Parses a statement; `None` if it has no effect here.
 fn statement(line: usize, text: &str) -> Result<Option<Statement>, Beyond> {
     let word: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     let kind = match word.as_str() {
@@ -123,7 +123,7 @@ fn statement(line: usize, text: &str) -> Result<Option<Statement>, Beyond> {
     Ok(Some(Statement { line, kind }))
 }
 
-/// Up to the first comma outside brackets.
+/// The text up to the first comma outside brackets.
 fn first_part(text: &str) -> &str {
     let mut depth = 0_i64;
     for (at, c) in outside_quotes(text) {
@@ -201,7 +201,7 @@ fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// Recursive descent, loosest first. `None`: beyond this Python.
+/// Recursive descent parser, lowest precedence first. `None`: not supported here.
 struct Parser<'t> {
     tokens: &'t [Token],
     at: usize,

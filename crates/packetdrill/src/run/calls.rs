@@ -9,19 +9,18 @@ use airtcp_tcp::State;
 use airtcp_tcp::config::Nagle;
 use std::collections::VecDeque;
 
-/// How a call ends.
+/// Outcome of a system call.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Return {
-    /// With this result.
+    /// The call returns this value.
     Value(i64),
-    /// With -1 and this error.
+    /// The call returns -1 with this errno.
     Error(&'static str),
-    /// Not yet.
+    /// The call has not returned yet.
     Blocks,
-    /// The result is right, but something that it points at is not: what it is, and what the script
-    /// says.
+    /// The return value is right, but not the data it stores: expected and actual description.
     Wrong { expected: String, got: String },
-    /// It needs what airtcp lacks.
+    /// The call needs a feature that airtcp lacks.
     Lacks(String),
 }
 
@@ -35,14 +34,14 @@ const TRANSFERS: &[&str] = &["read", "recv", "recvfrom", "write", "send", "sendt
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     pub(super) since: Instant,
-    /// The first attempt: later ones follow when something has happened.
+    /// True for the first attempt; later ones follow each event.
     pub(super) first: bool,
-    /// Bytes that a write has handed over so far.
+    /// Bytes that a write has passed to the endpoint so far.
     pub(super) written: u64,
 }
 
 impl Host {
-    /// Carries out a call as far as it goes.
+    /// Carries out a call as far as possible.
     pub(super) fn call(&mut self, now: Instant, call: &Call, progress: &mut Progress) -> Return {
         let number = |index: usize| call.arguments.get(index).and_then(Expr::integer);
         if call.name == "socket" {
@@ -98,7 +97,7 @@ impl Host {
         }
     }
 
-    /// The script chooses the number of a new descriptor.
+    /// Opens a socket; the script chooses the descriptor.
     fn socket(&mut self, call: &Call) -> Return {
         let Some(fd @ 0..) = call.result.integer() else { return Return::Value(3) };
         let socket = self.new_socket(Kind::Fresh);
@@ -160,7 +159,7 @@ impl Host {
         }
     }
 
-    /// The connection of a descriptor.
+    /// Index of a descriptor's connection.
     fn connected(&self, fd: i64) -> Option<usize> {
         match self.sockets.get(&fd)?.kind {
             Kind::Connected(index) => Some(index),
@@ -168,7 +167,7 @@ impl Host {
         }
     }
 
-    /// Why the connection was aborted, told once.
+    /// Error of an aborted connection, reported once.
     fn error_of(&mut self, index: usize) -> Option<Return> {
         let connection = &mut self.connections[index];
         let reason = connection.endpoint.aborted()?;
@@ -278,7 +277,7 @@ impl Host {
     }
 
     fn fcntl(&mut self, fd: i64, call: &Call) -> Return {
-        /// O_RDWR and O_NONBLOCK of Linux.
+        /// `O_RDWR` and `O_NONBLOCK` on Linux.
         const READ_WRITE: i64 = 0x2;
         const NONBLOCK: i64 = 0x800;
         let Some(socket) = self.sockets.get_mut(&fd) else { return BAD_DESCRIPTOR };
@@ -424,7 +423,7 @@ impl Host {
         }
     }
 
-    /// What `poll` would report of a descriptor if it were asked for everything.
+    /// Events that `poll` would report for a descriptor if it asked for all.
     fn readiness(&self, fd: i64) -> Vec<&'static str> {
         let Some(socket) = self.sockets.get(&fd) else { return vec!["POLLNVAL"] };
         let Kind::Connected(index) = socket.kind else {
@@ -459,7 +458,7 @@ fn option_name(call: &Call) -> String {
     call.arguments.get(2).and_then(Expr::words).unwrap_or_default().join("|")
 }
 
-/// The one element of a list, or the value itself.
+/// The only element of a list, or the value itself.
 fn only(expr: &Expr) -> Option<&Expr> {
     match expr {
         Expr::List(items) => items.first(),
@@ -475,7 +474,7 @@ fn word_or_text(expr: &Expr) -> String {
     }
 }
 
-/// The total length of the parts of a message, or of a vector of buffers.
+/// Total length of the parts of a message or vector of buffers.
 fn vector_len(call: &Call) -> i64 {
     let Some(vector) = call.arguments.get(1) else { return 0 };
     let parts = vector.field("msg_iov").unwrap_or(vector);
@@ -492,7 +491,7 @@ fn has_flag(call: &Call, index: usize, flag: &str) -> bool {
     words.contains(&flag)
 }
 
-/// A number that a call stores where the script can see it, such as `[1000]`.
+/// Checks a number that a call stores where the script can see it, such as `[1000]`.
 fn shown(expected: Option<&Expr>, got: i64) -> Return {
     match expected.and_then(only) {
         Some(Expr::Integer(value)) if *value != got => {

@@ -8,12 +8,12 @@ fn file() -> Vec<u8> {
     recording(m_tcp_plus(), Contents::Headers).0
 }
 
-/// The error of a file that must fail.
+/// The error of reading a damaged file.
 fn error(file: &[u8]) -> String {
     replay(file).expect_err("the file is damaged").to_string()
 }
 
-/// Where the blocks begin.
+/// Offsets of the blocks.
 fn blocks(file: &[u8]) -> Vec<usize> {
     let length = |at: usize| u32::from_le_bytes(file[at + 4..at + 8].try_into().unwrap()) as usize;
     let next = |at: &usize| Some(at + length(*at)).filter(|next| *next < file.len());

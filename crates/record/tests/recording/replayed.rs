@@ -6,7 +6,7 @@ use airtcp_edge::{MTcpPlusConfig, MechanismConfig};
 use airtcp_record::{Contents, ReplayError, replay};
 use proptest::prelude::*;
 
-/// A recording of a download with an outage, and its steps.
+/// A recording of a download with an outage, and the number of its steps.
 pub(crate) fn recording(mechanism: MechanismConfig, contents: Contents) -> (Vec<u8>, u64) {
     let mut gateway = Gateway::new(mechanism, contents);
     gateway.outage();
@@ -142,7 +142,7 @@ fn a_gap_ends_the_replay() {
     );
 }
 
-/// One thing that happens.
+/// An event of the random test.
 #[derive(Clone, Debug)]
 enum Event {
     Data { first: u32, len: usize },

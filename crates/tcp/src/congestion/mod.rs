@@ -360,7 +360,6 @@ pub trait CongestionControl: Debug + Send {
 /// Creates the algorithm that `config` selects.
 ///
 /// # Panics
-///
 /// If `config` names a control that is not in `controls`.
 pub fn algorithm(config: &TcpConfig, controls: &Controls) -> Box<dyn CongestionControl> {
     let reno = Reno::new(config.abc).on_repeated_timeout(config.repeated_timeout);

@@ -73,7 +73,7 @@ struct Written {
     options: Option<WrittenOptions>,
     repeat: u32,
     read: bool,
-    /// The sequence number is the wire's, not relative.
+    /// The sequence number is absolute, as on the wire.
     wire: bool,
 }
 
@@ -87,7 +87,7 @@ struct WrittenOptions {
     cwnd: Option<u32>,
 }
 
-/// Counts the events that the state of the endpoint does not show.
+/// Counts the events that the endpoint's state does not show.
 #[derive(Default)]
 struct Published {
     established: u32,
@@ -171,7 +171,7 @@ impl<'a> Runner<'a> {
         );
     }
 
-    /// One of our segments with relative numbers.
+    /// Formats one of our segments with relative numbers.
     fn show(&self, segment: &Segment<Vec<u8>>) -> String {
         let relative = Segment {
             seq: SeqNum(segment.seq.0.wrapping_sub(self.isn.0)),
@@ -297,7 +297,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Calls the endpoint and keeps what it sends.
+    /// Calls the endpoint and keeps the segments that it sends.
     fn call<T>(
         &mut self,
         f: impl FnOnce(&mut Endpoint<Vec<u8>>, Instant, &mut Io<'_, Vec<u8>>) -> T,
@@ -531,7 +531,7 @@ impl<'a> Runner<'a> {
         written
     }
 
-    /// `1:2001(2000)` or `1:2001(2*1000)`.
+    /// Parses `1:2001(2000)` or `1:2001(2*1000)`.
     fn parse_range(&self, word: &str, written: &mut Written) {
         let parts: Vec<&str> = word.split([':', '(', ')']).collect();
         let [seq, end, len, _] = parts[..] else { self.fail("bad range") };

@@ -6,7 +6,7 @@ use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Restart, Timeou
 use airtcp_tcp::recovery::Phase;
 use std::sync::{Arc, Mutex};
 
-/// What [`HopPaced`] has seen, for tests to look at while the endpoint owns the algorithm.
+/// Calls observed by [`HopPaced`], for tests to read while the endpoint owns the algorithm.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// New and duplicate ACKs in the open phase, in fast recovery, and after a time-out.
@@ -15,7 +15,7 @@ pub struct Seen {
     pub rounds: u32,
     /// ACKs that arrived while the application left room.
     pub unused: u32,
-    /// Bytes acknowledged.
+    /// Bytes acknowledged so far.
     pub acked: u64,
     /// Duplicate ACKs before each time-out.
     pub timeouts: Vec<u32>,
@@ -39,7 +39,7 @@ pub struct HopPaced {
 }
 
 impl HopPaced {
-    /// With a segment for every `hops_per_segment` hops (at least 1).
+    /// Limits cwnd to a segment for every `hops_per_segment` hops (at least 1).
     pub fn new(hops_per_segment: u32, seen: Arc<Mutex<Seen>>) -> Self {
         Self {
             reno: Reno::new(None),
