@@ -1,5 +1,5 @@
-//! How Linux is configured: the one place that knows which settings of an endpoint stand for
-//! Linux's defaults, sysctls and socket options.
+//! Mapping of Linux's defaults, sysctls and socket options to settings of an endpoint, all in this
+//! file.
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_tcp::config::{AccEcnOptions, Congestion, EcnConfig, RackConfig, Recovery};

@@ -1,4 +1,4 @@
-//! What a script needs and airtcp lacks, as far as the text alone tells.
+//! Features that a script needs and airtcp lacks, as far as the text alone shows.
 //!
 //! A script that needs one of these is not run: it says nothing about the endpoint.
 

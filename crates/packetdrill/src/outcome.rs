@@ -1,4 +1,4 @@
-//! How a script ends.
+//! Result of a script.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A script: what it says, without meaning yet.
+//! The syntax tree of a script.
 
 use airtcp_core::Duration;
 

@@ -1,4 +1,4 @@
-//! What a script sets before it begins: its option lines and its first shell commands.
+//! Settings of a script: its option lines and its first shell commands.
 
 use crate::linux::{self, linux_config, set_sysctl};
 use crate::script::Script;

@@ -1,7 +1,7 @@
-//! Shell commands of a script: those that set what TCP does are read, the others named.
+//! Shell commands of a script: those that configure TCP are read, the others named.
 //!
 //! Nothing is run. `sysctl`, packetdrill's `set_sysctls.py`, and `echo` into `/proc/sys` and
-//! `/sys/module` become settings. A script of the shell is read in its turn.
+//! `/sys/module` become settings. Shell scripts that the commands run are read, too.
 
 /// Deepest nesting of shell scripts that run one another.
 const DEEPEST: u32 = 4;

@@ -1,4 +1,4 @@
-//! Which mechanism a group runs, as recorded.
+//! Mechanism of a group, as recorded.
 
 use crate::fields::{FieldError, Fields};
 use airtcp_core::{Bytes, Duration};

@@ -1,4 +1,4 @@
-//! What a recording consists of.
+//! Entries of a recording.
 
 use crate::setup::Setup;
 use airtcp_core::{Instant, Length, LinkSignal, Segment};

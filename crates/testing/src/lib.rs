@@ -1,5 +1,5 @@
-//! Shared by the tests and benchmarks of all crates: skipping a test where the machine lacks something
-//! it needs, and CPU time.
+//! Shared by the tests and benchmarks of all crates: skipping a test that needs something the machine
+//! lacks, CPU time, and an allocator that counts.
 
 use std::io::Write;
 use std::sync::OnceLock;

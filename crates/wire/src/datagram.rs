@@ -1,4 +1,4 @@
-//! Packets of any protocol: whose they are, and how one is sent once more.
+//! Packets of any protocol: their flow, and the pieces to send again.
 
 use crate::DecodeError;
 use crate::checksum::{TCP, UDP, pseudo_header_sum};

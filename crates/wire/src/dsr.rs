@@ -1,5 +1,5 @@
 //! Messages and source routes of DSR → packets (RFC 4728 §6): a header of IP protocol 48 between
-//! the IP header and what else there is.
+//! the IP header and the rest of the packet.
 
 use crate::encode::{EncodeError, HOP_LIMIT, put_ipv4, set_hop_limit, set_ipv4_checksum};
 use airtcp_core::Ecn;

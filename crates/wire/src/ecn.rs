@@ -1,4 +1,4 @@
-//! The ECN field of a whole packet (RFC 3168 §5; §23 for where it stands in IPv4 and IPv6).
+//! The ECN field of a whole packet (RFC 3168 §5; §23 for its position in IPv4 and IPv6).
 
 use airtcp_core::Ecn;
 

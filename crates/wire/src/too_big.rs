@@ -1,4 +1,4 @@
-//! What routers say of packets that the next link does not take.
+//! Routers' reports of packets larger than the next link's MTU.
 
 use crate::checksum::{ICMPV6, TCP, transport_checksum};
 use crate::decode::{Checksums, DecodeError};

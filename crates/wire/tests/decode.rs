@@ -1,4 +1,4 @@
-//! What the decoder reads from live packets, and what it refuses.
+//! Live packets that the decoder reads, and packets that it refuses.
 
 use airtcp_core::{
     Ecn, Flags, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,

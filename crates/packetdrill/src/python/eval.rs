@@ -1,4 +1,4 @@
-//! Statements carried out.
+//! Execution of statements.
 
 use super::{Beyond, Expr, Kind, Statement};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Statements and expressions out of text.
+//! Parser of statements and expressions.
 
 use super::{Beyond, Expr, Kind, Statement};
 

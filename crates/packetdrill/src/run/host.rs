@@ -1,4 +1,4 @@
-//! The host under test: its sockets and connections, and what it sends.
+//! The host under test: its sockets and connections, and the segments it sends.
 
 use super::info::View;
 use super::packet::LOCAL_ISN;

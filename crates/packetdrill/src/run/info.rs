@@ -1,4 +1,4 @@
-//! `tcp_info` of Linux, out of an endpoint: what assertions of scripts look at.
+//! Linux's `tcp_info` of an endpoint, for the assertions of scripts.
 
 use airtcp_core::{Duration, Ecn, Instant, Length};
 use airtcp_tcp::recovery::Phase;

@@ -1,4 +1,4 @@
-//! Segments of a script and segments of the endpoint: one made of the other, and compared.
+//! Translation and comparison of a script's packets and the endpoint's segments.
 
 use super::host::Sent;
 use crate::script::{EcnField, Packet, TcpOption};

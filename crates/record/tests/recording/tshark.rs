@@ -1,4 +1,4 @@
-//! What tshark reads from a recording.
+//! Recordings as tshark reads them.
 
 #[path = "../../../sim/tests/common/tshark.rs"]
 mod capture;

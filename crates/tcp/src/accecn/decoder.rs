@@ -1,7 +1,7 @@
-//! The Data Sender: what an ACK says is newly marked (RFC 9768 §3.2.2.5.2, appendix A.2).
+//! The Data Sender: marks that an ACK reports for the first time (RFC 9768 §3.2.2.5.2, appendix A.2).
 //!
-//! The ACE field has three bits. It may have gone round between two ACKs if the second acknowledges
-//! more than seven segments. The option then tells: if the bytes marked need more segments than the
+//! The ACE field has three bits. It may have wrapped between two ACKs if the second acknowledges
+//! more than seven segments. The option then decides: if the bytes marked need more segments than the
 //! field shows, it has. Without the option the sender assumes the most, unless ACKs that cover many
 //! segments are usual on this path: then most of them were thinned out, and the bits of many lost.
 
@@ -263,7 +263,7 @@ mod tests {
         };
         assert!(contradicts(&mut usual(), 5));
         assert!(!contradicts(&mut usual(), 6));
-        // The flags had told before, on an ACK without room for the option.
+        // The flags had reported it before, on an ACK without room for the option.
         let mut decoder = usual();
         decoder.decode(&ack(6, 1));
         assert!(!contradicts(&mut decoder, 6));

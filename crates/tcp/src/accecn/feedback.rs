@@ -1,4 +1,5 @@
-//! The Data Receiver: counters of what arrived, and how they travel (RFC 9768 §3.2.1, §3.2.3.3).
+//! The Data Receiver: counters of received segments and bytes, and their encoding (RFC 9768 §3.2.1,
+//! §3.2.3.3).
 
 use airtcp_core::{
     AccEcnOption, AccEcnOrder, Duration, Ecn, EcnBytes, Instant, MAX_OPTIONS_LEN, Options,

@@ -13,7 +13,7 @@
 //! - The delay timer is started by the first unacknowledged segment and not restarted. Before the
 //!   first inter-arrival sample it is 500 ms, the bound of RFC 5681 §4.2.
 //! - The ACK timer doubles with each repetition, and there are at most six. As printed it would
-//!   repeat the last ACK of a finished transfer for ever. It runs only after data, never after FIN.
+//!   repeat the last ACK of a finished transfer forever. It runs only after data, never after FIN.
 //! - The paper prints RTO = SRTO + 4 · RTTVAR. SRTO is taken for SRTT. RTTVAR uses the SRTT that
 //!   includes the new sample, as printed.
 //! - Segments that an interface has merged count by their size.

@@ -1,4 +1,4 @@
-//! When a receiver acknowledges, one file a policy.
+//! Acknowledgement policies of a receiver: one file per policy.
 //!
 //! An [`AckPolicy`] stands alone: it sees arrivals and what leaves as plain values, so that the
 //! same code serves the endpoint and whatever else delays acknowledgements.

@@ -23,7 +23,7 @@
 //! - A delivery rate is refused if its interval is below the smallest RTT of ten seconds; Linux
 //!   compares with the smallest of five minutes.
 //! - What is sent in ProbeRtt is known to the algorithm as held back, not to the rate sampler.
-//! - On a new route everything is measured anew; Linux hears of no routes.
+//! - On a new route everything is measured anew; Linux knows no routes.
 //!
 //! Windows include the room for segmentation offload that Linux adds, although a sender here has
 //! none: it is half of the queue that a Linux sender makes on a fast path.

@@ -32,7 +32,7 @@
 //! - Whether cwnd was used up is judged from what was in flight when each ACK arrived.
 //! - The wait between probes is drawn from SND.UNA, not at random.
 //! - What is sent in ProbeRTT is known to the algorithm as held back, not to the rate sampler.
-//! - On a new route everything is measured anew; the draft hears of no routes.
+//! - On a new route everything is measured anew; the draft knows no routes.
 //!
 //! Windows include the draft's budget for segmentation offload (§5.5.8), although a sender here has
 //! none. Losses are told apart by SACK: RACK needs it, and BBR needs RACK.

@@ -1,4 +1,4 @@
-//! Congestion control: how cwnd and ssthresh move, one file an algorithm.
+//! Congestion control, which moves cwnd and ssthresh: one file per algorithm.
 //!
 //! An algorithm implements [`CongestionControl`]. It keeps its own state and moves the [`Window`]
 //! that each hook lends it; nobody else moves it, except fast recovery while it lasts

@@ -1,5 +1,5 @@
-//! What BBRv1 and BBRv3 share: a windowed maximum, round trips, the product of bandwidth and time,
-//! marks of what the algorithm itself kept slow, and draws.
+//! Parts shared by BBRv1 and BBRv3: a windowed maximum, round trips, the product of bandwidth and
+//! time, marks of segments that the algorithm held back, and random draws.
 
 use airtcp_core::{DataRate, Duration, SeqNum};
 

@@ -1,5 +1,5 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control-04, 2024): DCTCP for the Internet, as L4S
-//! asks for it (RFC 9331).
+//! Prague (draft-briscoe-iccrg-prague-congestion-control-04, 2024): DCTCP for the Internet, as
+//! L4S requires (RFC 9331).
 //!
 //! What is here of the draft:
 //! - Data are ECT(1), and marks are counted by byte. It needs a receiver that reports each

@@ -1,4 +1,4 @@
-//! CUBIC's slow start, and what ends it before a loss does.
+//! CUBIC's slow start, with HyStart and HyStart++ to end it before a loss.
 
 use super::hystart::HyStart;
 use super::hystart_plus_plus::HyStartPlusPlus;

@@ -1,5 +1,5 @@
-//! Accurate ECN on a connection (RFC 9768): agreed on in the handshake, fed by each segment that
-//! arrives, and asked for what each ACK says.
+//! Accurate ECN on a connection (RFC 9768): negotiation in the handshake, counts of
+//! received marks, and the marks that each ACK reports.
 
 use super::Endpoint;
 use super::receive::Reply;

@@ -1,4 +1,4 @@
-//! What an acknowledgement does to the sender: window update, RTT sample, spurious retransmissions,
+//! Effects of an acknowledgement on the sender: window update, RTT sample, spurious retransmissions,
 //! loss recovery, growth of cwnd (RFC 5681, 6298, 6582, 6675).
 
 use super::spurious::{FRtoVerdict, Saved};

@@ -1,4 +1,4 @@
-//! Opening a connection: SYN, SYN-ACK and what their options agree on (RFC 9293 §3.10.7, RFC 7323,
+//! Opening a connection: SYN, SYN-ACK and the options they negotiate (RFC 9293 §3.10.7, RFC 7323,
 //! RFC 2018).
 
 use super::receive::Reply;

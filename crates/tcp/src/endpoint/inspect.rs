@@ -1,4 +1,4 @@
-//! What a monitor may ask of a connection, in the terms of Linux's `tcp_info`.
+//! State of a connection for monitoring, in the terms of Linux's `tcp_info`.
 
 use super::Endpoint;
 use crate::recovery::Phase;

@@ -1,4 +1,4 @@
-//! What keeps a sender from sending more, and for how long (Linux: `tcp_chrono`).
+//! The factor that limits a sender, and the time for which each did (Linux: `tcp_chrono`).
 
 use super::Endpoint;
 use crate::recovery::Phase;

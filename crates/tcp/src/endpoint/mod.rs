@@ -9,7 +9,7 @@
 //! spurious retransmission detector and the congestion control, and enters or leaves recovery; then
 //! `transmit.rs` sends what the windows and the pacing rate allow, and what is left is a pure ACK
 //! if one is due. `timers.rs` handles the expiries, `mobility.rs` the signals of a mobile host's
-//! radio, `standby.rs` broken routes; `accecn.rs` tells of marks, and is told (RFC 9768). The caller
+//! radio, `standby.rs` broken routes; `accecn.rs` ECN feedback (RFC 9768). The caller
 //! passes in time, segments, signals and application calls, and sends what lands in [`Io::out`].
 
 mod accecn;

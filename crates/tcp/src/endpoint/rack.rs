@@ -1,5 +1,5 @@
-//! A sender with RACK-TLP ([`crate::recovery::rack`]): what its ACKs, timers and turns to send do
-//! to the rest of the endpoint.
+//! A sender with RACK-TLP ([`crate::recovery::rack`]): the effects of its ACKs, timers and
+//! transmissions on the rest of the endpoint.
 
 use super::transmit::Timer;
 use super::{Endpoint, Io};

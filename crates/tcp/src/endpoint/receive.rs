@@ -395,7 +395,7 @@ impl<P: Payload> Endpoint<P> {
             if is_old && !flags.intersects(Flags::RST | Flags::SYN) {
                 self.count_data(segment, Order::Duplicate);
                 // An ACK that answers an old ACK serves nobody. Where the network reorders, it may
-                // be old itself, and two hosts would answer each other for ever.
+                // be old itself, and two hosts would answer each other forever.
                 return if segment.seq_len() > 0 { Reply::PureAck } else { Reply::None };
             }
         }

@@ -1,5 +1,5 @@
 //! A sender on a broken route: frozen at the notice of a failure, until its
-//! [`RoutePolicy`](crate::route::RoutePolicy) lets it go on.
+//! [`RoutePolicy`](crate::route::RoutePolicy) ends standby.
 
 use super::{Endpoint, Io};
 use crate::congestion::Restart;

@@ -1,4 +1,4 @@
-//! The sending half: what may be sent, in which order, and how (RFC 9293 §3.8.6, RFC 5681 §3.1, RFC
+//! The sending half: permission, order and form of transmissions (RFC 9293 §3.8.6, RFC 5681 §3.1, RFC
 //! 6675 §5).
 
 use super::limit::LimitClock;
@@ -426,7 +426,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn send_what_may(&mut self, now: Instant, io: &mut Io<'_, P>) {
         // A window too small to be used does not end it: a peer that repeats itself more often than
-        // the interval would put the probe off for ever.
+        // the interval would put the probe off forever.
         if self.tx.persist.is_some() && self.tx.window_is_usable() {
             self.leave_persist(now, io);
         }

@@ -1,8 +1,8 @@
-//! Loss recovery: the phase of a sender, what cwnd does in it, and the SACK scoreboard that says
-//! what to retransmit.
+//! Loss recovery: the phase of a sender, cwnd in each phase, and the SACK scoreboard, which selects
+//! the segments to retransmit.
 //!
 //! `LossRecovery` owns the congestion window together with the [`CongestionControl`] algorithm. The
-//! endpoint tells it what happened and carries out what follows; it cannot write cwnd itself.
+//! endpoint reports events to it and carries out the results; it cannot write cwnd itself.
 
 pub(crate) mod rack;
 pub mod scoreboard;

@@ -1,7 +1,7 @@
 //! Explicit Link Failure Notification (Holland and Vaidya, "Analysis of TCP Performance over Mobile
 //! Ad Hoc Networks", MobiCom 1999, §5).
 //!
-//! The node whose link fails tells the sender. The sender turns its retransmission timer off and
+//! The node whose link fails notifies the sender. The sender turns its retransmission timer off and
 //! sends its first unacknowledged segment again at intervals, to find out whether there is a route.
 //! Any acknowledgement ends that; the sender then restores its timer and goes on.
 //!

@@ -1,4 +1,4 @@
-//! What a sender does when the network reports that the route to the peer is broken, one file a
+//! Reactions of a sender to the network's report that the route to the peer is broken: one file per
 //! policy.
 //!
 //! Over several wireless hops a route breaks because nodes move, and the routing protocol knows so

@@ -1,4 +1,4 @@
-//! The variation of the RTT as Linux counts it (`tcp_rtt_estimator`), which differs from RFC 6298 in
+//! Variation of the RTT as Linux measures it (`tcp_rtt_estimator`), which differs from RFC 6298 in
 //! three ways. The time-out takes the largest mean deviation of a round trip, not the latest one, so
 //! that many samples in a round trip do not make it forget; it comes down by a quarter in each. And
 //! where the RTT falls, the deviation grows an eighth as fast: getting better is no reason to wait

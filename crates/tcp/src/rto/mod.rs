@@ -1,5 +1,5 @@
-//! The retransmission time-out: estimated by RFC 6298 (`estimator.rs`), with what a policy makes of
-//! it and of an expiry, one file a policy.
+//! The retransmission time-out: estimated by RFC 6298 (`estimator.rs`) and modified by a policy, which
+//! also decides about the back-off: one file per policy.
 //!
 //! To add a policy: write its file here and a word for it in [`RtoPolicyConfig`] and [`policy`]. To
 //! try one from another crate, hand it to

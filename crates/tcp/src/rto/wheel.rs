@@ -1,4 +1,4 @@
-//! Timers that expire at ticks, the coarser the later (Linux: `kernel/time/timer.c`).
+//! Timers that expire at ticks, which are coarser for longer timers (Linux: `kernel/time/timer.c`).
 
 use airtcp_core::{Duration, Instant};
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! ACK policies other than delayed ACKs and TCP-DCA, and what all policies have in common.
+//! ACK policies other than delayed ACKs and TCP-DCA, and rules common to all policies.
 
 use crate::{config, run_open};
 use airtcp_core::Duration;

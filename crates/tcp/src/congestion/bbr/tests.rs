@@ -180,7 +180,7 @@ fn begin_recovery(path: &mut Path<Bbr>) {
     path.cc.on_fast_retransmit(&mut path.window, &loss);
 }
 
-/// An ACK that delivers a segment and leaves so much in the network.
+/// An ACK that delivers a segment and leaves `inflight` bytes in the network.
 fn one_delivered(path: &mut Path<Bbr>, inflight: u32) {
     let delivered = path.cc.heard.delivered + u64::from(SMSS);
     let delivery = Delivery { delivered, newly_delivered: SMSS, inflight, ..Delivery::default() };

@@ -230,7 +230,7 @@ fn up_ends_when_it_loses_more_than_two_percent() {
     run_to(&mut path, ProbeBwDown);
     let cc = &path.cc;
     assert!(cc.probe.prev_too_high && !cc.probe.is_sample && !cc.full.now);
-    // The pipe and its queue, and what left before the loss was heard of.
+    // The pipe and its queue, and the segments sent before the loss was known.
     let longterm = cc.inflight_longterm;
     assert!((BDP..BDP * 3 / 2).contains(&longterm), "{longterm}");
     assert_eq!(cc.recovery.undo_state, Some(ProbeBwUp));

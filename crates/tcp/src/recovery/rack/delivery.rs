@@ -1,4 +1,4 @@
-//! What a flow has delivered, and how fast: the delivery rate samples that BBR lives on
+//! Data delivered by a flow, and the delivery rate samples that BBR needs
 //! (draft-ietf-ccwg-bbr §4.1; draft-cheng-iccrg-delivery-rate-estimation).
 
 use super::queue::{Sent, Snapshot};

@@ -4,7 +4,7 @@
 //!
 //! Read in this order: `queue.rs` (a record of each segment sent), `detection.rs` (which of them
 //! are lost, and how much reordering the path shows), `delivery.rs` (what was delivered, and how
-//! fast), `undo.rs`, `prr.rs`; then this file, which is told of ACKs and expiries, asks all of them
+//! fast), `undo.rs`, `prr.rs`; then this file, which handles ACKs and expiries, asks all of them
 //! and moves the phase of the sender.
 //!
 //! Phases are those of [`Phase`]. A sender in [`Phase::Open`] with SACKed segments or

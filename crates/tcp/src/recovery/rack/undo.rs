@@ -1,6 +1,5 @@
-//! Whether a reduction was needless, by what became of its retransmissions: each was one too many,
-//! as DSACKs say (RFC 2883, RFC 3708), or an ACK came that a timestamp from before them shows to be
-//! for an original (Eifel, RFC 3522).
+//! Detection of needless reductions: DSACKs report each retransmission as a duplicate (RFC 2883, RFC
+//! 3708), or the timestamp of an ACK shows that an original transmission arrived (Eifel, RFC 3522).
 
 use crate::congestion::Windows;
 use airtcp_core::SeqNum;

@@ -1,4 +1,4 @@
-//! A congestion control that needs all that its hooks carry: it measures on every ACK, bounds cwnd
+//! A congestion control that uses all arguments of its hooks: it measures on every ACK, bounds cwnd
 //! by the number of hops, paces, and reads the duplicate ACKs before a time-out.
 
 use airtcp_core::{Bytes, DataRate, Duration, SeqNum};

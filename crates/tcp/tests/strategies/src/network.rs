@@ -1,4 +1,5 @@
-//! Two endpoints and a path with a fixed delay between them, which loses what a test tells it to.
+//! Two endpoints and a path with a fixed delay between them, which loses the segments that a test
+//! selects.
 
 use airtcp_core::{Addr, Duration, Events, Flow, Instant, Length, Segment, SeqNum};
 use airtcp_tcp::{Endpoint, Io, State, Strategies, TcpConfig};
