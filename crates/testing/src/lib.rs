@@ -1,6 +1,10 @@
 //! Shared by the tests and benchmarks of all crates: skipping a test that needs something the machine
 //! lacks, CPU time, and an allocator that counts.
 
+mod alloc;
+
+pub use alloc::CountingAllocator;
+
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
