@@ -101,22 +101,7 @@ pub fn linux() -> TcpConfig {
         syn_losses: 1,
         // RFC 3042: SACKed segments are not in flight (tcp_packets_in_flight).
         limited_transmit: true,
-        rto: RtoConfig {
-            // TCP_TIMEOUT_INIT, TCP_TIMEOUT_FALLBACK
-            initial: Duration::from_secs(1),
-            after_syn_loss: Duration::from_secs(3),
-            // TCP_RTO_MIN
-            min: Duration::from_millis(200),
-            // tcp_rtt_estimator
-            variation: RttVariation::Linux,
-            // TCP_RTO_MAX
-            max: Duration::from_secs(120),
-            // tcp_retries2 15
-            max_retransmissions: 15,
-            // tcp_syn_linear_timeouts 4
-            linear_syn_timeouts: 4,
-            ..RtoConfig::default()
-        },
+        rto: linux_rto(),
         persist: PersistConfig {
             // tcp_retransmit_timer goes on with back-off, and gives up only on a silent peer.
             on_shrink: PersistOnShrink::Linux,
@@ -129,6 +114,25 @@ pub fn linux() -> TcpConfig {
         // __tcp_ack_snd_check: more than one full segment; TCP_DELACK_MIN; TCP_MAX_QUICKACKS
         ack: AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40), quick: 16 },
         ..TcpConfig::default()
+    }
+}
+
+fn linux_rto() -> RtoConfig {
+    RtoConfig {
+        // TCP_TIMEOUT_INIT, TCP_TIMEOUT_FALLBACK
+        initial: Duration::from_secs(1),
+        after_syn_loss: Duration::from_secs(3),
+        // TCP_RTO_MIN
+        min: Duration::from_millis(200),
+        // tcp_rtt_estimator
+        variation: RttVariation::Linux,
+        // TCP_RTO_MAX
+        max: Duration::from_secs(120),
+        // tcp_retries2 15
+        max_retransmissions: 15,
+        // tcp_syn_linear_timeouts 4
+        linear_syn_timeouts: 4,
+        ..RtoConfig::default()
     }
 }
 

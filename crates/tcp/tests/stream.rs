@@ -168,8 +168,9 @@ fn hides_window(config: &TcpConfig) -> bool {
     matches!(config.ack, AckConfig::Dca(DcaConfig { cwnd_in: CwndIn::WindowField, .. }))
 }
 
-fn config() -> impl Strategy<Value = TcpConfig> {
-    let windows = (
+/// MSS, receive buffer, send buffer, six switches, and limit of cwnd.
+fn windows() -> impl Strategy<Value = (u16, u64, u64, [bool; 6], Option<Bytes>)> {
+    (
         prop_oneof![Just(536u16), Just(1000u16), Just(1460u16)],
         // From one MSS to beyond what fits without scaling.
         prop_oneof![
@@ -180,21 +181,10 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         prop_oneof![1 => 1_000u64..5_000, 3 => 5_000u64..300_000],
         any::<[bool; 6]>(),
         prop_oneof![Just(None), (1_000u64..20_000).prop_map(|b| Some(Bytes(b)))],
-    );
-    let loss = (
-        recovery(),
-        any::<[bool; 2]>(),
-        1u32..7,
-        prop_oneof![Just(None), Just(Some(1u32)), Just(Some(2u32))],
-        prop_oneof![
-            Just(SpuriousDetection::None),
-            Just(SpuriousDetection::Eifel),
-            Just(SpuriousDetection::FRto),
-        ],
-        any::<bool>(),
-        any::<bool>(),
-        congestion(),
-    );
+    )
+}
+
+fn timers() -> impl Strategy<Value = (RtoConfig, PersistConfig, AckConfig)> {
     let timers = (
         prop_oneof![
             Just(PersistOnShrink::Strict),
@@ -213,7 +203,36 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             1 => Just(RtoPolicyConfig::Constant),
         ],
     );
-    (windows, loss, timers).prop_map(|(windows, loss, timers)| {
+    timers.prop_map(|timers| {
+        let (on_shrink, backoff, ack, max_retransmissions, tick, min, variation, policy) = timers;
+        let rto = RtoConfig {
+            tick: Duration::from_millis(tick),
+            min: Duration::from_millis(min),
+            variation,
+            max_retransmissions,
+            policy,
+            ..RtoConfig::default()
+        };
+        (rto, PersistConfig { on_shrink, backoff, ..PersistConfig::default() }, ack)
+    })
+}
+
+fn config() -> impl Strategy<Value = TcpConfig> {
+    let loss = (
+        recovery(),
+        any::<[bool; 2]>(),
+        1u32..7,
+        prop_oneof![Just(None), Just(Some(1u32)), Just(Some(2u32))],
+        prop_oneof![
+            Just(SpuriousDetection::None),
+            Just(SpuriousDetection::Eifel),
+            Just(SpuriousDetection::FRto),
+        ],
+        any::<bool>(),
+        any::<bool>(),
+        congestion(),
+    );
+    (windows(), loss, timers()).prop_map(|(windows, loss, (rto, persist, ack))| {
         let (mss, receive, send, switches, cwnd_limit) = windows;
         let [scaling, timestamps, nagle, idle, limited, autotuning] = switches;
         let (recovery, newreno, threshold, abc, spurious, fall_floyd, send_window, congestion) =
@@ -222,7 +241,6 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         // Both live on what RACK measures.
         let is_bbr = matches!(congestion, Congestion::Bbr | Congestion::Bbr3);
         let recovery = if is_bbr { Recovery::Rack(RackConfig::default()) } else { recovery };
-        let (on_shrink, backoff, ack, max_retransmissions, tick, min, variation, policy) = timers;
         TcpConfig {
             mss,
             receive_buffer: Bytes(receive),
@@ -242,15 +260,8 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             abc,
             slow_start_after_idle: idle,
             spurious,
-            rto: RtoConfig {
-                tick: Duration::from_millis(tick),
-                min: Duration::from_millis(min),
-                variation,
-                max_retransmissions,
-                policy,
-                ..RtoConfig::default()
-            },
-            persist: PersistConfig { on_shrink, backoff, ..PersistConfig::default() },
+            rto,
+            persist,
             ack,
             nagle: if nagle { Nagle::On } else { Nagle::Off },
             ..TcpConfig::default()

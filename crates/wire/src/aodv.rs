@@ -33,23 +33,11 @@ pub fn encode_aodv(
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     let mut body = Vec::new();
-    let number = |SeqNum(seq): SeqNum| seq.to_be_bytes();
-    let hops = |count: u16| u8::try_from(count).unwrap_or(u8::MAX);
     let ip = |node| address(node).octets();
     let hop_limit = match message {
         Message::Request(request) => {
-            let Request { ttl, hop_count, id, destination, destination_seq, .. } = *request;
-            let flag = |is_set, flag| if is_set { flag } else { 0 };
-            let flags = flag(request.gratuitous, GRATUITOUS)
-                | flag(request.destination_only, DESTINATION_ONLY)
-                | flag(destination_seq.is_none(), UNKNOWN_SEQ);
-            body.extend([REQUEST, flags, 0, hops(hop_count)]);
-            body.extend(id.to_be_bytes());
-            body.extend(ip(destination));
-            body.extend(number(destination_seq.unwrap_or_default()));
-            body.extend(ip(request.originator));
-            body.extend(number(request.originator_seq));
-            hops(ttl)
+            put_request(&mut body, request, ip);
+            hops(request.ttl)
         }
         Message::Reply(reply) => {
             body.extend([REPLY, 0, 0, hops(reply.hop_count)]);
@@ -75,7 +63,7 @@ pub fn encode_aodv(
             body.extend([ERROR, if *no_delete { NO_DELETE } else { 0 }, 0, count]);
             for &(node, seq) in unreachable {
                 body.extend(ip(node));
-                body.extend(number(seq.unwrap_or_default()));
+                body.extend(seq.unwrap_or_default().0.to_be_bytes());
             }
             1
         }
@@ -86,6 +74,26 @@ pub fn encode_aodv(
     encode_udp(&flow, &body, out)?;
     set_hop_limit(&mut out[start..], hop_limit);
     Ok(())
+}
+
+/// A hop count, or a time to live, as far as a byte can express it.
+fn hops(count: u16) -> u8 {
+    u8::try_from(count).unwrap_or(u8::MAX)
+}
+
+/// Appends a request (§5.1).
+fn put_request(body: &mut Vec<u8>, request: &Request, ip: impl Fn(NodeId) -> [u8; 4]) {
+    let Request { hop_count, id, destination, destination_seq, .. } = *request;
+    let flag = |is_set, flag| if is_set { flag } else { 0 };
+    let flags = flag(request.gratuitous, GRATUITOUS)
+        | flag(request.destination_only, DESTINATION_ONLY)
+        | flag(destination_seq.is_none(), UNKNOWN_SEQ);
+    body.extend([REQUEST, flags, 0, hops(hop_count)]);
+    body.extend(id.to_be_bytes());
+    body.extend(ip(destination));
+    body.extend(destination_seq.unwrap_or_default().0.to_be_bytes());
+    body.extend(ip(request.originator));
+    body.extend(request.originator_seq.0.to_be_bytes());
 }
 
 /// Appends the part of a reply behind its hop count (§5.2).

@@ -27,34 +27,12 @@ impl<P: Payload> Endpoint<P> {
         io: &mut Io<'_, P>,
     ) {
         if self.tells_rack_nothing(segment) {
-            let heard = self.ack_event(now, 0, None);
-            self.tx.recovery.on_ack(&heard);
-            if !self.tx.standby {
-                self.tx.rtx_deadline = None;
-            }
-            self.publish_window(now, io);
-            return;
+            return self.on_empty_rack_ack(now, io);
         }
         let Some(mut rack) = self.tx.rack.take() else { return };
-        let tx = &self.tx;
-        let phase = tx.recovery.phase();
-        let waits = tx.unsent_data().min(tx.mss);
-        let mut arrival = Arrival {
-            now,
-            ack,
-            una: tx.una,
-            nxt: tx.max,
-            blocks: segment.options.sack.as_slice(),
-            echo: segment.options.timestamps.filter(|_| self.timestamps).map(|t| t.echo),
-            clock: self.clock(now),
-            ece: tx.ecn_ok && segment.flags.contains(Flags::ECE),
-            may_send_new: waits > 0 && (ack + tx.wnd).at_or_after(tx.max + waits),
-            max_window: tx.max_wnd,
-            smss: tx.mss,
-            srtt: tx.rto.estimate().map(|e| e.srtt),
-        };
-        let advances = ack.after(tx.una);
-        let flight = tx.flight();
+        let mut arrival = self.rack_arrival(now, ack, segment);
+        let (advances, flight) = (ack.after(self.tx.una), self.tx.flight());
+        let phase = self.tx.recovery.phase();
         let mut out = rack.on_ack(&mut self.tx.recovery, &arrival);
         self.take_marks(segment, &mut rack, &out, &mut arrival);
         rack.react(&mut self.tx.recovery, &arrival, &mut out);
@@ -99,6 +77,36 @@ impl<P: Payload> Endpoint<P> {
             && self.accecn.is_none()
             && !echoes_mark
             && segment.options.sack.is_empty()
+    }
+
+    /// Processes an ACK that [reports nothing](Self::tells_rack_nothing).
+    fn on_empty_rack_ack(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let heard = self.ack_event(now, 0, None);
+        self.tx.recovery.on_ack(&heard);
+        if !self.tx.standby {
+            self.tx.rtx_deadline = None;
+        }
+        self.publish_window(now, io);
+    }
+
+    /// The ACK on arrival, with the sender's state before it.
+    fn rack_arrival<'a>(&self, now: Instant, ack: SeqNum, segment: &'a Segment<P>) -> Arrival<'a> {
+        let tx = &self.tx;
+        let waits = tx.unsent_data().min(tx.mss);
+        Arrival {
+            now,
+            ack,
+            una: tx.una,
+            nxt: tx.max,
+            blocks: segment.options.sack.as_slice(),
+            echo: segment.options.timestamps.filter(|_| self.timestamps).map(|t| t.echo),
+            clock: self.clock(now),
+            ece: tx.ecn_ok && segment.flags.contains(Flags::ECE),
+            may_send_new: waits > 0 && (ack + tx.wnd).at_or_after(tx.max + waits),
+            max_window: tx.max_wnd,
+            smss: tx.mss,
+            srtt: tx.rto.estimate().map(|e| e.srtt),
+        }
     }
 
     /// With AccECN, notes the marks that the ACK reports.

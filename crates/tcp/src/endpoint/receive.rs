@@ -403,16 +403,7 @@ impl<P: Payload> Endpoint<P> {
             return self.on_unacceptable(now, segment, io);
         }
         if flags.contains(Flags::RST) {
-            // RFC 5961 §3.2: exact match resets, anything else in the window is challenged.
-            if self.state == State::TimeWait {
-                self.enter_closed(); // everything is done (RFC 9293 §3.10.7.4)
-                return Reply::None;
-            }
-            if segment.seq == self.rx.nxt {
-                self.enter_aborted(now, AbortReason::Reset, io);
-                return Reply::None;
-            }
-            return Reply::PureAck;
+            return self.on_reset(now, segment, io);
         }
         if flags.contains(Flags::SYN) {
             return Reply::PureAck; // RFC 5961 §4.2
@@ -445,6 +436,19 @@ impl<P: Payload> Endpoint<P> {
         let reply = self.on_data(now, segment, io).max(self.answer_marks(marked, segment));
         self.transmit(now, io);
         reply
+    }
+
+    /// Handles a RST in the window: an exact match resets, any other is challenged (RFC 5961 §3.2).
+    fn on_reset(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
+        if self.state == State::TimeWait {
+            self.enter_closed(); // everything is done (RFC 9293 §3.10.7.4)
+            return Reply::None;
+        }
+        if segment.seq == self.rx.nxt {
+            self.enter_aborted(now, AbortReason::Reset, io);
+            return Reply::None;
+        }
+        Reply::PureAck
     }
 
     /// Answers a segment outside the window (an old duplicate, a probe of our closed window, or

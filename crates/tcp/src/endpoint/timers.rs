@@ -100,14 +100,19 @@ impl<P: Payload> Endpoint<P> {
             self.stats.larger_restarts += 1;
             io.events.emit(now, || Event::LargerRestart { cwnd, duplicate_acks });
         }
-        if self.tx.rack.is_some() {
-            return self.on_rack_timeout(now, &timeout, io);
+        match self.tx.rack {
+            Some(_) => self.on_rack_timeout(now, &timeout, io),
+            None => self.go_back_after_timeout(now, &timeout, io),
         }
+    }
+
+    /// Without RACK, reduces the window after a time-out and sends again from SND.UNA on.
+    fn go_back_after_timeout(&mut self, now: Instant, timeout: &Timeout, io: &mut Io<'_, P>) {
         let saved = self.save();
         let clock = self.clock(now);
         let tx = &mut self.tx;
-        tx.spurious.on_timeout(first, saved, clock, phase == Phase::Loss);
-        let reduction = tx.recovery.on_timeout(&timeout, tx.max);
+        tx.spurious.on_timeout(timeout.first, saved, clock, timeout.phase == Phase::Loss);
+        let reduction = tx.recovery.on_timeout(timeout, tx.max);
         tx.limited_transmit = 0;
         if tx.board.range_at_or_above(tx.una).is_some_and(|r| r.left.at_or_before(tx.una)) {
             tx.board.clear(); // the receiver reneged (RFC 2018 §8)
