@@ -15,5 +15,5 @@ pub mod writer;
 pub use reader::{ReadError, Reader};
 pub use replay::{Difference, ReplayError, Summary, replay};
 pub use setup::Setup;
-pub use step::{Entry, Input, Step};
+pub use step::{Input, RecordEntry, Step};
 pub use writer::{Contents, Writer};

@@ -2,7 +2,7 @@
 
 use crate::fields::{FieldError, Fields};
 use crate::setup::Setup;
-use crate::step::{Entry, Input, Step};
+use crate::step::{Input, RecordEntry, Step};
 use crate::writer::{NANOSECONDS, VERSION, side_name};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant, Length, LinkSignal, Segment};
@@ -128,7 +128,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// The file is damaged, truncated or not a valid recording.
-    pub fn next_entry(&mut self) -> Result<Option<(u64, Entry)>, ReadError> {
+    pub fn next_entry(&mut self) -> Result<Option<(u64, RecordEntry)>, ReadError> {
         self.read_entry().map_err(|fault| self.error(fault))
     }
 
@@ -151,7 +151,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    fn read_entry(&mut self) -> Result<Option<(u64, Entry)>, Fault> {
+    fn read_entry(&mut self) -> Result<Option<(u64, RecordEntry)>, Fault> {
         let Some(found) = self.find()? else { return Ok(None) };
         let block = self.block;
         let entry = match found {
@@ -174,14 +174,15 @@ impl<R: Read> Reader<R> {
                 self.read_step(at, input, &fields)?
             }
             Found::Journal { at, fields } => match fields.get("entry")? {
-                "begin" => {
-                    Entry::Begin { group: fields.number("group")?, setup: Setup::read(&fields)? }
-                }
-                "reconfigure" => Entry::Reconfigure {
+                "begin" => RecordEntry::Begin {
                     group: fields.number("group")?,
                     setup: Setup::read(&fields)?,
                 },
-                "restore" => Entry::Restore {
+                "reconfigure" => RecordEntry::Reconfigure {
+                    group: fields.number("group")?,
+                    setup: Setup::read(&fields)?,
+                },
+                "restore" => RecordEntry::Restore {
                     group: fields.number("group")?,
                     connections: fields.number("connections")?,
                 },
@@ -189,7 +190,7 @@ impl<R: Read> Reader<R> {
                     let input = read_input(&fields)?;
                     self.read_step(at, input, &fields)?
                 }
-                "lost" => Entry::Lost { steps: fields.number("steps")? },
+                "lost" => RecordEntry::Lost { steps: fields.number("steps")? },
                 other => {
                     return Err(Fault::Field(FieldError::Invalid {
                         key: "entry",
@@ -208,7 +209,7 @@ impl<R: Read> Reader<R> {
         at: Instant,
         input: Input<Segment<Length>>,
         fields: &Fields,
-    ) -> Result<Entry, Fault> {
+    ) -> Result<RecordEntry, Fault> {
         let group = fields.number("group")?;
         let mut actions = Vec::new();
         for (count, name) in fields.read("actions", "such as 2*inject,drop", read_summary)? {
@@ -225,7 +226,7 @@ impl<R: Read> Reader<R> {
                 }
             }
         }
-        Ok(Entry::Step(Step { at, group, input, actions }))
+        Ok(RecordEntry::Step(Step { at, group, input, actions }))
     }
 
     /// Reads the packet of an action.

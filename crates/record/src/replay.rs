@@ -4,7 +4,7 @@
 
 use crate::reader::{ReadError, Reader};
 use crate::setup::Setup;
-use crate::step::{Entry, Input, Step};
+use crate::step::{Input, RecordEntry, Step};
 use crate::writer::{action_name, side_name};
 use airtcp_core::{Length, Segment};
 use airtcp_edge::{Action, Actions, Mechanism, Middlebox, ReconfigureError, ThresholdTooSmall};
@@ -114,22 +114,24 @@ pub fn replay(source: impl Read) -> Result<BTreeMap<u32, Summary>, ReplayError> 
     let mut groups = BTreeMap::new();
     while let Some((block, entry)) = reader.next_entry()? {
         match entry {
-            Entry::Begin { group, setup } => {
+            RecordEntry::Begin { group, setup } => {
                 let replayed = Group::new(setup);
                 let replayed = replayed.map_err(|source| ReplayError::Setup { block, source })?;
                 groups.insert(group, replayed);
             }
-            Entry::Reconfigure { group, setup } => {
+            RecordEntry::Reconfigure { group, setup } => {
                 let Group { mechanism, .. } = known(&mut groups, block, group)?;
                 mechanism
                     .reconfigure(&setup.mechanism, setup.table(), setup.memory)
                     .map_err(|source| ReplayError::Reconfigure { block, source })?;
             }
-            Entry::Restore { group: _, connections } => {
+            RecordEntry::Restore { group: _, connections } => {
                 return Err(ReplayError::Restored { block, connections });
             }
-            Entry::Step(step) => known(&mut groups, block, step.group)?.replay(block, step)?,
-            Entry::Lost { steps } => return Err(ReplayError::Gap { block, steps }),
+            RecordEntry::Step(step) => {
+                known(&mut groups, block, step.group)?.replay(block, step)?
+            }
+            RecordEntry::Lost { steps } => return Err(ReplayError::Gap { block, steps }),
         }
     }
     Ok(groups.into_iter().map(|(group, replayed)| (group, replayed.summary)).collect())

@@ -47,7 +47,7 @@ pub struct Step {
 
 /// An entry of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum RecordEntry {
     /// A group's mechanism starts, without connections.
     Begin {
         /// Number of the group.

@@ -16,6 +16,6 @@ pub mod rto;
 mod strategies;
 
 pub use config::TcpConfig;
-pub use endpoint::{EcnCounts, Endpoint, Io, Limit, Limits, State, Stats};
+pub use endpoint::{EcnCounts, Endpoint, Io, Limit, Limits, Stats, TcpState};
 pub use preset::Preset;
 pub use strategies::Strategies;

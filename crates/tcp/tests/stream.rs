@@ -13,7 +13,7 @@ use airtcp_tcp::config::{
 use airtcp_tcp::congestion::{
     Ack, CongestionControl, Karak, Loss, Reno, Restart, Timeout, Undo, Window,
 };
-use airtcp_tcp::{Endpoint, Io, State, Strategies, TcpConfig};
+use airtcp_tcp::{Endpoint, Io, Strategies, TcpConfig, TcpState};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -482,12 +482,12 @@ impl<'a> Sim<'a> {
     fn check_endpoint(&self, i: usize) {
         let end = &self.ends[i];
         assert!(end.cwnd() >= 1 && end.ssthresh() >= 1);
-        let waits_for_peer = !matches!(end.state(), State::Closed | State::Listen);
+        let waits_for_peer = !matches!(end.state(), TcpState::Closed | TcpState::Listen);
         let has_work = end.flight() > 0 || !end.is_all_acked();
-        if waits_for_peer && has_work && end.state() != State::TimeWait {
+        if waits_for_peer && has_work && end.state() != TcpState::TimeWait {
             assert!(end.next_deadline().is_some(), "side {i} waits without a timer: {end:?}");
         }
-        if end.state() == State::TimeWait {
+        if end.state() == TcpState::TimeWait {
             assert!(end.next_deadline().is_some(), "TIME-WAIT without end");
         }
     }
@@ -496,7 +496,7 @@ impl<'a> Sim<'a> {
     fn check_delay(&mut self, i: usize) {
         let (end, side) = (&self.ends[i], &mut self.sides[i]);
         let delivered = SeqNum(self.case.isns[1 - i]) + 1 + end.stats().bytes_delivered as u32;
-        if end.state() == State::Closed {
+        if end.state() == TcpState::Closed {
             return;
         }
         let waiting = &mut side.unacknowledged;
@@ -559,7 +559,7 @@ impl<'a> Sim<'a> {
         let taken = self.call(i, |e, now, io| e.write(now, &data, io));
         assert_eq!(taken as u32, space);
         // Closing before the handshake would delete the connection (RFC 9293 §3.10.4).
-        let opening = matches!(self.ends[i].state(), State::Listen | State::SynSent);
+        let opening = matches!(self.ends[i].state(), TcpState::Listen | TcpState::SynSent);
         if self.sides[i].written == bytes && !opening {
             self.sides[i].closed = true;
             self.call(i, |e, now, io| e.close(now, io));
@@ -623,7 +623,7 @@ impl<'a> Sim<'a> {
         let whole = (0..2).all(|i| self.sides[i].read == self.case.apps[1 - i].bytes);
         if aborted == [None; 2] {
             assert!(self.sides.iter().all(|s| s.closed), "not all was written");
-            assert_eq!(self.ends.each_ref().map(Endpoint::state), [State::Closed; 2]);
+            assert_eq!(self.ends.each_ref().map(Endpoint::state), [TcpState::Closed; 2]);
         }
         if !whole {
             assert!(

@@ -1,7 +1,7 @@
 //! Messages of AODV → packets (RFC 3561 §5): UDP datagrams from and to port 654 (§7).
 
 use crate::encode::{EncodeError, encode_udp, set_hop_limit};
-use airtcp_core::{Addr, Flow, Instant, SeqNum};
+use airtcp_core::{Addr, Flow, Instant};
 use airtcp_routing::NodeId;
 use airtcp_routing::aodv::{Error, Hello, Message, Reply, Request};
 use std::net::Ipv4Addr;

@@ -1,6 +1,6 @@
 //! Execution of statements.
 
-use super::{Beyond, Expr, Kind, Statement};
+use super::{Beyond, Expr, Statement, StatementKind};
 use std::collections::BTreeMap;
 
 /// Variables of a script; they live from one piece of code to the next.
@@ -48,11 +48,11 @@ pub(crate) fn names(statements: &[Statement]) -> Vec<String> {
     let mut found = Vec::new();
     let mut set: Vec<&str> = Vec::new();
     for statement in statements {
-        let (Kind::Assert(expr, _) | Kind::Assign(_, expr)) = &statement.kind;
+        let (StatementKind::Assert(expr, _) | StatementKind::Assign(_, expr)) = &statement.kind;
         let mut here = Vec::new();
         collect(expr, &mut here);
         found.extend(here.into_iter().filter(|name| !set.contains(&name.as_str())));
-        if let Kind::Assign(name, _) = &statement.kind {
+        if let StatementKind::Assign(name, _) = &statement.kind {
             set.push(name);
         }
     }
@@ -90,11 +90,11 @@ pub(crate) fn run(
 ) -> Result<(), Stop> {
     for statement in statements {
         match &statement.kind {
-            Kind::Assign(name, expr) => {
+            StatementKind::Assign(name, expr) => {
                 let value = Scope { variables, lookup }.value(expr)?;
                 variables.insert(name.clone(), value);
             }
-            Kind::Assert(expr, test) => {
+            StatementKind::Assert(expr, test) => {
                 let scope = Scope { variables, lookup };
                 if !scope.value(expr)?.is_true() {
                     let (line, test) = (statement.line, test.clone());

@@ -19,11 +19,11 @@ pub(crate) struct Beyond(pub(crate) String);
 pub(crate) struct Statement {
     /// Lines after the first line of the code.
     pub(crate) line: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: StatementKind,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum StatementKind {
     /// The test, and its text in the script.
     Assert(Expr, String),
     Assign(String, Expr),

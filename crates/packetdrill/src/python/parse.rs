@@ -1,6 +1,6 @@
 //! Parser of statements and expressions.
 
-use super::{Beyond, Expr, Kind, Statement};
+use super::{Beyond, Expr, Statement, StatementKind};
 
 /// Most tokens of an expression, so that its tree is not deeper than the stack.
 const LONGEST: usize = 500;
@@ -113,7 +113,7 @@ fn statement(line: usize, text: &str) -> Result<Option<Statement>, Beyond> {
         "assert" => {
             // The message is only for people.
             let test = first_part(text["assert".len()..].trim());
-            Kind::Assert(expression(test)?, test.trim().to_owned())
+            StatementKind::Assert(expression(test)?, test.trim().to_owned())
         }
         "import" | "from" | "if" | "elif" | "else" | "for" | "while" | "def" | "try" | "with" => {
             return Err(Beyond(format!("Python's `{word}`")));
@@ -137,7 +137,7 @@ fn first_part(text: &str) -> &str {
     text
 }
 
-fn assignment(text: &str, name: &str) -> Result<Kind, Beyond> {
+fn assignment(text: &str, name: &str) -> Result<StatementKind, Beyond> {
     let beyond = || Beyond(format!("Python's `{text}`"));
     let rest = text[name.len()..].trim_start();
     if name.is_empty() {
@@ -148,12 +148,12 @@ fn assignment(text: &str, name: &str) -> Result<Kind, Beyond> {
             let name = name.to_owned();
             let old = Box::new(Expr::Name(name.clone()));
             let value = Expr::Binary(old, arithmetic, Box::new(expression(value)?));
-            return Ok(Kind::Assign(name, value));
+            return Ok(StatementKind::Assign(name, value));
         }
     }
     match rest.strip_prefix('=') {
         Some(value) if !value.starts_with('=') => {
-            Ok(Kind::Assign(name.to_owned(), expression(value)?))
+            Ok(StatementKind::Assign(name.to_owned(), expression(value)?))
         }
         _ => Err(beyond()),
     }

@@ -5,7 +5,7 @@ use super::packet::LOCAL_ISN;
 use crate::settings::Settings;
 use airtcp_core::{Addr, Events, Flags, Flow, Instant, Length, Segment};
 use airtcp_tcp::config::EcnConfig;
-use airtcp_tcp::{Endpoint, Io, State, TcpConfig};
+use airtcp_tcp::{Endpoint, Io, TcpConfig, TcpState};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -24,7 +24,7 @@ pub(super) struct Sent {
 #[derive(Debug)]
 pub(super) struct Socket {
     pub(super) config: TcpConfig,
-    pub(super) kind: Kind,
+    pub(super) kind: SocketKind,
     pub(super) nonblocking: bool,
     /// Value of `SO_SNDBUF`, if it was set.
     pub(super) send_buffer: Option<i64>,
@@ -34,7 +34,7 @@ pub(super) struct Socket {
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum SocketKind {
     /// Neither connected nor listening yet.
     Fresh,
     /// Listening: indices of the connections to be accepted.
@@ -143,13 +143,14 @@ impl Host {
         let connection = &mut self.connections[index];
         let opening = matches!(
             connection.endpoint.state(),
-            State::Listen | State::SynReceived | State::SynSent
+            TcpState::Listen | TcpState::SynReceived | TcpState::SynSent
         );
         if opening {
             return;
         }
         if let Some(fd) = connection.listener.take()
-            && let Some(Socket { kind: Kind::Listener(queue), .. }) = self.sockets.get_mut(&fd)
+            && let Some(Socket { kind: SocketKind::Listener(queue), .. }) =
+                self.sockets.get_mut(&fd)
         {
             queue.push_back(index);
         }
@@ -210,11 +211,12 @@ impl Host {
     fn connection_for(&mut self, now: Instant, segment: &Segment<Length>) -> Option<usize> {
         let last = self.connections.len().checked_sub(1);
         let state = last.map(|index| self.connections[index].endpoint.state());
-        let over = matches!(state, None | Some(State::Closed | State::TimeWait));
+        let over = matches!(state, None | Some(TcpState::Closed | TcpState::TimeWait));
         let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
         if is_syn && (over || self.awaits_syn) {
             let mut sockets = self.sockets.iter().rev();
-            let listener = sockets.find(|(_, socket)| matches!(socket.kind, Kind::Listener(_)));
+            let listener =
+                sockets.find(|(_, socket)| matches!(socket.kind, SocketKind::Listener(_)));
             if let Some((fd, config)) = listener.map(|(fd, socket)| (*fd, socket.config.clone())) {
                 self.awaits_syn = false;
                 let index = self.open(now, &config, Some(fd));
@@ -223,7 +225,7 @@ impl Host {
             }
         }
         // TIME-WAIT still answers.
-        last.filter(|_| state != Some(State::Closed))
+        last.filter(|_| state != Some(TcpState::Closed))
     }
 
     /// True for data on a connection that the application has closed: it is reset (RFC 1122
@@ -232,7 +234,7 @@ impl Host {
         let connection = &self.connections[index];
         connection.orphan
             && segment.payload.0 > 0
-            && matches!(connection.endpoint.state(), State::FinWait1 | State::FinWait2)
+            && matches!(connection.endpoint.state(), TcpState::FinWait1 | TcpState::FinWait2)
     }
 
     /// Ends the connection without sending anything.

@@ -1,8 +1,8 @@
 //! Linux's `tcp_info` of an endpoint, for the assertions of scripts.
 
 use airtcp_core::{Duration, Ecn, Instant, Length};
-use airtcp_tcp::recovery::Phase;
-use airtcp_tcp::{EcnCounts, Endpoint, State, TcpConfig};
+use airtcp_tcp::recovery::RecoveryPhase;
+use airtcp_tcp::{EcnCounts, Endpoint, TcpConfig, TcpState};
 
 /// Constants of Linux's headers that scripts use.
 const CONSTANTS: &[(&str, f64)] = &[
@@ -125,26 +125,26 @@ fn micros(duration: Duration) -> f64 {
 /// Disorder.
 fn ca_state(tcp: &Endpoint<Length>) -> f64 {
     match tcp.phase() {
-        Phase::Open if tcp.in_disorder() || tcp.duplicate_acks() > 0 => 1.0,
-        Phase::Open => 0.0,
-        Phase::Cwr => 2.0,
-        Phase::Recovery => 3.0,
-        Phase::Loss => 4.0,
+        RecoveryPhase::Open if tcp.in_disorder() || tcp.duplicate_acks() > 0 => 1.0,
+        RecoveryPhase::Open => 0.0,
+        RecoveryPhase::Cwr => 2.0,
+        RecoveryPhase::Recovery => 3.0,
+        RecoveryPhase::Loss => 4.0,
     }
 }
 
-fn state(state: State) -> f64 {
+fn state(state: TcpState) -> f64 {
     match state {
-        State::Established => 1.0,
-        State::SynSent => 2.0,
-        State::SynReceived => 3.0,
-        State::FinWait1 => 4.0,
-        State::FinWait2 => 5.0,
-        State::TimeWait => 6.0,
-        State::Closed => 7.0,
-        State::CloseWait => 8.0,
-        State::LastAck => 9.0,
-        State::Listen => 10.0,
-        State::Closing => 11.0,
+        TcpState::Established => 1.0,
+        TcpState::SynSent => 2.0,
+        TcpState::SynReceived => 3.0,
+        TcpState::FinWait1 => 4.0,
+        TcpState::FinWait2 => 5.0,
+        TcpState::TimeWait => 6.0,
+        TcpState::Closed => 7.0,
+        TcpState::CloseWait => 8.0,
+        TcpState::LastAck => 9.0,
+        TcpState::Listen => 10.0,
+        TcpState::Closing => 11.0,
     }
 }

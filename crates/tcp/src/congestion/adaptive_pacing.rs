@@ -11,7 +11,7 @@
 
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};
 use crate::config::AdaptivePacingConfig;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{Bytes, DataRate, Duration};
 
 /// Hops between two nodes that do not interfere.
@@ -30,7 +30,7 @@ const SAMPLES: usize = 50;
 pub struct AdaptivePacing {
     reno: Reno,
     config: AdaptivePacingConfig,
-    phase: Phase,
+    phase: RecoveryPhase,
     delay: Option<FourHopDelay>,
 }
 
@@ -66,7 +66,7 @@ impl FourHopDelay {
 impl AdaptivePacing {
     /// Paces a sender whose windows follow `reno`.
     pub fn new(reno: Reno, config: AdaptivePacingConfig) -> Self {
-        Self { reno, config, phase: Phase::Open, delay: None }
+        Self { reno, config, phase: RecoveryPhase::Open, delay: None }
     }
 
     /// The four-hop delay implied by an RTT over this many hops.
@@ -99,12 +99,12 @@ impl CongestionControl for AdaptivePacing {
     }
 
     fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
-        self.phase = Phase::Recovery;
+        self.phase = RecoveryPhase::Recovery;
         self.reno.on_fast_retransmit(window, loss);
     }
 
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.reno.on_timeout(window, timeout);
     }
 
@@ -116,12 +116,12 @@ impl CongestionControl for AdaptivePacing {
     }
 
     fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
-        self.phase = Phase::Open;
+        self.phase = RecoveryPhase::Open;
         self.reno.on_spurious(window, undo);
     }
 
     fn pacing_rate(&self, window: &Window) -> Option<DataRate> {
-        let delay = self.delay.as_ref().filter(|_| self.phase == Phase::Open)?;
+        let delay = self.delay.as_ref().filter(|_| self.phase == RecoveryPhase::Open)?;
         let interval = delay.average * (1.0 + 2.0 * delay.variation());
         let bits = Bytes(u64::from(window.smss())).bits();
         DataRate::from_bits_per_sec(((bits as f64 / interval) as u64).max(1))
@@ -193,7 +193,7 @@ mod tests {
         let (mut cc, mut w) = paced(&[40], 4);
         cc.on_fast_retransmit(&mut w, &loss(10 * SMSS));
         assert_eq!(cc.pacing_rate(&w), None);
-        cc.on_ack(&mut w, &Ack { phase: Phase::Recovery, ..ack(SMSS) });
+        cc.on_ack(&mut w, &Ack { phase: RecoveryPhase::Recovery, ..ack(SMSS) });
         assert_eq!(cc.pacing_rate(&w), None);
         cc.on_ack(&mut w, &ack(SMSS));
         assert!(cc.pacing_rate(&w).is_some());

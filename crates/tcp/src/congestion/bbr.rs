@@ -30,7 +30,7 @@
 
 use super::path_model::{HeldBack, Round, WindowedMax, bytes_in, draw, pace, rate_of};
 use super::{Ack, CongestionControl, Loss, RateSample, Restart, Resume, Timeout, Undo, Window};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{DataRate, Duration, Instant, SeqNum};
 
 /// One, for gains: they are in 256ths.
@@ -184,11 +184,11 @@ struct Aggregation {
 /// State of cwnd in loss recovery.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recovery {
-    phase: Phase,
+    phase: RecoveryPhase,
     /// Phase at the last ACK that delivered something. A recovery that begins on the ACK that ends
     /// another continues it, as in Linux (`prev_ca_state`): cwnd is neither restored nor cut
     /// between them.
-    phase_before: Phase,
+    phase_before: RecoveryPhase,
     /// Packet conservation: sends as much as is delivered, in the first round of recovery.
     conserves: bool,
     /// cwnd before recovery, or before ProbeRtt.
@@ -509,7 +509,8 @@ impl Bbr {
     }
 
     fn save_cwnd(&mut self, window: &Window) {
-        let is_good = self.recovery.phase_before == Phase::Open && self.mode != Mode::ProbeRtt;
+        let is_good =
+            self.recovery.phase_before == RecoveryPhase::Open && self.mode != Mode::ProbeRtt;
         let before = if is_good { 0 } else { self.recovery.prior_cwnd };
         self.recovery.prior_cwnd = before.max(window.cwnd());
     }
@@ -518,8 +519,8 @@ impl Bbr {
         let Recovery { phase, .. } = self.recovery;
         let before = std::mem::replace(&mut self.recovery.phase_before, phase);
         match phase {
-            Phase::Recovery if before != phase => self.conserve_packets(window),
-            Phase::Open if before != phase => {
+            RecoveryPhase::Recovery if before != phase => self.conserve_packets(window),
+            RecoveryPhase::Open if before != phase => {
                 self.recovery.conserves = false;
                 window.set_cwnd(window.cwnd().max(self.recovery.prior_cwnd));
             }
@@ -605,12 +606,13 @@ impl CongestionControl for Bbr {
 
     fn on_fast_retransmit(&mut self, window: &mut Window, _: &Loss) {
         self.save_cwnd(window);
-        self.recovery.phase = Phase::Recovery;
+        self.recovery.phase = RecoveryPhase::Recovery;
     }
 
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
         self.save_cwnd(window);
-        (self.recovery.phase, self.recovery.phase_before) = (Phase::Loss, Phase::Loss);
+        (self.recovery.phase, self.recovery.phase_before) =
+            (RecoveryPhase::Loss, RecoveryPhase::Loss);
         self.recovery.conserves = false;
         self.full.rate = 0;
         // The time-out counts as the end of a round with a loss.
@@ -657,7 +659,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_recovered(&mut self, _: &mut Window, _: Instant) {
-        self.recovery.phase = Phase::Open;
+        self.recovery.phase = RecoveryPhase::Open;
     }
 
     fn owns_recovery(&self) -> bool {

@@ -39,7 +39,7 @@
 
 use super::path_model::{HeldBack, Round, WindowedMax, bytes_in, draw, pace, rate_of};
 use super::{Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, Window};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{DataRate, Duration, Instant, SeqNum};
 
 /// One, for gains and shares: they are in hundredths.
@@ -83,7 +83,7 @@ const NO_RATE_BOUND: u64 = u64::MAX;
 /// BBRv3. Rates are in bits per second; 0: not known.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
-    state: State,
+    state: BbrState,
     round: Round,
     /// BBR.max_bw_filter, and BBR.cycle_count, its virtual time.
     max_bw: WindowedMax,
@@ -116,7 +116,7 @@ pub struct Bbr3 {
 
 /// BBR.state, with ProbeBW's four phases apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum BbrState {
     Startup,
     Drain,
     ProbeBwDown,
@@ -127,7 +127,7 @@ enum State {
 }
 
 /// The table of §5.6.1.
-impl State {
+impl BbrState {
     fn pacing_gain(self) -> u64 {
         match self {
             Self::Startup => 277, // 4 ln 2
@@ -148,7 +148,7 @@ impl State {
 
     /// IsInAProbeBWState(): in any phase of ProbeBW.
     fn is_probe_bw(self) -> bool {
-        use State::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp};
+        use BbrState::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp};
         matches!(self, ProbeBwDown | ProbeBwCruise | ProbeBwRefill | ProbeBwUp)
     }
 
@@ -282,7 +282,7 @@ struct Recovery {
     /// BBR.prior_cwnd: cwnd before the episode, or before ProbeRTT.
     prior_cwnd: u32,
     /// BBR.undo_state: the state that a loss ended.
-    undo_state: Option<State>,
+    undo_state: Option<BbrState>,
     undo_short_term: ShortTerm,
     undo_inflight_longterm: u32,
 }
@@ -304,7 +304,7 @@ struct Sample {
 impl Default for Bbr3 {
     fn default() -> Self {
         Self {
-            state: State::Startup,
+            state: BbrState::Startup,
             round: Round::default(),
             max_bw: WindowedMax::default(),
             cycle_count: 0,
@@ -381,7 +381,7 @@ impl Bbr3 {
     fn quantization_budget(&self, window: &Window, inflight_cap: u64) -> u32 {
         let offload_budget = 3 * self.send_quantum(window);
         let cap = inflight_cap.max(offload_budget).max(u64::from(min_pipe(window)));
-        let more = if self.state == State::ProbeBwUp { 2 * window.smss() } else { 0 };
+        let more = if self.state == BbrState::ProbeBwUp { 2 * window.smss() } else { 0 };
         volume(cap).saturating_add(more)
     }
 
@@ -537,8 +537,8 @@ impl Bbr3 {
 
     fn check_startup_done(&mut self, window: &Window, ack: &Ack, rs: &Sample) {
         self.check_startup_high_loss(window, ack, rs);
-        if self.state == State::Startup && self.full.reached {
-            self.state = State::Drain;
+        if self.state == BbrState::Startup && self.full.reached {
+            self.state = BbrState::Drain;
             self.drain_start_round = self.round.count;
         }
     }
@@ -549,13 +549,13 @@ impl Bbr3 {
             return;
         }
         let lost_ranges = std::mem::take(&mut self.congestion.lost_ranges);
-        let in_recovery = matches!(ack.phase, Phase::Recovery | Phase::Cwr)
+        let in_recovery = matches!(ack.phase, RecoveryPhase::Recovery | RecoveryPhase::Cwr)
             && self.recovery.began_at.is_some_and(|began| rs.prior_delivered >= began);
         let is_high = lost_ranges >= STARTUP_LOST_RANGES && is_too_high(rs.lost, rs.tx_inflight);
-        if self.state != State::Startup || self.full.reached || !in_recovery || !is_high {
+        if self.state != BbrState::Startup || self.full.reached || !in_recovery || !is_high {
             return;
         }
-        self.recovery.undo_state = Some(State::Startup);
+        self.recovery.undo_state = Some(BbrState::Startup);
         self.full.now = true;
         self.full.reached = true;
         let bdp = volume(self.bdp_multiple(window, self.bw, UNIT));
@@ -564,7 +564,7 @@ impl Bbr3 {
 
     /// CheckDrainDone() (§5.3.2).
     fn check_drain_done(&mut self, window: &Window, ack: &Ack) {
-        if self.state != State::Drain {
+        if self.state != BbrState::Drain {
             return;
         }
         let is_drained = ack.delivery.inflight <= self.inflight(window, self.bw);
@@ -585,7 +585,7 @@ impl Bbr3 {
         self.probe.cycle_stamp = now;
         self.probe.ack_phase = AckPhase::ProbeStopping;
         self.round.start(self.delivered);
-        self.state = State::ProbeBwDown;
+        self.state = BbrState::ProbeBwDown;
     }
 
     fn start_probe_bw_refill(&mut self) {
@@ -595,7 +595,7 @@ impl Bbr3 {
         self.probe.prev_precautionary = false;
         self.probe.ack_phase = AckPhase::Refilling;
         self.round.start(self.delivered);
-        self.state = State::ProbeBwRefill;
+        self.state = BbrState::ProbeBwRefill;
     }
 
     fn start_probe_bw_up(&mut self, window: &Window, rs: &Sample) {
@@ -603,7 +603,7 @@ impl Bbr3 {
         self.probe.ack_phase = AckPhase::ProbeStarting;
         self.round.start(self.delivered);
         self.full.restart(rs.rate);
-        self.state = State::ProbeBwUp;
+        self.state = BbrState::ProbeBwUp;
         self.raise_inflight_longterm_slope(window);
     }
 
@@ -619,27 +619,27 @@ impl Bbr3 {
             return;
         }
         match self.state {
-            State::ProbeBwDown => {
+            BbrState::ProbeBwDown => {
                 let is_probing = self.is_time_to_probe_bw(window, ack.now);
                 if !is_probing && self.is_time_to_cruise(window, ack) {
-                    self.state = State::ProbeBwCruise;
+                    self.state = BbrState::ProbeBwCruise;
                 }
             }
-            State::ProbeBwCruise => {
+            BbrState::ProbeBwCruise => {
                 self.is_time_to_probe_bw(window, ack.now);
             }
-            State::ProbeBwRefill => {
+            BbrState::ProbeBwRefill => {
                 if self.round.starts {
                     self.start_probe_bw_up(window, rs);
                 }
             }
-            State::ProbeBwUp => {
+            BbrState::ProbeBwUp => {
                 if self.is_time_to_go_down(window, ack, rs) {
                     self.probe.prev_too_high = false;
                     self.start_probe_bw_down(ack.now);
                 }
             }
-            State::Startup | State::Drain | State::ProbeRtt => {}
+            BbrState::Startup | BbrState::Drain | BbrState::ProbeRtt => {}
         }
     }
 
@@ -695,7 +695,7 @@ impl Bbr3 {
             return false;
         }
         self.inflight_longterm = self.inflight_longterm.max(rs.tx_inflight);
-        if self.state == State::ProbeBwUp {
+        if self.state == BbrState::ProbeBwUp {
             self.probe_inflight_longterm_upward(window, ack);
         }
         false
@@ -746,14 +746,14 @@ impl Bbr3 {
     }
 
     fn check_probe_rtt(&mut self, window: &mut Window, ack: &Ack) {
-        if self.state != State::ProbeRtt && self.probe_rtt.expired && !self.idle_restart {
-            self.state = State::ProbeRtt;
+        if self.state != BbrState::ProbeRtt && self.probe_rtt.expired && !self.idle_restart {
+            self.state = BbrState::ProbeRtt;
             self.save_cwnd(window);
             self.probe_rtt.done_stamp = None;
             self.probe.ack_phase = AckPhase::ProbeStopping;
             self.round.start(self.delivered);
         }
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             self.handle_probe_rtt(window, ack);
         }
         self.idle_restart = false;
@@ -784,9 +784,9 @@ impl Bbr3 {
         self.short_term = ShortTerm::default();
         if self.full.reached {
             self.start_probe_bw_down(now);
-            self.state = State::ProbeBwCruise;
+            self.state = BbrState::ProbeBwCruise;
         } else {
-            self.state = State::Startup;
+            self.state = BbrState::Startup;
         }
     }
 }
@@ -830,8 +830,8 @@ impl Bbr3 {
         if !is_app_limited {
             self.inflight_longterm = tx_inflight.max(share(self.target_inflight(window), BETA));
         }
-        if self.state == State::ProbeBwUp {
-            self.recovery.undo_state = Some(State::ProbeBwUp);
+        if self.state == BbrState::ProbeBwUp {
+            self.recovery.undo_state = Some(BbrState::ProbeBwUp);
             self.start_probe_bw_down(now);
         }
     }
@@ -851,7 +851,7 @@ impl Bbr3 {
     }
 
     fn save_cwnd(&mut self, window: &Window) {
-        let is_good = self.recovery.began_at.is_none() && self.state != State::ProbeRtt;
+        let is_good = self.recovery.began_at.is_none() && self.state != BbrState::ProbeRtt;
         let before = if is_good { 0 } else { self.recovery.prior_cwnd };
         self.recovery.prior_cwnd = before.max(window.cwnd());
     }
@@ -865,7 +865,7 @@ impl Bbr3 {
 impl Bbr3 {
     /// InitPacingRate() for a given RTT.
     fn first_pacing_rate(window: &Window, srtt: Duration) -> Option<DataRate> {
-        pace(rate_of(u64::from(window.initial()), srtt) / UNIT * State::Startup.pacing_gain())
+        pace(rate_of(u64::from(window.initial()), srtt) / UNIT * BbrState::Startup.pacing_gain())
     }
 
     fn set_pacing_rate_with_gain(&mut self, gain: u64) {
@@ -894,7 +894,7 @@ impl Bbr3 {
             window.set_cwnd(grown);
         }
         window.set_cwnd(window.cwnd().max(min_pipe(window)));
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             window.set_cwnd(window.cwnd().min(self.probe_rtt_cwnd(window)));
         }
         self.bound_cwnd_for_model(window);
@@ -904,9 +904,11 @@ impl Bbr3 {
     /// BoundCwndForModel() (§5.6.4.7).
     fn bound_cwnd_for_model(&self, window: &mut Window) {
         let cap = match self.state {
-            State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => self.inflight_longterm,
-            State::ProbeBwCruise | State::ProbeRtt => self.inflight_with_headroom(window),
-            State::Startup | State::Drain => NO_VOLUME_BOUND,
+            BbrState::ProbeBwDown | BbrState::ProbeBwRefill | BbrState::ProbeBwUp => {
+                self.inflight_longterm
+            }
+            BbrState::ProbeBwCruise | BbrState::ProbeRtt => self.inflight_with_headroom(window),
+            BbrState::Startup | BbrState::Drain => NO_VOLUME_BOUND,
         };
         let cap = cap.min(self.short_term.inflight).max(min_pipe(window));
         window.set_cwnd(window.cwnd().min(cap));
@@ -971,13 +973,15 @@ impl CongestionControl for Bbr3 {
         self.short_term.inflight = self.short_term.inflight.max(undo_short_term.inflight);
         self.inflight_longterm = self.inflight_longterm.max(undo_inflight_longterm);
         match undo_state {
-            Some(State::Startup) if self.state != State::Startup => {
+            Some(BbrState::Startup) if self.state != BbrState::Startup => {
                 self.full.reached = false;
-                if self.state != State::ProbeRtt {
-                    self.state = State::Startup;
+                if self.state != BbrState::ProbeRtt {
+                    self.state = BbrState::Startup;
                 }
             }
-            Some(State::ProbeBwUp) if !matches!(self.state, State::ProbeBwUp | State::ProbeRtt) => {
+            Some(BbrState::ProbeBwUp)
+                if !matches!(self.state, BbrState::ProbeBwUp | BbrState::ProbeRtt) =>
+            {
                 self.start_probe_bw_refill();
             }
             _ => {}
@@ -1013,7 +1017,7 @@ impl CongestionControl for Bbr3 {
         self.extra_acked.interval_start = resume.now;
         if self.state.is_probe_bw() {
             self.set_pacing_rate_with_gain(UNIT);
-        } else if self.state == State::ProbeRtt {
+        } else if self.state == BbrState::ProbeRtt {
             self.check_probe_rtt_done(window, resume.now);
         }
     }

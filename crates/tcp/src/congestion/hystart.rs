@@ -14,7 +14,7 @@
 //! - The first round begins with the first RTT sample, not with the connection.
 
 use super::{Ack, Window};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{Bytes, Duration, Instant, SeqNum};
 
 /// Linux's `hystart_low_window`: least window at which slow start may end, in segments.
@@ -61,7 +61,7 @@ impl HyStart {
         let Some(rtt) = ack.newest_rtt() else { return };
         let min_rtt = self.min_rtt.map_or(rtt, |least| least.min(rtt));
         self.min_rtt = Some(min_rtt);
-        if self.found || !window.in_slow_start() || ack.phase == Phase::Recovery {
+        if self.found || !window.in_slow_start() || ack.phase == RecoveryPhase::Recovery {
             return;
         }
         let fresh = Round {

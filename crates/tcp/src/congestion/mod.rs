@@ -46,7 +46,7 @@ pub use westwood::Westwood;
 pub use window::Window;
 
 use crate::config::{Congestion, CubicVariant, TcpConfig};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{DataRate, Duration, Ecn, Instant, SeqNum};
 use std::fmt::Debug;
 
@@ -72,7 +72,7 @@ pub struct Ack {
     /// SND.UNA, those before it.
     pub duplicate_acks: u32,
     /// Phase of loss recovery on arrival.
-    pub phase: Phase,
+    pub phase: RecoveryPhase,
     /// cwnd was fully used in the round trip that the ACK ends, or more than half of it in slow
     /// start. Otherwise the application or the peer's window limits the sender, and cwnd does not
     /// grow (RFC 7661 §4.2; RFC 9438 §5.8).
@@ -217,7 +217,7 @@ pub struct Timeout {
     /// Duplicate ACKs counted for SND.UNA before the expiry.
     pub duplicate_acks: u32,
     /// Phase of loss recovery at the expiry.
-    pub phase: Phase,
+    pub phase: RecoveryPhase,
 }
 
 /// A reduction found to be needless.
@@ -400,7 +400,7 @@ mod tests {
             srtt: None,
             flight: acked,
             duplicate_acks: 0,
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             cwnd_limited: true,
             una: SeqNum(acked),
             max: SeqNum(acked),
@@ -415,6 +415,6 @@ mod tests {
     }
 
     pub(super) fn timeout(flight: u32, first: bool) -> Timeout {
-        Timeout { now: Instant::ZERO, flight, first, duplicate_acks: 0, phase: Phase::Open }
+        Timeout { now: Instant::ZERO, flight, first, duplicate_acks: 0, phase: RecoveryPhase::Open }
     }
 }

@@ -6,7 +6,7 @@
 //! sent after it have arrived. cwnd stays where the algorithm sets it, in recovery, too.
 
 use super::{Ack, CongestionControl, Delivery, Loss, Lost, RateSample, Resume, Timeout, Window};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{Bytes, DataRate, Duration, Instant, SeqNum};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write;
@@ -95,7 +95,7 @@ pub(super) struct Path<C> {
     pub(super) dropped: u64,
     pub(super) now: Instant,
     pub(super) delivery: Delivery,
-    pub(super) phase: Phase,
+    pub(super) phase: RecoveryPhase,
     network: VecDeque<Segment>,
     to_resend: VecDeque<u64>,
     /// One past the highest byte sent.
@@ -135,7 +135,7 @@ impl<C: CongestionControl> Path<C> {
             dropped: 0,
             now: Instant::ZERO,
             delivery: Delivery::default(),
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             network: VecDeque::new(),
             to_resend: VecDeque::new(),
             max: 0,
@@ -415,19 +415,19 @@ impl<C: CongestionControl> Path<C> {
         }
         self.cc.on_ack(&mut self.window, &ack);
         let loss = Loss { now: self.now, flight, duplicate_acks: 3 };
-        if !losses.is_empty() && self.phase == Phase::Open {
+        if !losses.is_empty() && self.phase == RecoveryPhase::Open {
             self.cc.on_fast_retransmit(&mut self.window, &loss);
-            self.phase = Phase::Recovery;
+            self.phase = RecoveryPhase::Recovery;
             self.recovery_point = self.max;
-        } else if self.phase != Phase::Open && self.una >= self.recovery_point {
-            self.phase = Phase::Open;
+        } else if self.phase != RecoveryPhase::Open && self.una >= self.recovery_point {
+            self.phase = RecoveryPhase::Open;
             self.cc.on_recovered(&mut self.window, self.now);
         }
         if ack.delivery.newly_ce > 0 && self.una >= self.reaction_ends {
             self.reaction_ends = self.max;
             self.cc.on_ecn(&mut self.window, &loss);
         }
-        if acked > 0 && self.phase != Phase::Recovery && ack.cwnd_limited {
+        if acked > 0 && self.phase != RecoveryPhase::Recovery && ack.cwnd_limited {
             self.cc.on_growth(&mut self.window, &ack);
         }
     }
@@ -436,7 +436,7 @@ impl<C: CongestionControl> Path<C> {
         let timeout = Timeout {
             now: self.now,
             flight: self.delivery.inflight,
-            first: self.phase != Phase::Loss,
+            first: self.phase != RecoveryPhase::Loss,
             duplicate_acks: 0,
             phase: self.phase,
         };
@@ -445,7 +445,7 @@ impl<C: CongestionControl> Path<C> {
             self.lose(segment);
         }
         self.cc.on_timeout(&mut self.window, &timeout);
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.recovery_point = self.max;
         self.heard = self.now;
     }

@@ -2,10 +2,10 @@
 //! loss recovery, growth of cwnd (RFC 5681, 6298, 6582, 6675).
 
 use super::spurious::{FRtoVerdict, Saved};
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::config::{ABC_UNLIMITED, SackPipe};
 use crate::congestion::{Ack, Delivery, Loss, Undo};
-use crate::recovery::{Phase, Progress, Reduction};
+use crate::recovery::{Progress, RecoveryPhase, Reduction};
 use crate::rto::Estimate;
 use airtcp_core::event::{Cause, Spurious};
 use airtcp_core::{Duration, Event, Flags, Instant, Payload, Segment, SeqNum};
@@ -178,13 +178,13 @@ impl<P: Payload> Endpoint<P> {
                 // Frozen: neither growth nor recovery.
                 _ if self.tx.standby => {}
                 // An accepted window probe is no sign of capacity: cwnd is frozen in persist.
-                Phase::Open if self.tx.persist.is_some() => {}
-                Phase::Open | Phase::Cwr => {
+                RecoveryPhase::Open if self.tx.persist.is_some() => {}
+                RecoveryPhase::Open | RecoveryPhase::Cwr => {
                     heard.acked = self.newly_delivered(acked, duplicates);
                     self.tx.recovery.grow(&heard);
                 }
-                Phase::Loss => self.on_new_ack_in_loss(&heard, io),
-                Phase::Recovery => keep_timer = self.on_new_ack_in_recovery(&heard, io),
+                RecoveryPhase::Loss => self.on_new_ack_in_loss(&heard, io),
+                RecoveryPhase::Recovery => keep_timer = self.on_new_ack_in_recovery(&heard, io),
             }
         }
         if self.tx.persist.is_some() && self.tx.una == self.tx.end() {
@@ -285,7 +285,7 @@ impl<P: Payload> Endpoint<P> {
         tx.recovery.on_ack(&heard);
         match tx.recovery.phase() {
             _ if tx.standby => return,
-            Phase::Recovery => {
+            RecoveryPhase::Recovery => {
                 if tx.sack_ok {
                     tx.pipe = tx.pipe.saturating_sub(tx.mss);
                 } else {
@@ -294,19 +294,21 @@ impl<P: Payload> Endpoint<P> {
                 }
                 return;
             }
-            Phase::Loss => match tx.spurious.f_rto_on_duplicate(originals_arrived, tx.sack_ok) {
-                FRtoVerdict::Spurious(saved) => {
-                    self.undo(now, Spurious::Timeout, saved, 0, None, io);
-                    return;
+            RecoveryPhase::Loss => {
+                match tx.spurious.f_rto_on_duplicate(originals_arrived, tx.sack_ok) {
+                    FRtoVerdict::Spurious(saved) => {
+                        self.undo(now, Spurious::Timeout, saved, 0, None, io);
+                        return;
+                    }
+                    FRtoVerdict::FellThrough => {
+                        tx.recovery.on_probe_failed();
+                        tx.nxt = tx.una;
+                        return;
+                    }
+                    FRtoVerdict::Conventional | FRtoVerdict::ProbeWithNewData => {}
                 }
-                FRtoVerdict::FellThrough => {
-                    tx.recovery.on_probe_failed();
-                    tx.nxt = tx.una;
-                    return;
-                }
-                FRtoVerdict::Conventional | FRtoVerdict::ProbeWithNewData => {}
-            },
-            Phase::Open | Phase::Cwr => {}
+            }
+            RecoveryPhase::Open | RecoveryPhase::Cwr => {}
         }
         let tx = &self.tx;
         let threshold = self.config.duplicate_ack_threshold;
@@ -342,7 +344,7 @@ impl<P: Payload> Endpoint<P> {
         tx.arm_retransmission(now);
         let end = self.retransmit_first(now, io);
         let tx = &mut self.tx;
-        if tx.recovery.phase() == Phase::Loss {
+        if tx.recovery.phase() == RecoveryPhase::Loss {
             tx.nxt = end; // Tahoe: go back
         } else if tx.sack_ok {
             tx.board.on_retransmit(seq, end);
@@ -417,9 +419,9 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
-            State::Closing => self.enter_time_wait(now),
-            State::LastAck => {
+            TcpState::FinWait1 => self.state = TcpState::FinWait2,
+            TcpState::Closing => self.enter_time_wait(now),
+            TcpState::LastAck => {
                 self.enter_closed();
                 io.events.emit(now, || Event::Closed);
             }

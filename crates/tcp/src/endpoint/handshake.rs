@@ -2,7 +2,7 @@
 //! RFC 2018).
 
 use super::receive::Reply;
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::config::TIMESTAMPS_LEN;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Ecn, Event, Flags, Instant, Options, Payload, Segment, Timestamps};
@@ -15,7 +15,7 @@ const LARGEST_SHIFT: u8 = 14;
 impl<P: Payload> Endpoint<P> {
     /// Sends our SYN, or SYN-ACK in SYN-RECEIVED, for the first time or again.
     pub(super) fn send_syn(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        let reply = self.state == State::SynReceived;
+        let reply = self.state == TcpState::SynReceived;
         let mut options = Options {
             mss: Some(self.config.announced_mss()),
             window_scale: (self.config.window_scaling && (!reply || self.tx.scaling))
@@ -69,7 +69,7 @@ impl<P: Payload> Endpoint<P> {
         if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST) {
             self.adopt_peer(segment.flow.src);
             self.take_syn(segment);
-            self.state = State::SynReceived;
+            self.state = TcpState::SynReceived;
             self.send_syn(now, io);
         }
         Reply::None
@@ -97,7 +97,7 @@ impl<P: Payload> Endpoint<P> {
         self.take_syn(segment);
         if segment.ack.is_none() {
             // Simultaneous open (RFC 9293 §3.5, figure 8).
-            self.state = State::SynReceived;
+            self.state = TcpState::SynReceived;
             self.send_syn(now, io);
             return Reply::None;
         }
@@ -163,7 +163,7 @@ impl<P: Payload> Endpoint<P> {
         self.tx.expiries = 0;
         self.tx.rtx_deadline = None;
         self.tx.last_sent = now;
-        self.state = if self.tx.closing { State::FinWait1 } else { State::Established };
+        self.state = if self.tx.closing { TcpState::FinWait1 } else { TcpState::Established };
         io.events.emit(now, || Event::Established);
     }
 }

@@ -1,7 +1,7 @@
 //! State of a connection for monitoring, in the terms of Linux's `tcp_info`.
 
 use super::Endpoint;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{Duration, Payload};
 
 impl<P: Payload> Endpoint<P> {
@@ -11,7 +11,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Phase of loss recovery.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> RecoveryPhase {
         self.tx.recovery.phase()
     }
 
@@ -46,7 +46,7 @@ impl<P: Payload> Endpoint<P> {
     /// True if data is SACKed or retransmissions are in the network, but nothing is known to be
     /// lost (Linux's Disorder); false without RACK.
     pub fn in_disorder(&self) -> bool {
-        let open = self.tx.recovery.phase() == Phase::Open;
+        let open = self.tx.recovery.phase() == RecoveryPhase::Open;
         open && self.tx.rack.as_ref().is_some_and(|rack| rack.in_disorder())
     }
 

@@ -1,7 +1,7 @@
 //! The factor that limits a sender, and the time for which each did (Linux: `tcp_chrono`).
 
 use super::Endpoint;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{Duration, Instant, Payload};
 
 /// The factor that keeps an established connection from sending more.
@@ -105,7 +105,7 @@ impl<P: Payload> Endpoint<P> {
             return Limit::ReceiveWindow;
         }
         let next = tx.unsent_data().min(tx.mss);
-        if matches!(tx.recovery.phase(), Phase::Recovery | Phase::Loss) {
+        if matches!(tx.recovery.phase(), RecoveryPhase::Recovery | RecoveryPhase::Loss) {
             return Limit::Path;
         }
         if next == 0 {

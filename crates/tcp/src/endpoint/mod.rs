@@ -52,7 +52,7 @@ pub struct Io<'a, P> {
 
 /// State of a connection (RFC 9293 §3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum TcpState {
     /// No connection exists.
     Closed,
     /// Waiting for a SYN.
@@ -125,7 +125,7 @@ pub struct Endpoint<P> {
     /// Shared: in a simulation many endpoints have the same configuration.
     config: Arc<TcpConfig>,
     flow: Flow,
-    state: State,
+    state: TcpState,
     tx: Sender<P>,
     rx: Receiver<P>,
     /// Timestamps were negotiated (RFC 7323 §3.2).
@@ -164,7 +164,7 @@ impl<P: Payload> Endpoint<P> {
             accecn_option: config.accecn_option,
             config,
             flow,
-            state: State::Closed,
+            state: TcpState::Closed,
             timestamps: false,
             accecn: None,
             time_wait: None,
@@ -182,16 +182,16 @@ impl<P: Payload> Endpoint<P> {
 
     /// Active open: sends SYN. Does nothing unless closed and never opened.
     pub fn connect(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        if self.state == State::Closed && self.tx.is_fresh() {
-            self.state = State::SynSent;
+        if self.state == TcpState::Closed && self.tx.is_fresh() {
+            self.state = TcpState::SynSent;
             self.send_syn(now, io);
         }
     }
 
     /// Passive open: waits for a SYN.
     pub fn listen(&mut self) {
-        if self.state == State::Closed && self.tx.is_fresh() {
-            self.state = State::Listen;
+        if self.state == TcpState::Closed && self.tx.is_fresh() {
+            self.state = TcpState::Listen;
         }
     }
 
@@ -219,11 +219,11 @@ impl<P: Payload> Endpoint<P> {
     pub fn send_space(&self) -> usize {
         let open = matches!(
             self.state,
-            State::Listen
-                | State::SynSent
-                | State::SynReceived
-                | State::Established
-                | State::CloseWait
+            TcpState::Listen
+                | TcpState::SynSent
+                | TcpState::SynReceived
+                | TcpState::Established
+                | TcpState::CloseWait
         );
         if open && !self.tx.closing {
             (self.config.send_buffer.get() as usize).saturating_sub(self.tx.buffer.len())
@@ -262,17 +262,19 @@ impl<P: Payload> Endpoint<P> {
     /// Ends our side of the stream (half close): a FIN follows the queued data.
     pub fn close(&mut self, now: Instant, io: &mut Io<'_, P>) {
         match self.state {
-            State::Listen | State::SynSent => self.enter_closed(),
-            State::SynReceived | State::Established => self.start_closing(now, State::FinWait1, io),
-            State::CloseWait => self.start_closing(now, State::LastAck, io),
+            TcpState::Listen | TcpState::SynSent => self.enter_closed(),
+            TcpState::SynReceived | TcpState::Established => {
+                self.start_closing(now, TcpState::FinWait1, io)
+            }
+            TcpState::CloseWait => self.start_closing(now, TcpState::LastAck, io),
             _ => {}
         }
     }
 
-    fn start_closing(&mut self, now: Instant, next: State, io: &mut Io<'_, P>) {
+    fn start_closing(&mut self, now: Instant, next: TcpState, io: &mut Io<'_, P>) {
         self.tx.closing = true;
         // In SYN-RECEIVED the FIN waits for the handshake to end.
-        if self.state != State::SynReceived {
+        if self.state != TcpState::SynReceived {
             self.state = next;
             self.transmit(now, io);
         }
@@ -280,7 +282,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Aborts the connection with a RST to the peer.
     pub fn abort(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        if self.is_synchronised() && self.state != State::TimeWait {
+        if self.is_synchronised() && self.state != TcpState::TimeWait {
             let seq = self.tx.max;
             self.send(now, seq, Flags::RST, P::default(), io);
         }
@@ -307,9 +309,9 @@ impl<P: Payload> Endpoint<P> {
     ) {
         self.rx.hops = hops;
         let reply = match self.state {
-            State::Closed => self.refuse(segment, io),
-            State::Listen => self.on_segment_in_listen(now, segment, io),
-            State::SynSent => self.on_segment_in_syn_sent(now, segment, io),
+            TcpState::Closed => self.refuse(segment, io),
+            TcpState::Listen => self.on_segment_in_listen(now, segment, io),
+            TcpState::SynSent => self.on_segment_in_syn_sent(now, segment, io),
             _ => self.on_segment_synchronised(now, segment, io),
         };
         self.reply = self.reply.max(reply);
@@ -329,7 +331,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// State of the connection (RFC 9293 §3.3.2).
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> TcpState {
         self.state
     }
 
@@ -405,11 +407,14 @@ impl<P: Payload> Endpoint<P> {
 
     /// True past the handshake, TIME-WAIT included.
     fn is_synchronised(&self) -> bool {
-        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+        !matches!(
+            self.state,
+            TcpState::Closed | TcpState::Listen | TcpState::SynSent | TcpState::SynReceived
+        )
     }
 
     fn enter_aborted(&mut self, now: Instant, reason: AbortReason, io: &mut Io<'_, P>) {
-        if self.state == State::Closed {
+        if self.state == TcpState::Closed {
             return;
         }
         self.aborted = Some(reason);
@@ -419,7 +424,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Stops every timer; counters and received data stay readable.
     fn enter_closed(&mut self) {
-        self.state = State::Closed;
+        self.state = TcpState::Closed;
         self.time_wait = None;
         self.tx.stop_timers();
         self.rx.policy.stop();
@@ -427,7 +432,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends a segment with the acknowledgement, window and options that every segment carries.
     fn send(&mut self, now: Instant, seq: SeqNum, flags: Flags, payload: P, io: &mut Io<'_, P>) {
-        let answers = self.state != State::SynSent;
+        let answers = self.state != TcpState::SynSent;
         let len = payload.len() as u32;
         // Written in its place: copying a segment costs more than all else here.
         io.out.push(Segment {

@@ -4,7 +4,7 @@
 use super::transmit::Timer;
 use super::{Endpoint, Io};
 use crate::congestion::{Ack, Delivery, RateSample, Resume};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use crate::recovery::rack::{Arrival, Began, Outcome, Rack};
 use airtcp_core::event::Cause;
 use airtcp_core::{Duration, Event, Flags, Instant, Payload, Segment, SeqNum};
@@ -143,7 +143,7 @@ impl<P: Payload> Endpoint<P> {
         rack: &Rack,
         out: &Outcome,
         flight: u32,
-        phase: Phase,
+        phase: RecoveryPhase,
         rtt: Option<Duration>,
     ) -> Ack {
         let delivered = rack.delivered();

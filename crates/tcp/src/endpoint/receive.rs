@@ -2,7 +2,7 @@
 //! §3.10.7.4).
 
 use super::autotuning::Autotuning;
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::ack::{AckPolicy, Arrival, Decision, Departure, Order};
 use crate::config::{EcnConfig, FIRST_WINDOW, TcpConfig, window_bytes};
 use airtcp_core::Bytes;
@@ -409,7 +409,7 @@ impl<P: Payload> Endpoint<P> {
             return Reply::PureAck; // RFC 5961 §4.2
         }
         let Some(ack) = segment.ack else { return Reply::None };
-        let opens = self.state == State::SynReceived;
+        let opens = self.state == TcpState::SynReceived;
         if opens && !(ack.after(self.tx.una) && ack.at_or_before(self.tx.max)) {
             return self.refuse(segment, io);
         }
@@ -429,7 +429,7 @@ impl<P: Payload> Endpoint<P> {
             self.establish(now, segment, io);
         }
         self.on_ack(now, ack, segment, io);
-        if self.state == State::Closed {
+        if self.state == TcpState::Closed {
             return Reply::None;
         }
         let marked = self.accecn.is_some() && self.count_ecn(segment);
@@ -440,7 +440,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Handles a RST in the window: an exact match resets, any other is challenged (RFC 5961 §3.2).
     fn on_reset(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
-        if self.state == State::TimeWait {
+        if self.state == TcpState::TimeWait {
             self.enter_closed(); // everything is done (RFC 9293 §3.10.7.4)
             return Reply::None;
         }
@@ -479,7 +479,7 @@ impl<P: Payload> Endpoint<P> {
             self.transmit(now, io);
         }
         let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
-        if self.state == State::SynReceived && is_syn {
+        if self.state == TcpState::SynReceived && is_syn {
             if self.offers_conflict(segment) {
                 self.accecn = None;
                 self.send(now, self.tx.max, Flags::RST, P::default(), io);
@@ -492,7 +492,7 @@ impl<P: Payload> Endpoint<P> {
             self.send_syn(now, io); // the peer lost our SYN-ACK
             return Reply::None;
         }
-        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+        if self.state == TcpState::TimeWait && segment.flags.contains(Flags::FIN) {
             self.time_wait = Some(now + self.config.time_wait);
         }
         if segment.seq_len() == 0 && !self.rx.may_answer_empty(now) {
@@ -564,7 +564,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn on_data(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
         let takes_data =
-            matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
+            matches!(self.state, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2);
         if !takes_data {
             return if segment.seq_len() > 0 { Reply::PureAck } else { Reply::None };
         }
@@ -657,16 +657,16 @@ impl<P: Payload> Endpoint<P> {
         self.rx.fin_taken = true;
         self.rx.nxt += 1;
         match self.state {
-            State::Established => self.state = State::CloseWait,
-            State::FinWait1 => self.state = State::Closing,
-            State::FinWait2 => self.enter_time_wait(now),
+            TcpState::Established => self.state = TcpState::CloseWait,
+            TcpState::FinWait1 => self.state = TcpState::Closing,
+            TcpState::FinWait2 => self.enter_time_wait(now),
             _ => {}
         }
     }
 
     pub(super) fn enter_time_wait(&mut self, now: Instant) {
         self.tx.stop_timers();
-        self.state = State::TimeWait;
+        self.state = TcpState::TimeWait;
         self.time_wait = Some(now + self.config.time_wait);
     }
 }

@@ -2,11 +2,11 @@
 //! standby, the ACK policy's, TIME-WAIT.
 
 use super::transmit::{Persist, Timer};
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::ack::Decision;
 use crate::config::PersistOnShrink;
 use crate::congestion::Timeout;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use crate::rto::Expiry;
 use airtcp_core::event::{AbortReason, Cause};
 use airtcp_core::{Duration, Event, Instant, Payload};
@@ -76,12 +76,12 @@ impl<P: Payload> Endpoint<P> {
             self.tx.expiries = self.tx.expiries.min(1);
         }
         self.tx.expiries += 1;
-        let handshake = matches!(self.state, State::SynSent | State::SynReceived);
+        let handshake = matches!(self.state, TcpState::SynSent | TcpState::SynReceived);
         let (count, duplicate_acks) = (self.tx.expiries, self.tx.recovery.duplicate_acks());
         self.stats.timeouts += 1;
         self.stats.timeouts_after_duplicates += u64::from(matches!(duplicate_acks, 1 | 2));
         let linear = self.config.rto.linear_syn_timeouts;
-        if self.state != State::SynSent || count > linear {
+        if self.state != TcpState::SynSent || count > linear {
             self.tx.rto.on_expiry(&Expiry { now, count, duplicate_acks, handshake });
         }
         let (seq, rto) = (self.tx.una, self.tx.rto.rto());
@@ -111,7 +111,7 @@ impl<P: Payload> Endpoint<P> {
         let saved = self.save();
         let clock = self.clock(now);
         let tx = &mut self.tx;
-        tx.spurious.on_timeout(timeout.first, saved, clock, timeout.phase == Phase::Loss);
+        tx.spurious.on_timeout(timeout.first, saved, clock, timeout.phase == RecoveryPhase::Loss);
         let reduction = tx.recovery.on_timeout(timeout, tx.max);
         tx.limited_transmit = 0;
         if tx.board.range_at_or_above(tx.una).is_some_and(|r| r.left.at_or_before(tx.una)) {

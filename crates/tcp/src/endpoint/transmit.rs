@@ -3,12 +3,12 @@
 
 use super::limit::LimitClock;
 use super::spurious::Detector;
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::config::{CwndValidation, LossWindow, Nagle, PersistOnShrink, SackPipe, TcpConfig};
 use crate::congestion::{CongestionControl, Restart};
 use crate::recovery::rack::Rack;
 use crate::recovery::scoreboard::{LossRule, NextSeg, Scoreboard};
-use crate::recovery::{LossRecovery, Phase};
+use crate::recovery::{LossRecovery, RecoveryPhase};
 use crate::route::RoutePolicy;
 use crate::rto::{RtoEstimator, RtoPolicy, TimerWheel};
 use airtcp_core::{Bytes, DataRate, Duration, Event, Flags, Instant, Payload, SeqNum};
@@ -388,7 +388,10 @@ impl<P: Payload> Sender<P> {
         let (cwnd, duplicates) = (self.recovery.window().cwnd(), self.recovery.duplicate_acks());
         // With RACK each SACKed segment has left room already.
         let before_threshold = duplicates < config.duplicate_ack_threshold && self.rack.is_none();
-        if config.limited_transmit && self.recovery.phase() == Phase::Open && before_threshold {
+        if config.limited_transmit
+            && self.recovery.phase() == RecoveryPhase::Open
+            && before_threshold
+        {
             cwnd.saturating_add(duplicates.min(2) * self.mss)
         } else {
             cwnd
@@ -401,11 +404,11 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn sends_data(&self) -> bool {
         matches!(
             self.state,
-            State::Established
-                | State::CloseWait
-                | State::FinWait1
-                | State::Closing
-                | State::LastAck
+            TcpState::Established
+                | TcpState::CloseWait
+                | TcpState::FinWait1
+                | TcpState::Closing
+                | TcpState::LastAck
         )
     }
 
@@ -433,7 +436,7 @@ impl<P: Payload> Endpoint<P> {
         self.restart_after_idle(now, io);
         if self.tx.rack.is_some() {
             self.transmit_with_rack(now, io);
-        } else if self.tx.sack_ok && self.tx.recovery.phase() == Phase::Recovery {
+        } else if self.tx.sack_ok && self.tx.recovery.phase() == RecoveryPhase::Recovery {
             self.transmit_by_pipe(now, io);
         } else {
             self.transmit_by_window(now, io);
@@ -452,7 +455,7 @@ impl<P: Payload> Endpoint<P> {
             if let Some(rack) = &tx.rack {
                 in_network = rack.inflight();
             }
-            if tx.recovery.phase() == Phase::Loss && !tx.board.is_empty() {
+            if tx.recovery.phase() == RecoveryPhase::Loss && !tx.board.is_empty() {
                 // Slow start after a time-out skips what the receiver holds (RFC 6675 §5.1).
                 if let Some(held) = tx.board.range_at_or_above(tx.nxt) {
                     if held.left.at_or_before(tx.nxt) {
@@ -493,7 +496,7 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             let beyond_cwnd = used + len > tx.recovery.window().cwnd();
-            if is_new && beyond_cwnd && tx.recovery.phase() == Phase::Open {
+            if is_new && beyond_cwnd && tx.recovery.phase() == RecoveryPhase::Open {
                 tx.limited_transmit += len;
             }
             let seq = tx.nxt;
@@ -693,7 +696,7 @@ impl<P: Payload> Endpoint<P> {
             // Everything is sent again. An undo would go on with new data and leave it without a
             // timer.
             tx.spurious.give_up();
-            if tx.sack_ok && tx.recovery.phase() == Phase::Recovery {
+            if tx.sack_ok && tx.recovery.phase() == RecoveryPhase::Recovery {
                 tx.recovery.go_back();
             }
         }

@@ -17,7 +17,7 @@ use airtcp_core::{DataRate, Duration, Ecn, Instant, SeqNum};
 
 /// Phase of a sender's loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum RecoveryPhase {
     /// No loss is known.
     #[default]
     Open,
@@ -118,7 +118,7 @@ pub(crate) struct LossRecovery {
     bounds_ssthresh: bool,
     validation: CwndValidation,
     usage: Usage,
-    phase: Phase,
+    phase: RecoveryPhase,
     /// A partial ACK has already reset the timer in this recovery (RFC 6582 §4).
     partial_seen: bool,
     point: RecoveryPoint,
@@ -139,7 +139,7 @@ impl LossRecovery {
                 && config.repeated_timeout == RepeatedTimeout::Keep,
             validation: config.cwnd_validation,
             usage: Usage::default(),
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             partial_seen: false,
             point: RecoveryPoint::default(),
             duplicate_acks: 0,
@@ -161,7 +161,7 @@ impl LossRecovery {
         &self.window
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> RecoveryPhase {
         self.phase
     }
 
@@ -256,7 +256,7 @@ impl LossRecovery {
             return;
         }
         let used = self.usage.most_since.max(self.window.initial());
-        if self.phase == Phase::Open && used < self.window.cwnd() {
+        if self.phase == RecoveryPhase::Open && used < self.window.cwnd() {
             let ssthresh = self.windows_before().ssthresh;
             self.window.set_ssthresh(ssthresh);
             self.window.set_cwnd(self.window.cwnd().midpoint(used));
@@ -293,7 +293,7 @@ impl LossRecovery {
     }
 
     /// Sets the phase, for RACK.
-    pub(crate) fn set_phase(&mut self, phase: Phase) {
+    pub(crate) fn set_phase(&mut self, phase: RecoveryPhase) {
         self.phase = phase;
     }
 
@@ -324,7 +324,7 @@ impl LossRecovery {
     /// remembers most of cwnd (Linux: `tcp_current_ssthresh`).
     pub(crate) fn windows_before(&self) -> Windows {
         let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
-        let reducing = matches!(self.phase, Phase::Cwr | Phase::Recovery);
+        let reducing = matches!(self.phase, RecoveryPhase::Cwr | RecoveryPhase::Recovery);
         let ssthresh = if reducing { ssthresh } else { ssthresh.max(cwnd / 2 + cwnd / 4) };
         Windows { cwnd, ssthresh }
     }
@@ -381,7 +381,7 @@ impl LossRecovery {
         self.bound_ssthresh(before);
         let cwnd = self.window.cwnd().saturating_add(inflight);
         self.window.set_cwnd(cwnd);
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.duplicate_acks = 0;
         Reduction { from, to: cwnd }
     }
@@ -393,7 +393,7 @@ impl LossRecovery {
 
     /// Returns to the open phase; cwnd is already set.
     pub(crate) fn open(&mut self) {
-        self.phase = Phase::Open;
+        self.phase = RecoveryPhase::Open;
     }
 
     /// See [`CongestionControl::larger_restart`].
@@ -407,7 +407,7 @@ impl LossRecovery {
         let before = self.window.ssthresh();
         self.congestion.on_timeout(&mut self.window, timeout);
         self.bound_ssthresh(before);
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.point.set(max);
         self.duplicate_acks = 0;
         Reduction { from, to: self.window.cwnd() }
@@ -428,10 +428,10 @@ impl LossRecovery {
         self.point.set(max);
         if let Recovery::Tahoe { .. } = self.config {
             self.window.set_cwnd(self.window.smss());
-            self.phase = Phase::Loss;
+            self.phase = RecoveryPhase::Loss;
             return Reduction { from, to: self.window.cwnd() };
         }
-        self.phase = Phase::Recovery;
+        self.phase = RecoveryPhase::Recovery;
         self.partial_seen = false;
         let to = self.window.cwnd();
         if !with_sack {
@@ -444,7 +444,7 @@ impl LossRecovery {
     /// Keeps a loss during the repair of an earlier one from raising ssthresh: neither the data in
     /// flight nor a cwnd inflated by duplicates measures the path.
     fn bound_ssthresh(&mut self, before: u32) {
-        if self.phase != Phase::Open && self.bounds_ssthresh {
+        if self.phase != RecoveryPhase::Open && self.bounds_ssthresh {
             self.window.set_ssthresh(self.window.ssthresh().min(before));
         }
     }
@@ -466,7 +466,7 @@ impl LossRecovery {
         // RFC 5681 §3.2 step 6: any new ACK ends Reno's fast recovery.
         if let Recovery::Reno { .. } | Recovery::Tahoe { .. } = self.config {
             self.window.set_cwnd(ssthresh);
-            self.phase = Phase::Open;
+            self.phase = RecoveryPhase::Open;
             return Progress::Over;
         }
         // Also for SACK's and RACK's senders, if the peer does without SACK.
@@ -475,7 +475,7 @@ impl LossRecovery {
         if self.point.is_reached(una) {
             let most = if deflate { flight.max(smss) + smss } else { u32::MAX };
             self.window.set_cwnd(ssthresh.min(most));
-            self.phase = Phase::Open;
+            self.phase = RecoveryPhase::Open;
             return Progress::Over;
         }
         let cwnd = if deflate {
@@ -504,11 +504,11 @@ impl LossRecovery {
 
     /// Undoes the last reduction, which was needless.
     pub(crate) fn on_spurious(&mut self, undo: &Undo) {
-        if self.phase == Phase::Recovery {
+        if self.phase == RecoveryPhase::Recovery {
             // The algorithm sees cwnd without what duplicates added.
             self.window.set_cwnd(self.window.ssthresh());
         }
-        self.phase = Phase::Open;
+        self.phase = RecoveryPhase::Open;
         self.point.clear();
         self.duplicate_acks = 0;
         self.congestion.on_spurious(&mut self.window, undo);
@@ -516,7 +516,7 @@ impl LossRecovery {
 
     /// Switches to sending again from SND.NXT on, instead of as the pipe allows.
     pub(crate) fn go_back(&mut self) {
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
     }
 }
 

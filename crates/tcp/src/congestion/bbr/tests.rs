@@ -4,7 +4,7 @@
 use super::super::path::{Path, Policer, SMSS};
 use super::*;
 use crate::congestion::Delivery;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::DataRate;
 
 /// 20 Mbit/s and 40 ms: 100 segments.
@@ -191,7 +191,7 @@ fn one_delivered(path: &mut Path<Bbr>, inflight: u32) {
         srtt: None,
         flight: inflight,
         duplicate_acks: 0,
-        phase: Phase::Recovery,
+        phase: RecoveryPhase::Recovery,
         cwnd_limited: true,
         una: SeqNum(0),
         max: SeqNum(0),
@@ -239,8 +239,13 @@ fn a_timeout_leaves_one_segment_and_the_rate() {
     path.run(3.0);
     let (before, rate) = (path.window.cwnd(), path.cc.bandwidth.get());
     let now = Instant::ZERO + Duration::from_secs(4);
-    let timeout =
-        Timeout { now, flight: 100 * SMSS, first: true, duplicate_acks: 0, phase: Phase::Open };
+    let timeout = Timeout {
+        now,
+        flight: 100 * SMSS,
+        first: true,
+        duplicate_acks: 0,
+        phase: RecoveryPhase::Open,
+    };
     path.cc.on_timeout(&mut path.window, &timeout);
     assert_eq!((path.window.cwnd(), path.cc.bandwidth.get()), (SMSS, rate));
     assert_eq!(path.window.ssthresh(), {

@@ -7,7 +7,7 @@
 //! fast), `undo.rs`, `prr.rs`; then this file, which handles ACKs and expiries, asks all of them
 //! and moves the phase of the sender.
 //!
-//! Phases are those of [`Phase`]. A sender in [`Phase::Open`] with SACKed segments or
+//! Phases are those of [`RecoveryPhase`]. A sender in [`RecoveryPhase::Open`] with SACKed segments or
 //! retransmissions in the network is what Linux calls Disorder.
 
 mod delivery;
@@ -16,7 +16,7 @@ mod prr;
 mod queue;
 mod undo;
 
-use super::{LossRecovery, Phase, Reduction};
+use super::{LossRecovery, RecoveryPhase, Reduction};
 use crate::congestion::{Ack, Loss, RateSample, Spurious, Timeout, Undo as Needless};
 use airtcp_core::{Duration, Instant, SackBlock, SackBlocks, SeqNum};
 use delivery::Delivered;
@@ -206,12 +206,12 @@ impl Rack {
     }
 
     /// False while F-RTO waits for its verdict: no retransmission may leave.
-    pub(crate) fn may_retransmit(&self, phase: Phase) -> bool {
-        !(phase == Phase::Loss && self.f_rto)
+    pub(crate) fn may_retransmit(&self, phase: RecoveryPhase) -> bool {
+        !(phase == RecoveryPhase::Loss && self.f_rto)
     }
 
     /// Records the first transmission of a segment.
-    pub(crate) fn on_sent(&mut self, now: Instant, seq: SeqNum, end: SeqNum, phase: Phase) {
+    pub(crate) fn on_sent(&mut self, now: Instant, seq: SeqNum, end: SeqNum, phase: RecoveryPhase) {
         let len = end.bytes_after(seq);
         if self.queue.is_empty() {
             self.delivered.begin_flight(now);
@@ -247,7 +247,13 @@ impl Rack {
     }
 
     /// Records a retransmission. `clock` is our timestamp clock.
-    pub(crate) fn on_retransmitted(&mut self, now: Instant, serial: u64, clock: u32, phase: Phase) {
+    pub(crate) fn on_retransmitted(
+        &mut self,
+        now: Instant,
+        serial: u64,
+        clock: u32,
+        phase: RecoveryPhase,
+    ) {
         let record = self.queue.get(serial);
         let (len, in_network) = (record.len(), u32::from(!record.resent) * record.len());
         let snapshot = self.delivered.snapshot(self.queue.inflight() + in_network);
@@ -257,8 +263,8 @@ impl Rack {
         self.count_sent(len, phase);
     }
 
-    fn count_sent(&mut self, len: u32, phase: Phase) {
-        if matches!(phase, Phase::Recovery | Phase::Cwr) {
+    fn count_sent(&mut self, len: u32, phase: RecoveryPhase) {
+        if matches!(phase, RecoveryPhase::Recovery | RecoveryPhase::Cwr) {
             self.prr.on_sent(len);
         }
     }
@@ -332,12 +338,12 @@ impl Rack {
         let progressed = out.una_advanced
             || (self.reordering.degree() > detection::DUP_THRESH && out.newly_sacked);
         match recovery.phase() {
-            Phase::Recovery | Phase::Cwr => {
+            RecoveryPhase::Recovery | RecoveryPhase::Cwr => {
                 let safe = out.una_advanced && out.newly_lost == 0;
                 self.reduce_in_proportion(recovery, out.newly_delivered, safe);
             }
-            Phase::Open | Phase::Loss if progressed => recovery.grow(heard),
-            Phase::Open | Phase::Loss => {}
+            RecoveryPhase::Open | RecoveryPhase::Loss if progressed => recovery.grow(heard),
+            RecoveryPhase::Open | RecoveryPhase::Loss => {}
         }
     }
 
@@ -388,7 +394,7 @@ impl Rack {
             }
         }
         self.seen = blocks;
-        if out.newly_sacked && (recovery.phase() != Phase::Loss || self.undo.is_armed()) {
+        if out.newly_sacked && (recovery.phase() != RecoveryPhase::Loss || self.undo.is_armed()) {
             self.note_reordering(ack, out.overtaken);
         }
     }
@@ -506,9 +512,9 @@ impl Rack {
             self.probe = None; // new data arrived, or both original and probe did
         } else if ack.ack.after(probe.end) {
             self.probe = None;
-            if recovery.phase() == Phase::Open {
+            if recovery.phase() == RecoveryPhase::Open {
                 let reduction = self.reduce(recovery, ack.now, ack.nxt, false);
-                recovery.set_phase(Phase::Cwr);
+                recovery.set_phase(RecoveryPhase::Cwr);
                 self.end_reduction(recovery, ack.now);
                 out.reduction = Some((reduction, Began::ProbedLoss));
             }
@@ -520,7 +526,7 @@ impl Rack {
     /// True if the ACK or the phase requires a closer look (Linux: `tcp_ack_is_dubious`).
     fn is_dubious(&self, recovery: &LossRecovery, ack: &Arrival<'_>, out: &Outcome) -> bool {
         let plain = out.una_advanced && !out.newly_sacked && !out.dsack && !ack.ece;
-        !plain || recovery.phase() != Phase::Open || self.in_disorder()
+        !plain || recovery.phase() != RecoveryPhase::Open || self.in_disorder()
     }
 
     /// Ends, begins or changes phases (RFC 8985 §6.2; Linux: `tcp_fastretrans_alert`).
@@ -528,13 +534,13 @@ impl Rack {
         if ack.ece {
             self.undo.forget_windows();
         }
-        if recovery.phase() == Phase::Open && self.queue.resent().segments == 0 {
+        if recovery.phase() == RecoveryPhase::Open && self.queue.resent().segments == 0 {
             self.first_retransmission = None;
         }
         if ack.ack.at_or_after(self.high) {
             match recovery.phase() {
-                Phase::Cwr if ack.ack != self.high => self.end_reduction(recovery, ack.now),
-                Phase::Recovery => {
+                RecoveryPhase::Cwr if ack.ack != self.high => self.end_reduction(recovery, ack.now),
+                RecoveryPhase::Recovery => {
                     self.try_undo_at_end(recovery, ack, Spurious::FastRetransmit, out);
                     self.end_reduction(recovery, ack.now);
                 }
@@ -542,10 +548,10 @@ impl Rack {
             }
         }
         match recovery.phase() {
-            Phase::Recovery => self.move_on_in_recovery(recovery, ack, out),
-            Phase::Loss => self.move_on_in_loss(recovery, ack, out),
-            Phase::Open | Phase::Cwr => {
-                if recovery.phase() == Phase::Open {
+            RecoveryPhase::Recovery => self.move_on_in_recovery(recovery, ack, out),
+            RecoveryPhase::Loss => self.move_on_in_loss(recovery, ack, out),
+            RecoveryPhase::Open | RecoveryPhase::Cwr => {
+                if recovery.phase() == RecoveryPhase::Open {
                     self.try_undo_by_duplicates(recovery, ack, out);
                 }
                 self.look_for_losses(recovery, ack, out);
@@ -563,7 +569,7 @@ impl Rack {
             return;
         }
         if self.try_undo_by_duplicates(recovery, ack, out) {
-            recovery.set_phase(Phase::Open);
+            recovery.set_phase(RecoveryPhase::Open);
         }
         self.look_for_losses(recovery, ack, out);
     }
@@ -582,7 +588,7 @@ impl Rack {
         if told || originals {
             self.restore(recovery, ack, Spurious::Timeout, out);
             self.queue_unmark(recovery);
-            recovery.set_phase(Phase::Open);
+            recovery.set_phase(RecoveryPhase::Open);
         } else if self.f_rto && ack.nxt.after(self.high) {
             // Step 3a: a duplicate ACK after new data.
             self.f_rto &= out.una_advanced && !out.newly_sacked;
@@ -595,12 +601,12 @@ impl Rack {
                 return;
             }
         }
-        if recovery.phase() == Phase::Loss && complete {
+        if recovery.phase() == RecoveryPhase::Loss && complete {
             self.try_undo_at_end(recovery, ack, Spurious::Timeout, out);
             self.leave(recovery, ack.now);
         }
         self.detect(recovery, ack, out);
-        if recovery.phase() == Phase::Open || out.lost_again {
+        if recovery.phase() == RecoveryPhase::Open || out.lost_again {
             self.enter_if_lost(recovery, ack, out);
         }
     }
@@ -612,7 +618,7 @@ impl Rack {
         out: &mut Outcome,
     ) {
         self.detect(recovery, ack, out);
-        if recovery.phase() != Phase::Recovery {
+        if recovery.phase() != RecoveryPhase::Recovery {
             self.enter_if_lost(recovery, ack, out);
         }
     }
@@ -633,7 +639,7 @@ impl Rack {
         now: Instant,
     ) -> (bool, Option<Duration>) {
         let least = self.delivered.min_rtt().unwrap_or(Duration::ZERO);
-        let in_recovery = matches!(recovery.phase(), Phase::Recovery | Phase::Loss);
+        let in_recovery = matches!(recovery.phase(), RecoveryPhase::Recovery | RecoveryPhase::Loss);
         let sacked = self.queue.sacked().segments;
         let window = self.reordering.window(in_recovery, sacked, least, self.srtt);
         let mut lost_again = false;
@@ -647,13 +653,13 @@ impl Rack {
     /// Begins recovery if something is lost, or the reduction for a mark.
     fn enter_if_lost(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
         if self.queue.lost().segments == 0 {
-            if recovery.phase() == Phase::Open && !self.any_retransmitted() {
+            if recovery.phase() == RecoveryPhase::Open && !self.any_retransmitted() {
                 self.first_retransmission = None;
             }
-            if ack.ece && recovery.phase() == Phase::Open {
+            if ack.ece && recovery.phase() == RecoveryPhase::Open {
                 self.undo.disarm();
                 let reduction = self.reduce(recovery, ack.now, ack.nxt, true);
-                recovery.set_phase(Phase::Cwr);
+                recovery.set_phase(RecoveryPhase::Cwr);
                 out.reduction = Some((reduction, Began::Mark));
             }
             return;
@@ -672,14 +678,14 @@ impl Rack {
         let resent = self.queue.resent().segments;
         let probes = u32::from(self.probe.is_some_and(|probe| probe.retransmission));
         self.undo.arm(una, resent + probes);
-        let reduction = if recovery.phase() == Phase::Cwr {
+        let reduction = if recovery.phase() == RecoveryPhase::Cwr {
             self.undo.forget_windows();
             None // cwnd is being reduced already, because of a mark
         } else {
             self.undo.save(recovery.windows_before());
             Some(self.reduce(recovery, now, nxt, false))
         };
-        recovery.set_phase(Phase::Recovery);
+        recovery.set_phase(RecoveryPhase::Recovery);
         reduction
     }
 
@@ -700,7 +706,7 @@ impl Rack {
 
     /// Ends a reduction: cwnd has come down (Linux: `tcp_end_cwnd_reduction`).
     fn end_reduction(&mut self, recovery: &mut LossRecovery, now: Instant) {
-        let undone = !self.undo.is_armed() && recovery.phase() != Phase::Cwr;
+        let undone = !self.undo.is_armed() && recovery.phase() != RecoveryPhase::Cwr;
         if !recovery.owns_recovery() && !undone {
             recovery.end_reduction();
         }
@@ -708,7 +714,7 @@ impl Rack {
     }
 
     fn leave(&mut self, recovery: &mut LossRecovery, now: Instant) {
-        recovery.set_phase(Phase::Open);
+        recovery.set_phase(RecoveryPhase::Open);
         recovery.on_recovered(now);
         self.f_rto = false;
         self.reneged = false;
@@ -773,7 +779,7 @@ impl Rack {
         }
         self.restore(recovery, ack, Spurious::FastRetransmit, out);
         self.queue_unmark(recovery);
-        recovery.set_phase(Phase::Open);
+        recovery.set_phase(RecoveryPhase::Open);
         false
     }
 
@@ -819,20 +825,20 @@ impl Rack {
             self.detection.forget_highest();
             self.seen = SackBlocks::new();
         }
-        if phase == Phase::Open && self.queue.sacked().segments >= detection::DUP_THRESH {
+        if phase == RecoveryPhase::Open && self.queue.sacked().segments >= detection::DUP_THRESH {
             self.reordering.reset_degree();
         }
         let before = recovery.windows_before();
         let flight = recovery.loss_window(self.queue.inflight() + self.queue.lost().bytes);
         self.mark_all_lost(recovery, timeout.now);
-        let is_new = matches!(phase, Phase::Open)
+        let is_new = matches!(phase, RecoveryPhase::Open)
             || !self.high.after(una)
-            || (phase == Phase::Loss && timeout.first);
+            || (phase == RecoveryPhase::Loss && timeout.first);
         if is_new {
             self.undo.save(before);
             self.undo.arm(una, self.queue.resent().segments);
         }
-        self.f_rto = matches!(phase, Phase::Open | Phase::Cwr) || !timeout.first;
+        self.f_rto = matches!(phase, RecoveryPhase::Open | RecoveryPhase::Cwr) || !timeout.first;
         let timeout = Timeout { flight, first: is_new, ..*timeout };
         let reduction = recovery.on_rack_timeout(&timeout, self.queue.inflight());
         self.high = nxt;
@@ -874,7 +880,7 @@ impl Rack {
         let inflight = self.queue.inflight();
         let (_, timeout) = self.mark_losses(recovery, now);
         let mut reduction = None;
-        if self.queue.inflight() != inflight && recovery.phase() != Phase::Recovery {
+        if self.queue.inflight() != inflight && recovery.phase() != RecoveryPhase::Recovery {
             reduction = self.enter_recovery(recovery, now, una, nxt);
             if !recovery.owns_recovery() {
                 let smss = recovery.window().smss();
@@ -887,12 +893,12 @@ impl Rack {
     /// Time to wait before a tail loss probe (RFC 8985 §7.2); `None` if none is due.
     pub(crate) fn probe_timeout(
         &self,
-        phase: Phase,
+        phase: RecoveryPhase,
         srtt: Option<Duration>,
         max_ack_delay: Duration,
         least: Duration,
     ) -> Option<Duration> {
-        let open = matches!(phase, Phase::Open | Phase::Cwr) && !self.in_disorder();
+        let open = matches!(phase, RecoveryPhase::Open | RecoveryPhase::Cwr) && !self.in_disorder();
         if !open || self.queue.is_empty() {
             return None;
         }

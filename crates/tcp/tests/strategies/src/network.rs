@@ -2,7 +2,7 @@
 //! selects.
 
 use airtcp_core::{Addr, Duration, Events, Flow, Instant, Length, Segment, SeqNum};
-use airtcp_tcp::{Endpoint, Io, State, Strategies, TcpConfig};
+use airtcp_tcp::{Endpoint, Io, TcpState, Strategies, TcpConfig};
 use std::collections::VecDeque;
 
 /// The initial sequence number of both ends. Sequence numbers wrap soon after the start.
@@ -107,7 +107,7 @@ impl Network {
             if end.readable() > 0 {
                 end.read(now, usize::MAX, io);
             }
-            if !matches!(end.state(), State::Established | State::CloseWait) {
+            if !matches!(end.state(), TcpState::Established | TcpState::CloseWait) {
                 return;
             }
             if left > 0 {
@@ -151,7 +151,7 @@ impl Network {
     pub fn run(&mut self) {
         self.run_until(Instant::from_secs(3600));
         assert_eq!(self.ends.each_ref().map(Endpoint::aborted), [None, None]);
-        assert_eq!(self.ends.each_ref().map(Endpoint::state), [State::Closed, State::Closed]);
+        assert_eq!(self.ends.each_ref().map(Endpoint::state), [TcpState::Closed, TcpState::Closed]);
     }
 
     /// The data segments that an end sent for the first time or again.

@@ -8,7 +8,7 @@ use airtcp_tcp::config::{
 };
 use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Timeout, Window};
 use airtcp_tcp::route::{Elfn, Resume, Standby, Thaw};
-use airtcp_tcp::{State, Strategies, TcpConfig};
+use airtcp_tcp::{TcpState, Strategies, TcpConfig};
 use airtcp_tcp_strategies::ack::{self, Cumulative};
 use airtcp_tcp_strategies::congestion::{self, HopPaced};
 use airtcp_tcp_strategies::network::{ISN, Network};
@@ -564,7 +564,7 @@ fn all_strategies_together_survive_a_lossy_path_and_false_notices() {
         let mut network = Network::new(&config, ends, DELAY, 7, [200_000, 50_000]);
         let mut loss = Stream::new(seed, "loss");
         network.lose(move |_| loss.chance(0.1));
-        while network.ends.iter().any(|end| end.state() != State::Closed) {
+        while network.ends.iter().any(|end| end.state() != TcpState::Closed) {
             network.run_until(network.now + Duration::from_millis(100));
             assert!(network.now < seconds(3600.0), "seed {seed}: {:?}", network.ends);
             let lost = network.data(0).filter(|sent| sent.lost).last().map(|sent| sent.segment.seq);
