@@ -111,7 +111,7 @@ fn of_call(call: &Call, found: &mut Vec<String>) {
         "socket" => {
             let stream = call.arguments.get(1).and_then(Expr::words);
             if stream.is_some_and(|words| !words.contains(&"SOCK_STREAM")) {
-                found.push("sockets other than TCP's".to_owned());
+                found.push("sockets other than TCP".to_owned());
             }
         }
         "setsockopt" | "getsockopt" => of_option(call, found),

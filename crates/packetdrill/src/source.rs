@@ -100,7 +100,7 @@ impl<'t> Cursor<'t> {
                 self.at += trimmed.find('\n').unwrap_or(trimmed.len());
             } else if trimmed.starts_with("/*") {
                 let Some(end) = trimmed.find("*/") else {
-                    return Err(self.error("this comment has no end: expected `*/`"));
+                    return Err(self.error("unterminated comment: expected `*/`"));
                 };
                 self.at += end + 2;
             } else {

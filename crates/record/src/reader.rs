@@ -46,7 +46,7 @@ pub enum Fault {
     #[error("cannot be read: {0}")]
     Io(io::Error),
     /// The file ends within the block.
-    #[error("the file ends within it")]
+    #[error("the file ends within this block")]
     Truncated,
     /// The file violates the pcapng format.
     #[error("not pcapng: {0}")]
@@ -57,7 +57,7 @@ pub enum Fault {
     )]
     NotARecording,
     /// The recording has an unsupported version of the format.
-    #[error("version {0} of the format; this airtcp reads version {VERSION}")]
+    #[error("format version {0}; this airtcp reads version {VERSION}")]
     Version(u32),
     /// The file holds several recordings.
     #[error("another recording begins; replay takes one at a time")]
@@ -66,28 +66,28 @@ pub enum Fault {
     #[error("a packet of interface {0}, which is neither \"fixed\" nor \"mobile\" in nanoseconds")]
     Interface(u32),
     /// The packet is not a TCP segment.
-    #[error("its packet is not a segment: {0}")]
+    #[error("the packet is not a TCP segment: {0}")]
     Packet(#[from] DecodeError),
     /// The packet is longer than any that can be recorded.
-    #[error("a packet of {0} B, longer than any can be")]
+    #[error("a packet of {0} B exceeds the limit of {LONGEST_PACKET} B")]
     PacketLength(u32),
     /// A value is missing or wrong.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// An action is missing.
-    #[error("expected the packet of action {expected:?} of the preceding step")]
+    #[error("expected the packet of action {expected:?} in the preceding step")]
     NoAction {
         /// Name of the expected action.
         expected: &'static str,
     },
     /// An action follows no step.
-    #[error("an action that belongs to no step")]
+    #[error("an action without a step")]
     StrayAction,
     /// The file ends before the actions of its last step.
-    #[error("the file ends before the last step does")]
+    #[error("the file ends before the actions of the last step")]
     Unfinished,
     /// A step without a segment has a drop.
-    #[error("a step without a segment drops one")]
+    #[error("a drop in a step without a segment")]
     NothingToDrop,
 }
 

@@ -68,8 +68,8 @@ pub enum ReplayError {
     },
     /// The recording depends on connections taken over from an earlier process.
     #[error(
-        "block {block}: {connections} connections of an earlier process are taken over here, whose \
-         state is not in the recording; the steps before gave the same actions"
+        "block {block}: {connections} connections taken over from an earlier process, whose state is \
+         not in the recording; all steps before gave the same actions"
     )]
     Restored {
         /// Number of the entry's block, from 1.
@@ -86,7 +86,7 @@ pub enum ReplayError {
         group: u32,
     },
     /// Steps are missing from the recording.
-    #[error("block {block}: {steps} steps are missing here; those before it gave the same actions")]
+    #[error("block {block}: {steps} steps are missing; all steps before gave the same actions")]
     Gap {
         /// Number of the entry's block, from 1.
         block: u64,

@@ -38,7 +38,7 @@ pub enum EncodeError {
         max: usize,
     },
     /// A routing message lists more nodes than it can.
-    #[error("a message of a routing protocol lists {count} nodes: {max} fit in it")]
+    #[error("a routing message lists {count} nodes; at most {max} fit")]
     TooManyNodes {
         /// Number of nodes to list.
         count: usize,

@@ -23,7 +23,7 @@ pub(super) fn call(cursor: &mut Cursor<'_>) -> Parsed<Call> {
         // A note: the error in words, or the names of flags.
         let place = *cursor;
         if cursor.take_until(")").is_none() {
-            return Err(place.error("this note has no end: expected `)`"));
+            return Err(place.error("unterminated note: expected `)`"));
         }
     }
     let text = start.up_to(cursor);
@@ -49,7 +49,7 @@ fn list(cursor: &mut Cursor<'_>, open: &str, close: &str, depth: u32) -> Parsed<
 fn expression(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Expr> {
     const WHAT: &str = "an argument: a number, a symbol, a string, `...`, `[…]` or `{…}`";
     if depth > DEEPEST {
-        return Err(cursor.error("too many brackets within brackets"));
+        return Err(cursor.error("brackets nested too deeply"));
     }
     match cursor.peek()? {
         Some('.') => {
@@ -98,7 +98,7 @@ fn string(cursor: &mut Cursor<'_>) -> Parsed<Expr> {
             match cursor.peek_raw() {
                 Some('"') => break,
                 Some('\\') if cursor.skip_escape() => text.push('?'),
-                _ => return Err(place.error("this string has no end: expected `\"`")),
+                _ => return Err(place.error("unterminated string: expected `\"`")),
             }
         }
         cursor.expect("\"")?;

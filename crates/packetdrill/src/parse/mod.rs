@@ -115,7 +115,7 @@ fn option_value(cursor: &mut Cursor<'_>) -> Parsed<String> {
         let place = *cursor;
         cursor.expect(&quote.to_string())?;
         let Some(text) = cursor.take_until(&quote.to_string()) else {
-            return Err(place.error(format!("this quotation has no end: expected `{quote}`")));
+            return Err(place.error(format!("unterminated quotation: expected `{quote}`")));
         };
         value += text;
     }
@@ -127,7 +127,7 @@ fn shell(cursor: &mut Cursor<'_>) -> Parsed<String> {
     cursor.expect("`")?;
     match cursor.take_until("`") {
         Some(text) => Ok(text.to_owned()),
-        None => Err(place.error("this command has no end: expected a closing back quote")),
+        None => Err(place.error("unterminated command: expected a closing back quote")),
     }
 }
 
@@ -215,7 +215,7 @@ fn code(cursor: &mut Cursor<'_>) -> Parsed<String> {
     cursor.expect("%{")?;
     match cursor.take_until("}%") {
         Some(text) => Ok(text.to_owned()),
-        None => Err(place.error("this code has no end: expected `}%`")),
+        None => Err(place.error("unterminated code: expected `}%`")),
     }
 }
 

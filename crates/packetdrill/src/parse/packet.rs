@@ -8,11 +8,11 @@ use airtcp_core::{AccEcnOption, AccEcnOrder, Ecn, EcnBytes, Flags};
 const FOREIGN: &[(&str, &str)] = &[
     ("icmp", "ICMP"),
     ("udp", "UDP"),
-    ("ipv4", "packets in packets"),
-    ("ipv6", "packets in packets"),
-    ("gre", "packets in packets"),
-    ("GREv0", "packets in packets"),
-    ("mpls", "packets in packets"),
+    ("ipv4", "encapsulated packets"),
+    ("ipv6", "encapsulated packets"),
+    ("gre", "encapsulated packets"),
+    ("GREv0", "encapsulated packets"),
+    ("mpls", "encapsulated packets"),
 ];
 
 pub(super) fn packet(cursor: &mut Cursor<'_>) -> Parsed<Action> {
@@ -30,7 +30,7 @@ pub(super) fn packet(cursor: &mut Cursor<'_>) -> Parsed<Action> {
     }
     if cursor.eat_word("encap")? {
         cursor.take_while(|c| c != '\n');
-        return Ok(Action::Foreign("packets in packets"));
+        return Ok(Action::Foreign("encapsulated packets"));
     }
     ports(cursor, &mut extra)?;
     let text = segment_text(cursor)?;
@@ -246,7 +246,7 @@ fn options(cursor: &mut Cursor<'_>, direction: Direction) -> Parsed<Option<Vec<T
         let missing = 4 - length % 4;
         let nops = ["nop"].repeat(missing).join(",");
         return Err(place.error(format!(
-            "these options take {length} bytes, which is no multiple of 4: pad them with {missing} \
+            "these options take {length} bytes, which is not a multiple of 4: pad them with {missing} \
              (`{nops}`)"
         )));
     }
@@ -367,7 +367,7 @@ mod tests {
     fn options_fill_whole_words() {
         let text = "+0 < S 0:0(0) win 9 <mss 1000,sackOK,nop,wscale 7>\n";
         let error = parse("t.pkt", text).unwrap_err().to_string();
-        let expected = "these options take 10 bytes, which is no multiple of 4: pad them with 2 \
+        let expected = "these options take 10 bytes, which is not a multiple of 4: pad them with 2 \
                         (`nop,nop`)";
         assert!(error.contains(expected), "{error}");
         // What was not read has a length of its own.

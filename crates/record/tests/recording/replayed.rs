@@ -125,7 +125,7 @@ fn connections_of_an_earlier_process_end_the_replay() {
     let mut gateway = Gateway::new(m_tcp_plus(), Contents::Headers);
     gateway.writer.restore(gateway.now, 0, 3);
     let message = replay(&gateway.writer.take()[..]).unwrap_err().to_string();
-    let start = "block 6: 3 connections of an earlier process are taken over here";
+    let start = "block 6: 3 connections taken over from an earlier process";
     assert!(message.starts_with(start), "{message}");
 }
 
@@ -136,10 +136,7 @@ fn a_gap_ends_the_replay() {
     gateway.writer.lost(gateway.now, 17);
     gateway.ack(0);
     let message = replay(&gateway.writer.take()[..]).unwrap_err().to_string();
-    assert_eq!(
-        message,
-        "block 8: 17 steps are missing here; those before it gave the same actions"
-    );
+    assert_eq!(message, "block 8: 17 steps are missing; all steps before gave the same actions");
 }
 
 /// An event of the random test.

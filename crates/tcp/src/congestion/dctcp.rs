@@ -175,7 +175,7 @@ mod tests {
         let rate = path.run(15.0);
         assert!(rate > 0.98 * 50.0, "{rate}");
         assert_eq!(path.dropped, 0);
-        let most = path.between(5.0, 15.0).map(|point| point.queue).max().unwrap();
+        let most = path.longest_queue(5.0, 15.0);
         assert!((17 * SMSS..30 * SMSS).contains(&most), "{most}");
         let expected = libm::sqrt(2.0 / f64::from((path.bdp() + 17 * SMSS) / SMSS));
         let alpha = path.cc.marks.alpha;

@@ -178,6 +178,11 @@ impl<C: CongestionControl> Path<C> {
         self.points.iter().filter(move |point| (from..to).contains(&point.at.as_secs_f64()))
     }
 
+    /// Longest queue between two times, in seconds.
+    pub(super) fn longest_queue(&self, from: f64, to: f64) -> u32 {
+        self.between(from, to).map(|point| point.queue).max().unwrap_or(0)
+    }
+
     /// cwnd, bytes in flight and queue in segments and pacing rate in Mbit/s at each `step` of
     /// seconds.
     pub(super) fn curve(&self, step: f64) -> String {

@@ -277,7 +277,7 @@ mod tests {
         let rate = path.run(15.0);
         assert!(rate > 0.95 * 50.0, "{rate}");
         assert_eq!(path.dropped, 0);
-        let most = path.between(2.0, 15.0).map(|point| point.queue).max().unwrap();
+        let most = path.longest_queue(2.0, 15.0);
         assert!(most < 15 * SMSS, "{most}");
     }
 

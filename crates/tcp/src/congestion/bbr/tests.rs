@@ -49,7 +49,7 @@ fn startup_finds_the_rate_in_a_logarithm_of_rounds_and_leaves_it_after_three() {
 fn drain_leaves_no_queue_of_startup() {
     let mut path = path(4.0);
     path.run(1.0);
-    let most = path.between(0.0, 1.0).map(|point| point.queue).max().unwrap();
+    let most = path.longest_queue(0.0, 1.0);
     assert!(most > path.bdp(), "Startup queues: {most}");
     assert_eq!(path.cc.mode, Mode::ProbeBw);
     let drained = path.between(0.0, 1.0).skip_while(|point| point.queue < most);

@@ -159,7 +159,7 @@ fn adjacent_losses_are_one_range() {
 fn drain_empties_the_queue_of_startup_in_a_round() {
     let mut path = path(4.0);
     let began = run_to(&mut path, Drain);
-    assert!(path.between(0.0, began).map(|point| point.queue).max().unwrap() > BDP * 9 / 10);
+    assert!(path.longest_queue(0.0, began) > BDP * 9 / 10);
     let rate = path.cc.pacing_rate(&path.window).unwrap().bits_per_sec();
     assert!((mbps(rate) - 0.5 * 19.8).abs() < 0.1, "{}", mbps(rate));
     let ended = run_out(&mut path);
