@@ -103,8 +103,8 @@ settings! {
         #[source = "RFC 5681 §3.1, RFC 6928"]
         #[matters_to = SENDER]
         pub initial_window: InitialWindow = InitialWindow::Rfc5681,
-        /// Losses of the SYN or SYN-ACK after which cwnd still begins with the initial window; after
-        /// more it begins with one segment.
+        /// Losses of the SYN or SYN-ACK after which cwnd still begins with the initial window;
+        /// after more it begins with one segment.
         #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
         #[source = "RFC 5681 §3.1; Linux tcp_init_transfer"]
         #[matters_to = SENDER]
@@ -288,7 +288,8 @@ choice! {
     pub enum EcnConfig {
         /// neither offered nor accepted
         Off = "off",
-        /// the receiver echoes a mark until the sender has answered it, once a round trip (RFC 3168)
+        /// the receiver echoes a mark until the sender has answered it, once a round trip (RFC
+        /// 3168)
         Rfc3168 = "rfc3168",
         /// the receiver echoes exactly which data was marked, as `dctcp` and `prague` need it (RFC
         /// 8257 §3.2)
@@ -365,8 +366,8 @@ alternatives! {
             #[matters_to = SENDER]
             cubic: CubicConfig = CubicConfig::default()
         ),
-        /// paced at the bandwidth that the path shows, with little more in the network than it holds
-        /// (BBR version 1, as Linux has it)
+        /// paced at the bandwidth that the path shows, with little more in the network than it
+        /// holds (BBR version 1, as Linux has it)
         "bbr" => Bbr,
         /// BBR with the volume in flight bounded by what losses show (BBR version 3,
         /// draft-ietf-ccwg-bbr)

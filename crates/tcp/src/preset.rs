@@ -1,8 +1,8 @@
 //! Named sets of values for `[tcp]`: the sender of today, the RFCs, ns-2.
 //!
-//! A preset is a [`TcpConfig`]: what it does not name is as in [`TcpConfig::default`], the keys
-//! that a file writes come on top, and the compiler checks it. If what the file chooses leaves a
-//! key of the preset without an effect, the key is not used.
+//! A preset is a [`TcpConfig`], checked by the compiler. Settings that it does not name are those
+//! of [`TcpConfig::default`]; the keys of a file override it. A key of the preset that has no
+//! effect under the file's choices is not used.
 
 use crate::config::{
     ABC_UNLIMITED, AckConfig, Congestion, CubicConfig, CubicVariant, CwndValidation, HyStartConfig,

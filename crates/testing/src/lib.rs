@@ -1,5 +1,5 @@
-//! Shared by the tests and benchmarks of all crates: skipping a test that needs something the machine
-//! lacks, CPU time, and an allocator that counts.
+//! Shared by the tests and benchmarks of all crates: skipping a test that needs something the
+//! machine lacks, CPU time, and an allocator that counts.
 
 mod alloc;
 

@@ -1,12 +1,12 @@
 //! Checksums that a sender left to its network card, in a packet that will never pass one.
 //!
-//! Read first: RFC 1071 (the sum), Linux's `Documentation/networking/checksum-offloads.rst`. Where
-//! a card is to sum a packet up, the checksum's place holds the sum of the pseudo-header alone;
-//! where it is to make SCTP's, zero. In a tunnel that is so of the innermost packet: the checksums
-//! around it are as they will be when that one is finished.
+//! Read first: RFC 1071 (the sum), Linux's `Documentation/networking/checksum-offloads.rst`. A
+//! sender that leaves the sum to its card puts the sum of the pseudo-header alone into the checksum
+//! field; for SCTP it puts zero. In a tunnel this applies to the innermost packet: the checksums
+//! around it are already those for the finished packet.
 //!
-//! A checksum that is finished stays, right or wrong: whoever gets a packet that was damaged on its
-//! way must see that.
+//! A finished checksum stays, right or wrong, so that the receiver of a packet damaged on its way
+//! can see that.
 
 use crate::DecodeError;
 use crate::checksum::{ICMPV6, TCP, UDP, pseudo_header_sum, transport_checksum};

@@ -1,9 +1,11 @@
-//! The Data Sender: marks that an ACK reports for the first time (RFC 9768 §3.2.2.5.2, appendix A.2).
+//! The Data Sender: marks that an ACK reports for the first time (RFC 9768 §3.2.2.5.2, appendix
+//! A.2).
 //!
 //! The ACE field has three bits. It may have wrapped between two ACKs if the second acknowledges
-//! more than seven segments. The option then decides: if the bytes marked need more segments than the
-//! field shows, it has. Without the option the sender assumes the most, unless ACKs that cover many
-//! segments are usual on this path: then most of them were thinned out, and the bits of many lost.
+//! more than seven segments. The option then decides: if the bytes marked need more segments than
+//! the field shows, it has wrapped. Without the option the sender assumes the most, unless ACKs
+//! that cover many segments are usual on this path: then most of them were thinned out, and the
+//! bits of many lost.
 
 use super::feedback::FIRST_CEP;
 use airtcp_core::{AccEcnOption, Ecn, EcnBytes};

@@ -2,9 +2,10 @@
 //! counts, instead of one echo a round trip (RFC 3168).
 //!
 //! `feedback.rs` is the Data Receiver's half (§3.2: counters, the ACE field, the option, ACKs that
-//! marks trigger), `decoder.rs` the Data Sender's (what an ACK says is newly marked). [`AccEcn`] is a
-//! connection that has agreed on it (§3.1): both halves and what the handshake showed of the path.
-//! The endpoint asks it for the fields of each segment to send, and passes it each one received.
+//! marks trigger), `decoder.rs` the Data Sender's (marks that an ACK reports for the first time).
+//! [`AccEcn`] is the state of a connection that has negotiated it (§3.1): both halves, and findings
+//! of the handshake about the path. The endpoint asks it for the fields of each segment to send,
+//! and passes it each one received.
 //!
 //! - After the handshake every segment is ECN-capable, pure ACKs and retransmissions, too, as in
 //!   Linux. RFC 9768 §3.2.2.5.1 leaves that to experiments such as ECN++; SYN and SYN/ACK are not.

@@ -1,10 +1,10 @@
 //! Acknowledgement policies of a receiver: one file per policy.
 //!
-//! An [`AckPolicy`] stands alone: it sees arrivals and what leaves as plain values, so that the
-//! same code serves the endpoint and whatever else delays acknowledgements.
+//! An [`AckPolicy`] stands alone: it sees arriving and departing segments as plain values, so that
+//! the same code serves the endpoint and anything else that delays acknowledgements.
 //!
-//! To add a policy: write its file here and a word for it in [`AckConfig`] and [`policy`]. To try
-//! one from another crate, hand it to
+//! To add a policy: write its file here and add a word for it to [`AckConfig`] and [`policy`]. To
+//! try one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod ada;

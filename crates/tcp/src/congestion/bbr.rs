@@ -11,18 +11,18 @@
 //! - ProbeRtt keeps four segments in the network for 200 ms when ten seconds brought no lower RTT.
 //!
 //! Loss sets no rate. It holds cwnd to what is delivered for a round of recovery, and two long
-//! intervals with the same rate and over a fifth lost mean a policer, whose rate is then kept for 48
-//! rounds.
+//! intervals with the same rate and over a fifth lost mean a policer, whose rate is then kept for
+//! 48 rounds.
 //!
 //! Where this differs from Linux:
 //! - Windows are in bytes, times in nanoseconds; Linux counts segments, microseconds and, for RTTs
 //!   that expire, jiffies. Gains are Linux's, in 256ths.
-//! - Linux takes for in the network what will be there when the next segment leaves its pacer
+//! - Linux counts as in flight what will be in the network when the next segment leaves its pacer
 //!   (`bbr_packets_in_net_at_edt`). Here a segment that waits has not been sent.
 //! - The first phase of a cycle is drawn from SND.UNA, not at random.
 //! - A delivery rate is refused if its interval is below the smallest RTT of ten seconds; Linux
 //!   compares with the smallest of five minutes.
-//! - What is sent in ProbeRtt is known to the algorithm as held back, not to the rate sampler.
+//! - Segments sent in ProbeRtt are known to the algorithm as held back, not to the rate sampler.
 //! - On a new route everything is measured anew; Linux knows no routes.
 //!
 //! Windows include the room for segmentation offload that Linux adds, although a sender here has

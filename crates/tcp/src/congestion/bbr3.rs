@@ -1,7 +1,7 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr, the editors' copy of August 2026; "§" is a section of it).
 //!
-//! The sender models the path by the rate at which it delivers and by how much it holds. Both have a
-//! long term, what the last two cycles of probing found, and a short term, what losses since the
+//! The sender models the path by the rate at which it delivers and by how much it holds. Both have
+//! a long term, what the last two cycles of probing found, and a short term, what losses since the
 //! last probe leave of it:
 //! - Startup doubles the rate each round until the rate grows no more, or losses say that the path
 //!   is full; Drain then empties the queue that this made (§5.3.1, §5.3.2).
@@ -15,27 +15,27 @@
 //! (`inflight_longterm`). At other times each round with a loss pulls the short term towards what
 //! was delivered, by at most 0.7 (§5.5.10).
 //!
-//! What the draft leaves open, or says in two ways, and what is done here:
-//! - ECN (§3.7): it asks that marks be taken for congestion, not how. A marked byte counts as a lost
-//!   one, and an ACK with marks as a lost range. With RFC 3168's ECN all bytes of the round trip in
-//!   which the receiver repeats the mark count.
-//! - What an undo goes back to is saved once for each episode of recovery (§5.5.11, §5.6.4.4).
-//!   NoteLoss() would save it again in each round of it, by then reduced, and the entry of recovery
-//!   after the first loss was answered.
+//! Decisions where the draft is silent or contradicts itself:
+//! - ECN (§3.7): the draft requires that marks count as congestion, but does not say how. A marked
+//!   byte counts as a lost one, and an ACK with marks as a lost range. With RFC 3168's ECN all
+//!   bytes of the round trip in which the receiver repeats the mark count.
+//! - The state for an undo is saved once per episode of recovery (§5.5.11, §5.6.4.4). NoteLoss()
+//!   would save it again in each round of it, when it is already reduced, and the entry into
+//!   recovery would do so after the response to the first loss.
 //! - Round trips that Reno would need (§5.3.3.8) are as many as there are segments in flight.
 //! - Drain is bounded by the short term only, as in BoundCwndForModel(); the table of §5.6.1 names
 //!   the long term, too.
 //! - An ACK whose delivery rate cannot be trusted (§4.1.2.3) counts rounds, but is no sign of a
 //!   plateau.
-//! - Where more was lost before a packet than the threshold allows, InflightAtLoss() is what was in
-//!   flight before the packet, not less.
-//! - Whether cwnd was used up is judged from what was in flight when each ACK arrived.
+//! - If more was lost before a packet than the threshold allows, InflightAtLoss() returns the
+//!   volume in flight before the packet, not less.
+//! - The use of cwnd is judged by the data in flight on arrival of each ACK.
 //! - The wait between probes is drawn from SND.UNA, not at random.
-//! - What is sent in ProbeRTT is known to the algorithm as held back, not to the rate sampler.
+//! - Segments sent in ProbeRTT are known to the algorithm as held back, not to the rate sampler.
 //! - On a new route everything is measured anew; the draft knows no routes.
 //!
 //! Windows include the draft's budget for segmentation offload (§5.5.8), although a sender here has
-//! none. Losses are told apart by SACK: RACK needs it, and BBR needs RACK.
+//! none. Losses are identified by SACK: RACK needs it, and BBR needs RACK.
 
 use super::path_model::{HeldBack, Round, WindowedMax, bytes_in, draw, pace, rate_of};
 use super::{Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, Window};

@@ -6,12 +6,12 @@
 //! of Reno's window.
 //!
 //! Five points differ from the letter of the RFC, as in Linux. An ACK of several segments counts as
-//! many ACKs of one. While cwnd is not used up, whether the application or the peer's window is in
-//! the way (§5.8 has the former), cwnd does not grow and no time passes for the curve. A window
-//! above W_max at the start of the curve becomes W_max. Where the estimate of Reno's window is above
-//! the curve but below cwnd, which aims at where the curve is a round trip later, cwnd stays (§4.3
-//! would lower it). A time-out forgets W_max at once, not when congestion avoidance begins (§4.8),
-//! so that a loss in the slow start between does not give way (§4.7).
+//! many ACKs of one. While cwnd is not fully used, because of the application or the peer's window
+//! (§5.8 covers only the former), cwnd does not grow and no time passes for the curve. A window
+//! above W_max at the start of the curve becomes W_max. Where the estimate of Reno's window is
+//! above the curve but below cwnd, which aims at the curve's value a round trip later, cwnd stays
+//! (§4.3 would lower it). A time-out forgets W_max at once, not when congestion avoidance begins
+//! (§4.8), so that a loss in the slow start between does not give way (§4.7).
 //!
 //! Compared section by section with the working group's source of the RFC's text
 //! (draft-ietf-tcpm-rfc8312bis after its version 14). A mark is answered as a loss (§4.6).

@@ -1,8 +1,8 @@
 //! DCTCP, data center TCP (RFC 8257).
 //!
-//! Queues mark what finds them longer than a threshold. The sender estimates which share of its
-//! data is marked, and reduces its window by half of that share once a window: little where queues
-//! are just at the threshold, half where everything is marked. Else it is Reno.
+//! Queues longer than a threshold mark arriving packets. The sender estimates the share of its data
+//! that is marked, and reduces its window by half of that share once a window: a little if queues
+//! are just at the threshold, by half if everything is marked. Otherwise it is Reno.
 //!
 //! It needs a receiver that reports each mark: classic ECN (RFC 3168) reports one a round trip.
 //!

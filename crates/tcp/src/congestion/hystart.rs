@@ -3,7 +3,8 @@
 //!
 //! Two signs that the path is full end slow start, from a window of 16 segments on:
 //! - ACKs that follow each other within 2 ms have come for half of the smallest RTT since the round
-//!   began: as many segments as fit into one way. Of a paced sender, which spreads them, for all of it.
+//!   began: the path holds that many segments in one direction. For a paced sender, which spreads
+//!   its segments, the whole RTT counts.
 //! - The smallest of more than eight RTTs of a round is above the smallest of all by an eighth, at
 //!   least 4 ms and at most 16 ms: a queue is building up.
 //!

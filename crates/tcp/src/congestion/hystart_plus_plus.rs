@@ -5,7 +5,8 @@
 //! again, it was no queue, and slow start goes on; otherwise congestion avoidance begins after five
 //! rounds. It takes eight RTT samples a round, which only timestamps give.
 //!
-//! The RFC leaves open to which round the RTT of the ACK that ends a round belongs: here to the next.
+//! The RFC leaves open to which round the RTT of the ACK that ends a round belongs: here to the
+//! next.
 //!
 //! Compared with §4.2 and §4.3 of the RFC as neqo and picoquic quote them beside their code, and
 //! with that code.

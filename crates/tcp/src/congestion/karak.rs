@@ -1,9 +1,9 @@
 //! TCP Karak (Almobaideen and Al-maitah, "TCP Karak: A New TCP AIMD Algorithm Based on Duplicated
 //! Acknowledgement for MANET", 2014, §3, Table 1).
 //!
-//! NewReno but for the time-out. One or two duplicate ACKs before it tell of a broken link or a bit
-//! error rather than of congestion, so slow start begins at an eighth or a quarter of cwnd, raised
-//! to a power of two.
+//! NewReno but for the time-out. One or two duplicate ACKs before it indicate a broken link or a
+//! bit error rather than of congestion, so slow start begins at an eighth or a quarter of cwnd,
+//! raised to a power of two.
 //!
 //! Decisions where the paper is silent or contradicts itself:
 //! - Its pseudo-code never resets the count of duplicates, and so would react to the first loss

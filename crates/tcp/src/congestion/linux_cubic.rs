@@ -4,7 +4,8 @@
 //! - Windows are whole segments, and so are their growth and what is left after a loss: of seven
 //!   segments, four.
 //! - The estimate of Reno's window grows by 0.53 segments a round trip forever; RFC 9438 §4.3 goes
-//!   on with one, as Reno does, above the window of the last loss. cwnd takes a round trip to follow.
+//!   on with one, as Reno does, above the window of the last loss. cwnd takes a round trip to
+//!   follow.
 //! - Before the first loss, and after a time-out, cwnd grows by at least 5 % a round trip.
 //! - The curve looks ahead by the smallest RTT, not by the smoothed one.
 //! - The slope is computed anew when cwnd has changed or 28 ms have passed, and once in a tick.

@@ -7,8 +7,9 @@
 //! calls, because algorithms answer them differently. TCP Karak, for one, differs from NewReno on a
 //! time-out only.
 //!
-//! To add an algorithm: write its file here and a word for it in [`Congestion`] and [`algorithm`].
-//! One from another crate goes into [`Controls`], with which a simulation finds it by its name.
+//! To add an algorithm: write its file here and add a word for it to [`Congestion`] and
+//! [`algorithm`]. One from another crate goes into [`Controls`], with which a simulation finds it
+//! by its name.
 
 mod adaptive_pacing;
 mod bbr;

@@ -1,20 +1,20 @@
 //! Prague (draft-briscoe-iccrg-prague-congestion-control-04, 2024): DCTCP for the Internet, as
 //! L4S requires (RFC 9331).
 //!
-//! What is here of the draft:
+//! Implemented parts of the draft:
 //! - Data are ECT(1), and marks are counted by byte. It needs a receiver that reports each
 //!   (AccECN, RFC 9768).
 //! - The share of marks is a moving average, as in DCTCP. It begins at 1 with the first mark.
 //! - A mark reduces the window by half of the share, once a round trip.
 //! - Unmarked bytes grow it, in a round trip with a reduction, too: by a segment a round trip.
 //! - Reduced dependence on the RTT: after 500 round trips outside slow start a flow whose RTT is
-//!   below 25 ms acts as one of 25 ms does. It estimates and reduces once in 25 ms, and grows in
-//!   that time as the other: by the square of the RTT's share of 25 ms a round trip.
+//!   below 25 ms acts like one of 25 ms. It estimates and reduces once in 25 ms, and grows in that
+//!   time by as much: by the square of the RTT's share of 25 ms a round trip.
 //! - It paces at a window a round trip, and at twice that while the window is below half of
 //!   ssthresh.
 //! - A loss or a time-out halves, as Reno's.
 //!
-//! What is not: a fallback where the queue marks as RFC 3168 says, windows below two segments, and
+//! Not implemented: a fallback for queues that mark as in RFC 3168, windows below two segments, and
 //! credit for a reduction by marks when a loss follows in the same round trip (the Linux
 //! implementation has none either).
 //!

@@ -1,5 +1,5 @@
-//! Effects of an acknowledgement on the sender: window update, RTT sample, spurious retransmissions,
-//! loss recovery, growth of cwnd (RFC 5681, 6298, 6582, 6675).
+//! Effects of an acknowledgement on the sender: window update, RTT sample, spurious
+//! retransmissions, loss recovery, growth of cwnd (RFC 5681, 6298, 6582, 6675).
 
 use super::spurious::{FRtoVerdict, Saved};
 use super::{Endpoint, Io, TcpState};

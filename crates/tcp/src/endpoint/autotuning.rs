@@ -3,15 +3,15 @@
 //! `tcp_rcv_space_adjust`).
 //!
 //! There are two sizes. The *buffer* grows once a round trip, if the application read more than in
-//! any before: to twice what it read, because the data of an ACK come a round trip later, and by more
-//! if that grew: to six times in slow start, where it doubles. The *window* grows towards the buffer
-//! with each segment, by twice its size (`tcp_grow_window`), so that a buffer that was enlarged for
-//! nothing is not advertised.
+//! any before: to twice what it read, because the data of an ACK come a round trip later, and by
+//! more if that grew: to six times in slow start, where it doubles. The *window* grows towards the
+//! buffer with each segment, by twice its size (`tcp_grow_window`), so that a buffer that was
+//! enlarged for nothing is not advertised.
 //!
 //! Linux counts memory, of which the payload is a share that depends on the network driver. Here a
-//! buffer of N bytes holds N bytes of payload, and the sizes at the beginning assume the shares that
-//! Linux has with segments of 1500 bytes. So a buffer never overflows, and what Linux does then
-//! (`tcp_clamp_window`, `tcp_prune_queue`) has no counterpart.
+//! buffer of N bytes holds N bytes of payload, and the sizes at the beginning assume the shares
+//! that Linux has with segments of 1500 bytes. So a buffer never overflows, and what Linux does
+//! then (`tcp_clamp_window`, `tcp_prune_queue`) has no counterpart.
 
 use airtcp_core::{Duration, Instant, SeqNum};
 

@@ -204,8 +204,8 @@ impl<P: Payload> Receiver<P> {
         self.policy.on_ack_sent(departure);
     }
 
-    /// Up to `most` blocks: a duplicate first (RFC 2883 §4), then the most recently touched island (RFC
-    /// 2018 §4).
+    /// Up to `most` blocks: a duplicate first (RFC 2883 §4), then the most recently touched island
+    /// (RFC 2018 §4).
     pub(super) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
         let mut blocks: SackBlocks = self.duplicate.take().into_iter().collect();
         let mut before = u64::MAX;

@@ -1,5 +1,5 @@
-//! The sending half: permission, order and form of transmissions (RFC 9293 §3.8.6, RFC 5681 §3.1, RFC
-//! 6675 §5).
+//! The sending half: permission, order and form of transmissions (RFC 9293 §3.8.6, RFC 5681 §3.1,
+//! RFC 6675 §5).
 
 use super::limit::LimitClock;
 use super::spurious::Detector;

@@ -244,8 +244,8 @@ impl LossRecovery {
         }
     }
 
-    /// Reduces cwnd by half of its unused part after an RTO in which it was not fully used (RFC 2861
-    /// §3.2; Linux: `tcp_cwnd_application_limited`).
+    /// Reduces cwnd by half of its unused part after an RTO in which it was not fully used (RFC
+    /// 2861 §3.2; Linux: `tcp_cwnd_application_limited`).
     fn decay_if_unused(&mut self, now: Instant, rto: Duration, flight: u32) {
         if self.is_cwnd_limited() {
             (self.usage.since, self.usage.most_since) = (now, 0);

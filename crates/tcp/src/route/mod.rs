@@ -7,8 +7,8 @@
 //! 1999, §5), TCP-Feedback (Chandran et al. 1998). The endpoint does the freezing; a
 //! [`RoutePolicy`] decides when to stand by, when to probe and how to go on.
 //!
-//! To add a policy: write its file here and a word for it in [`RouteConfig`] and [`policy`]. To try
-//! one from another crate, hand it to
+//! To add a policy: write its file here and add a word for it to [`RouteConfig`] and [`policy`]. To
+//! try one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod elfn;

@@ -1,8 +1,8 @@
 //! Variation of the RTT as Linux measures it (`tcp_rtt_estimator`), which differs from RFC 6298 in
-//! three ways. The time-out takes the largest mean deviation of a round trip, not the latest one, so
-//! that many samples in a round trip do not make it forget; it comes down by a quarter in each. And
-//! where the RTT falls, the deviation grows an eighth as fast: getting better is no reason to wait
-//! longer.
+//! three ways. The time-out takes the largest mean deviation of a round trip, not the latest one,
+//! so that many samples in a round trip do not make it forget. That maximum decays by a quarter per
+//! round trip. And if the RTT falls, the deviation grows only an eighth as fast: an improvement is
+//! no reason to wait longer.
 
 use airtcp_core::{Duration, SeqNum};
 

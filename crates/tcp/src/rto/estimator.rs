@@ -88,8 +88,8 @@ impl RtoEstimator {
         estimator
     }
 
-    /// Takes a sample (RFC 6298 §2.2, §2.3) and clears the back-off. `una` and `nxt` are SND.UNA and
-    /// SND.NXT after the ACK that brought it.
+    /// Takes a sample (RFC 6298 §2.2, §2.3) and clears the back-off. `una` and `nxt` are SND.UNA
+    /// and SND.NXT after the ACK that brought it.
     pub fn sample(&mut self, rtt: Duration, una: SeqNum, nxt: SeqNum) {
         self.samples.record(rtt);
         let rtt = self.in_ticks(rtt);

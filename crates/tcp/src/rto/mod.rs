@@ -1,8 +1,8 @@
-//! The retransmission time-out: estimated by RFC 6298 (`estimator.rs`) and modified by a policy, which
-//! also decides about the back-off: one file per policy.
+//! The retransmission time-out: estimated by RFC 6298 (`estimator.rs`) and modified by a policy,
+//! which also decides about the back-off: one file per policy.
 //!
-//! To add a policy: write its file here and a word for it in [`RtoPolicyConfig`] and [`policy`]. To
-//! try one from another crate, hand it to
+//! To add a policy: write its file here and add a word for it to [`RtoPolicyConfig`] and
+//! [`policy`]. To try one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod constant;

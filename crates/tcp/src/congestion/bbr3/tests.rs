@@ -1,5 +1,5 @@
-//! Each test names the section of draft-ietf-ccwg-bbr that it proves, or the example of its appendix
-//! ("App.").
+//! Each test names the section of draft-ietf-ccwg-bbr that it proves, or the example of its
+//! appendix ("App.").
 
 use super::super::path::{Path, Policer, SMSS};
 use super::super::tests::{ack, loss, timeout};

@@ -1,6 +1,6 @@
-//! Detection of lost segments (RFC 8985 §6): those sent before one that was delivered, and longer ago
-//! than a round trip and a reordering window. The window adapts to what the path shows (§6.2 step
-//! 4).
+//! Detection of lost segments (RFC 8985 §6): those sent before one that was delivered, and longer
+//! ago than a round trip and a reordering window. The window adapts to what the path shows (§6.2
+//! step 4).
 
 use super::Arrival;
 use super::queue::{Queue, Sent};

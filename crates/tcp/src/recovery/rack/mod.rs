@@ -7,8 +7,8 @@
 //! fast), `undo.rs`, `prr.rs`; then this file, which handles ACKs and expiries, asks all of them
 //! and moves the phase of the sender.
 //!
-//! Phases are those of [`RecoveryPhase`]. A sender in [`RecoveryPhase::Open`] with SACKed segments or
-//! retransmissions in the network is what Linux calls Disorder.
+//! Phases are those of [`RecoveryPhase`]. A sender in [`RecoveryPhase::Open`] with SACKed segments
+//! or retransmissions in the network is what Linux calls Disorder.
 
 mod delivery;
 mod detection;

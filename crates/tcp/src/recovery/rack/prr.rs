@@ -1,8 +1,8 @@
 //! Proportional rate reduction (RFC 9937): cwnd falls to ssthresh over the round trip of recovery,
 //! in proportion to what is delivered, and never bursts.
 //!
-//! As in Linux, what the proportion is of is cwnd at the beginning of recovery; RFC 9937 §6.2 takes
-//! what was in the network then (RecoverFS). They differ if cwnd was not used up.
+//! As in Linux, the proportion refers to cwnd at the beginning of recovery; RFC 9937 §6.2 takes the
+//! data in the network then (RecoverFS). They differ if cwnd was not fully used.
 
 /// State of one reduction, in bytes.
 #[derive(Clone, Copy, Debug)]

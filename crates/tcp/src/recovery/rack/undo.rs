@@ -1,5 +1,6 @@
-//! Detection of needless reductions: DSACKs report each retransmission as a duplicate (RFC 2883, RFC
-//! 3708), or the timestamp of an ACK shows that an original transmission arrived (Eifel, RFC 3522).
+//! Detection of needless reductions: DSACKs report each retransmission as a duplicate (RFC 2883,
+//! RFC 3708), or the timestamp of an ACK shows that an original transmission arrived (Eifel, RFC
+//! 3522).
 
 use crate::congestion::Windows;
 use airtcp_core::SeqNum;
