@@ -331,7 +331,7 @@ choice! {
 choice! {
     /// Effect on ssthresh of the second and every further time-out of the same segment.
     pub enum RepeatedTimeout {
-        /// none: the first one has reduced it
+        /// leaves it as the first one has set it
         Keep = "keep",
         /// reduces it to two segments (ns-2, which halves a cwnd of one segment)
         Cut = "cut",
@@ -435,7 +435,7 @@ choice! {
 choice! {
     /// Early end of slow start, before a loss. All but `off` need timestamps.
     pub enum HyStartConfig {
-        /// none: slow start ends with a loss
+        /// only a loss ends it
         Off = "off",
         /// after ACKs that come for half of the RTT, or after a rise of the RTT; in each slow start
         /// (Ha and Rhee 2011, as Linux has it)
@@ -881,7 +881,7 @@ choice! {
     /// Reaction of a mobile host to its radio's reports on the link ([`crate::Endpoint::on_link`]).
     #[default(None)]
     pub enum LinkReaction {
-        /// none: like a fixed host
+        /// no reaction, like a fixed host
         None = "none",
         /// an ACK, with the last ACK number and the window, when the link is up again (M-TCP)
         RecoveryAck = "recovery-ack",
@@ -900,7 +900,7 @@ alternatives! {
     #[absent(RouteConfig::Ignore)]
     #[matters_to = SENDER]
     pub enum RouteConfig {
-        /// none: the retransmission timer handles it
+        /// left to the retransmission timer
         "ignore" => Ignore,
         /// standby, with its timer off and its windows frozen, and probes until an ACK arrives
         /// (ELFN, Holland and Vaidya 1999)
