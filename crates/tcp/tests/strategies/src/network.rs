@@ -2,7 +2,7 @@
 //! selects.
 
 use airtcp_core::{Addr, Duration, Events, Flow, Instant, Length, Segment, SeqNum};
-use airtcp_tcp::{Endpoint, Io, TcpState, Strategies, TcpConfig};
+use airtcp_tcp::{Endpoint, Io, Strategies, TcpConfig, TcpState};
 use std::collections::VecDeque;
 
 /// The initial sequence number of both ends. Sequence numbers wrap soon after the start.

@@ -8,7 +8,7 @@ use airtcp_tcp::config::{
 };
 use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Timeout, Window};
 use airtcp_tcp::route::{Elfn, Resume, Standby, Thaw};
-use airtcp_tcp::{TcpState, Strategies, TcpConfig};
+use airtcp_tcp::{Strategies, TcpConfig, TcpState};
 use airtcp_tcp_strategies::ack::{self, Cumulative};
 use airtcp_tcp_strategies::congestion::{self, HopPaced};
 use airtcp_tcp_strategies::network::{ISN, Network};
