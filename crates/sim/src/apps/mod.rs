@@ -5,7 +5,7 @@ mod outages;
 pub(crate) mod udp;
 
 use airtcp_core::{Bytes, Instant, Length};
-use airtcp_tcp::{Endpoint, Io, State};
+use airtcp_tcp::{Endpoint, Io, TcpState};
 pub(crate) use outages::OutageWatch;
 
 /// The application on top of an endpoint.
@@ -52,7 +52,7 @@ impl BulkSource {
     #[inline]
     fn poll(&mut self, now: Instant, endpoint: &mut Endpoint<Length>, io: &mut Io<'_, Length>) {
         // Before the handshake completes nobody reads, and closing would abandon the connection.
-        if self.closed || !matches!(endpoint.state(), State::Established | State::CloseWait) {
+        if self.closed || !matches!(endpoint.state(), TcpState::Established | TcpState::CloseWait) {
             return;
         }
         // With more than a quarter of the buffer unsent, a refill can wait; so it does not happen
