@@ -14,12 +14,13 @@ pub struct Problem {
     message: String,
     expected: Option<String>,
     suggestion: Option<String>,
+    may_follow: bool,
 }
 
 impl Problem {
     pub(crate) fn new(spot: Spot, key: impl Into<String>, message: impl Into<String>) -> Self {
         let (key, message) = (key.into(), message.into());
-        Self { spot, key, message, expected: None, suggestion: None }
+        Self { spot, key, message, expected: None, suggestion: None, may_follow: false }
     }
     /// Says what was expected.
     pub fn expected(mut self, what: impl Into<String>) -> Self {
@@ -30,6 +31,15 @@ impl Problem {
     pub fn suggest(mut self, what: impl Into<String>) -> Self {
         self.suggestion = Some(what.into());
         self
+    }
+    /// Marks a mistake that another one may have caused: it is listed after the others.
+    pub fn may_follow(mut self) -> Self {
+        self.may_follow = true;
+        self
+    }
+    /// The nearest valid name, if any is near.
+    pub(crate) fn suggestion(&self) -> Option<&str> {
+        self.suggestion.as_deref()
     }
     /// Suggests the candidate nearest to `found`; lists the candidates if none is near.
     pub fn nearest<'a>(
@@ -136,7 +146,8 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// A configuration that cannot be used: all its mistakes, in the order of the text.
+/// A configuration that cannot be used: all its mistakes in the order of the text, with those that
+/// [may follow](Problem::may_follow) from others at the end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .diagnostics.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ConfigError {
@@ -145,9 +156,9 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// The mistakes in the order of the sources, each once.
+    /// Sorts the mistakes and drops repetitions.
     pub(crate) fn new(mut problems: Vec<Problem>, sources: &[Source]) -> Self {
-        problems.sort_by_key(|p| p.spot);
+        problems.sort_by_key(|p| (p.may_follow, p.spot));
         // A table that several flows inherit is read several times.
         let mut once: Vec<Problem> = Vec::with_capacity(problems.len());
         for problem in problems {

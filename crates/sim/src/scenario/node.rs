@@ -122,11 +122,14 @@ pub(super) static NODE: Table = Table::new(
 /// The position of each node at first, if the file sets one.
 pub(super) type Positions = Vec<Option<Position>>;
 
-/// Reads the nodes.
-pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
+/// Reads the nodes. `is_incomplete`: the file may have others, which cannot be read.
+pub(super) fn nodes(
+    sections: &[Section<'_>],
+    is_incomplete: bool,
+) -> (Vec<Node>, Names, Positions) {
     let mut nodes = Vec::new();
     let mut positions = Positions::new();
-    let mut names = Names::new();
+    let mut names = Names { is_incomplete, ..Names::default() };
     for section in sections {
         let name = section.get::<Name>("name");
         let count = section.get::<Option<u64>>("count");
@@ -146,10 +149,14 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
             let problem = section.problem("spacing", "has no effect without count and position");
             section.push(problem.expected("a group with a position"));
         }
-        let (Some(name), Some(count)) = (name, count) else { continue };
+        let (Some(name), Some(count)) = (&name, count) else {
+            names.refuse(name.as_ref());
+            continue;
+        };
         if nodes.len() as u64 + count.unwrap_or(1) > MAX_ELEMENTS {
             let most = format!("at most {MAX_ELEMENTS} nodes");
             section.push(section.problem("count", "makes too many nodes").expected(most));
+            names.refuse(Some(name));
             continue;
         }
         let first = nodes.len() as u32;
@@ -158,7 +165,7 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
             Some(n) => (0..n).map(|i| format!("{}{i}", name.text)).collect(),
         };
         for (id, member) in (first..).zip(members) {
-            if names.insert(member.clone(), id..id + 1).is_some() {
+            if !names.add(&member, id..id + 1) {
                 section.push(section.problem("name", format!("a second node {member:?}")));
             }
             let (dx, dy) = spacing.flatten().unwrap_or_default();
@@ -171,12 +178,12 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
                 }
                 other => other,
             };
-            // Where the model chooses the place, any will do.
-            let unplaced = unplaced.then_some((0.0, 0.0));
-            positions.push(position.flatten().or(unplaced).map(|(x, y)| shift(x, y)));
+            // Where the model chooses the place, or the place is wrong, any will do.
+            let any = (unplaced || position.is_none()).then_some((0.0, 0.0));
+            positions.push(position.flatten().or(any).map(|(x, y)| shift(x, y)));
             nodes.push(Node { outage: outage.clone(), mobility, ..Node::new(member) });
         }
-        if count.is_some() && names.insert(name.text.clone(), first..nodes.len() as u32).is_some() {
+        if count.is_some() && !names.add(&name.text, first..nodes.len() as u32) {
             section.push(section.problem("name", format!("a second node {:?}", name.text)));
         }
     }
@@ -184,7 +191,7 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
     for section in sections {
         let Some(spec) = section.chosen("middlebox") else { continue };
         let Some(spec) = middlebox::read(&spec, &names) else { continue };
-        let name = section.get::<Name>("name").and_then(|n| names.get(&n.text).cloned());
+        let name = section.get::<Name>("name").and_then(|n| names.get(&n.text));
         for id in name.into_iter().flatten() {
             if spec.mobiles.contains(&NodeId(id)) {
                 section.push(section.problem("middlebox", "a node cannot be its own mobile"));

@@ -112,8 +112,10 @@ pub(super) fn wlans(
 fn stations(section: &Section<'_>, names: &Names) -> Option<Vec<NodeId>> {
     let listed = section.get::<Vec<Name>>("stations")?;
     let (mut stations, mut taken) = (Vec::new(), BTreeSet::new());
-    for name in &listed {
-        for node in resolve(section, "stations", name, names)?.map(NodeId) {
+    let groups: Vec<Option<Range<u32>>> =
+        listed.iter().map(|name| resolve(section, "stations", name, names)).collect();
+    for (name, group) in listed.iter().zip(groups) {
+        for node in group?.map(NodeId) {
             if !taken.insert(node) {
                 let message = format!("{:?} takes part twice", name.text);
                 section.push(section.problem("stations", message).expected("each node once"));
