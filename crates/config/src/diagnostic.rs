@@ -1,4 +1,4 @@
-//! What is wrong with a file, where, and what was expected instead.
+//! Mistakes in a file: position, message, what was expected instead.
 //!
 //! A [`Diagnostic`] is one mistake; a [`ConfigError`] holds all that were found in one reading.
 //! `Display` gives one line per mistake; [`ConfigError::render`] adds the source line and a caret.
@@ -22,12 +22,12 @@ impl Problem {
         let (key, message) = (key.into(), message.into());
         Self { spot, key, message, expected: None, suggestion: None, may_follow: false }
     }
-    /// Says what was expected.
+    /// Adds what was expected.
     pub fn expected(mut self, what: impl Into<String>) -> Self {
         self.expected = Some(what.into());
         self
     }
-    /// Suggests what was meant.
+    /// Adds what was probably meant.
     pub fn suggest(mut self, what: impl Into<String>) -> Self {
         self.suggestion = Some(what.into());
         self
@@ -98,9 +98,9 @@ pub struct Diagnostic {
     /// Dotted path of the key, with elements by their names (`link.BS-MH.loss.p`); empty if the
     /// text is not valid TOML.
     pub key: String,
-    /// What is wrong.
+    /// The complaint, with the key as its subject.
     pub message: String,
-    /// What was expected.
+    /// The expected form of the value, or what else would make the file right.
     pub expected: Option<String>,
     /// The nearest valid name.
     pub suggestion: Option<String>,

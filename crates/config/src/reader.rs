@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// A key that a command-line option sets, overriding the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// What diagnostics call it: `--rate`.
+    /// Its name in diagnostics: `--rate`.
     pub option: String,
     /// Dotted path of the key.
     pub path: String,
@@ -26,7 +26,7 @@ pub struct Override {
 
 /// Reads a text and overrides, later ones over earlier ones, and builds a value from the top level.
 ///
-/// `source_name` is what diagnostics call the text. `resolve` returns `None` if it cannot build the
+/// Diagnostics call the text `source_name`. `resolve` returns `None` if it cannot build the
 /// value, after reporting why.
 ///
 /// # Errors
@@ -62,10 +62,10 @@ pub fn read<T>(
     }
 }
 
-/// Where problems are collected.
+/// The problems found so far in the whole file.
 type Problems = RefCell<Vec<Problem>>;
 
-/// How strong a written key is: the rank of its table among those that override each other, and the
+/// Precedence of a written key: the rank of its table among those that override each other, and the
 /// [source](Spot::source) that wrote it.
 #[derive(Clone, Copy, Debug)]
 struct Strength {
@@ -74,8 +74,8 @@ struct Strength {
 }
 
 impl Strength {
-    /// Whether `self` was chosen after `other`: by a stronger table, or by `--set`. Keys that
-    /// belong to `other` are then obsolete rather than contradictory.
+    /// True if `self` was chosen after `other`: by a stronger table, or by `--set`. Keys that
+    /// belong to `other` are then obsolete, not contradictory.
     fn supersedes(self, other: Self) -> bool {
         self.rank > other.rank || self.source > other.source
     }
@@ -87,9 +87,9 @@ pub struct Section<'a> {
     problems: &'a Problems,
     schema: &'static Table,
     fields: Rc<[Field]>,
-    /// Weakest first.
+    /// The tables, weakest first.
     layers: Vec<Layer<'a>>,
-    /// Where the strongest layer is, or what encloses it.
+    /// Position of the strongest layer, or of the table that encloses it.
     spot: Spot,
     /// Dotted path of the strongest layer.
     path: String,
@@ -234,7 +234,7 @@ impl<'a> Section<'a> {
         self.push(if self.has_strange_keys() { problem.may_follow() } else { problem });
     }
 
-    /// Whether a declaration applies given the words chosen so far.
+    /// True if a declaration applies, given the words chosen so far.
     fn counts(&self, field: &Field) -> bool {
         field.only.hold(&self.words.borrow())
     }
@@ -295,7 +295,7 @@ impl<'a> Section<'a> {
         Strength { rank: self.layers[found.layer].rank, source: found.entry.key_spot.source }
     }
 
-    /// Whether the key is written in some layer.
+    /// True if the key is written in some layer.
     pub fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }

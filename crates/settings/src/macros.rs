@@ -64,7 +64,7 @@ macro_rules! __key {
     }};
 }
 
-/// What applies if the key is absent.
+/// The [`Fallback`](crate::schema::Fallback) of a field.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __fallback {

@@ -19,9 +19,9 @@ pub struct Spot {
 /// A name or another text, and its position.
 #[derive(Clone, Debug)]
 pub struct Name {
-    /// As written.
+    /// The text without its quotes.
     pub text: String,
-    /// Its position.
+    /// Position of the text, for messages.
     pub spot: Spot,
 }
 
@@ -32,53 +32,53 @@ pub enum Decoded {
     Absent,
     /// [`Kind::Name`] and [`Kind::Text`].
     Name(Name),
-    /// [`Kind::Texts`].
+    /// The elements of [`Kind::Texts`], in their order.
     Names(Vec<Name>),
-    /// [`Kind::Bool`].
+    /// A value of [`Kind::Bool`].
     Bool(bool),
-    /// [`Kind::Integer`].
+    /// A value of [`Kind::Integer`].
     Integer(u64),
     /// [`Kind::Number`], [`Kind::Measure`] and [`Kind::Packets`].
     Number(f64),
-    /// [`Kind::Duration`].
+    /// A value of [`Kind::Duration`].
     Duration(Duration),
     /// [`Kind::Moment`]: seconds since 1970 (UTC), leap seconds not counted.
     Moment(u64),
-    /// [`Kind::Rate`].
+    /// A value of [`Kind::Rate`].
     Rate(DataRate),
-    /// [`Kind::Size`].
+    /// A value of [`Kind::Size`].
     Size(Bytes),
     /// [`Kind::PacketsOrSize`] and [`Kind::WholePackets`].
     PacketsOrSize(PacketsOrSize),
-    /// [`Kind::Choice`].
+    /// The word of a [`Kind::Choice`].
     Word(&'static str),
-    /// [`Kind::ChoiceOrSegments`].
+    /// A value of [`Kind::ChoiceOrSegments`].
     WordOrSegments(WordOrSegments),
-    /// [`Kind::DurationPair`].
+    /// Low and high of a [`Kind::DurationPair`].
     Pair(Duration, Duration),
-    /// [`Kind::Point`].
+    /// A [`Kind::Point`], in metres.
     Point(f64, f64),
-    /// [`Kind::Intervals`].
+    /// Start and end of each of the [`Kind::Intervals`].
     Intervals(Vec<(Instant, Instant)>),
-    /// [`Kind::Waypoints`].
+    /// The [`Kind::Waypoints`], in metres.
     Waypoints(Vec<(Instant, Position)>),
-    /// [`Kind::Ordinals`].
+    /// The [`Kind::Ordinals`] in ascending order.
     Ordinals(Vec<u64>),
 }
 
 /// A queue's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketsOrSize {
-    /// In packets.
+    /// A number of packets.
     Packets(u64),
-    /// In bytes.
+    /// A number of bytes.
     Size(Bytes),
 }
 
 /// One of some words, or a number of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordOrSegments {
-    /// The word.
+    /// One of the words of the kind.
     Word(&'static str),
     /// The number, 1 to 65,535.
     Segments(u16),
