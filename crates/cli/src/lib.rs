@@ -71,7 +71,7 @@ pub enum Command {
         /// Prints the schema of the gateway's configuration file instead (docs/gateway-config.md).
         #[arg(long)]
         gateway: bool,
-        /// Prints the schema of the link file of `airtcp link --config` instead (docs/link-config.md).
+        /// Prints the schema of `airtcp link --config`'s file instead (docs/link-config.md).
         #[arg(long, conflicts_with = "gateway")]
         link: bool,
         /// Prints documentation in Markdown instead (docs/scenario.md).
@@ -99,7 +99,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Runs the command, with `controls` for the scenarios that name them, and returns the exit code.
+    /// Runs the command, with `controls` for the scenarios that name them; returns the exit code.
     pub fn run(&self, controls: &Controls) -> i32 {
         match self {
             Self::Run(args) => run::run(args, controls),

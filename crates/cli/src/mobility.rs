@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub enum Command {
     /// Prints a movement trace as `[[node]]` tables of a scenario.
     Import {
-        /// Movement trace.
+        /// File with the movement trace.
         trace: PathBuf,
         /// Format of the trace.
         #[arg(long, value_enum)]
@@ -28,8 +28,8 @@ pub enum Command {
         #[arg(long, num_args = 2, value_names = ["X", "Y"])]
         area: Option<Vec<f64>>,
     },
-    /// Prints the movement of the nodes in a scenario's cells during one run. Nodes are numbered from
-    /// 0 in the order of the scenario.
+    /// Prints the movement of the nodes in a scenario's cells during one run. Nodes are numbered
+    /// from 0 in the order of the scenario.
     Export {
         /// Scenario file (docs/scenario.md).
         scenario: PathBuf,

@@ -108,7 +108,7 @@ fn info(end: &TcpStream) -> Info {
     getsockopt(end, TcpInfo).unwrap()
 }
 
-/// What the kernels counted in a transfer.
+/// Counters of the kernels in a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     took: Duration,
@@ -121,7 +121,7 @@ struct Transfer {
     retransmissions: u64,
     /// The longest time without data.
     gap: Duration,
-    /// How late the machine was at most.
+    /// Largest delay of the machine's scheduling.
     late: Duration,
     /// Bytes of data in a full segment, as the mobile sees it.
     mss: u32,

@@ -19,12 +19,12 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a program may take to start or to end.
+/// Longest time a program may take to start or to end.
 fn patience() -> Duration {
     Duration::from_secs(20) * slowness()
 }
 
-/// Whether it may answer soon: the daemon is being started again, or its loop does not answer, and
+/// True if it may answer soon: the daemon is being started again, or its loop does not answer, and
 /// it is killed if that goes on. Any other refusal is final.
 fn will_pass(error: &AskError) -> bool {
     match error {
@@ -139,7 +139,7 @@ impl Gateway {
         }
     }
 
-    /// What `airtcp gateway` says to these arguments about it.
+    /// Output of `airtcp gateway` with these arguments about it.
     pub(crate) fn airtcp(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
         command.arg("gateway").args(args).arg("--control").arg(&self.files.control);
@@ -152,7 +152,7 @@ impl Gateway {
         command.arg(&self.files.config).output().unwrap()
     }
 
-    /// What it is doing.
+    /// Its status, from the control socket.
     pub(crate) fn status(&self) -> Status {
         match self.ask(&Request::Status) {
             Answer::Status(status) => *status,
@@ -187,7 +187,7 @@ impl Gateway {
         }
     }
 
-    /// What the daemon said.
+    /// The daemon's log so far.
     pub(crate) fn log(&self) -> String {
         self.files.log()
     }
@@ -202,7 +202,7 @@ impl Gateway {
         kill(self.child().expect("the gateway has a child"), signal).unwrap();
     }
 
-    /// Kills both.
+    /// Kills the parent and the daemon.
     pub(crate) fn kill_all(&self) {
         let child = self.child();
         self.signal_parent(Signal::SIGKILL);
@@ -256,13 +256,13 @@ impl Files {
         process
     }
 
-    /// What the daemon said.
+    /// The daemon's log so far.
     fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 }
 
-/// What the shipped unit sets for the gateway.
+/// Value of a key in the shipped unit.
 fn unit(key: &str) -> &'static str {
     let unit = include_str!("../../../../dist/airtcp-gateway.service");
     unit.lines().find_map(|line| line.strip_prefix(key)).expect("the unit has the key")

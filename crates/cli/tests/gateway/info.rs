@@ -2,7 +2,7 @@
 
 use nix::sys::socket::sockopt::GetStruct;
 
-/// TCP_INFO (tcp(7)).
+/// The fields of TCP_INFO (tcp(7)) that the tests read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpInfo;
 nix::getsockopt_impl!(TcpInfo, libc::IPPROTO_TCP, libc::TCP_INFO, Info, GetStruct<Info>);

@@ -147,10 +147,10 @@ impl Bed {
     }
 }
 
-/// What reached the mobiles.
+/// Packets that reached the mobiles.
 #[derive(Default)]
 struct Seen {
-    /// When the first packet of each connection came.
+    /// Arrival of the first packet of each connection.
     first: BTreeMap<(IpAddr, u16), Duration>,
     /// Longest way of a packet to the other mobile, and how many there were.
     longest: Duration,

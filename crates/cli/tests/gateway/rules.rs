@@ -19,7 +19,7 @@ const FLUSHED: Duration = Duration::from_secs(2);
 /// they have to come back once more.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What a firewall does when it starts anew.
+/// Command of a firewall that restarts.
 const NFT: &str = "nft flush ruleset";
 const IPTABLES: &str =
     "for table in filter raw mangle; do iptables -t $table -F; iptables -t $table -X; done";

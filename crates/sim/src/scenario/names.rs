@@ -30,10 +30,14 @@ pub(super) struct Names {
     /// Names of nodes and groups that were refused.
     refused: Vec<String>,
     /// True if there may be nodes with unknown names, because of mistakes elsewhere.
-    pub(super) is_incomplete: bool,
+    is_incomplete: bool,
 }
 
 impl Names {
+    pub(super) fn new(is_incomplete: bool) -> Self {
+        Self { is_incomplete, ..Self::default() }
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<Range<u32>> {
         self.known.get(name).cloned()
     }

@@ -129,7 +129,7 @@ pub(super) fn nodes(
 ) -> (Vec<Node>, Names, Positions) {
     let mut nodes = Vec::new();
     let mut positions = Positions::new();
-    let mut names = Names { is_incomplete, ..Names::default() };
+    let mut names = Names::new(is_incomplete);
     for section in sections {
         let name = section.get::<Name>("name");
         let count = section.get::<Option<u64>>("count");

@@ -14,8 +14,8 @@ pub(crate) struct CcArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Loads a congestion control into the kernel, until `unload` or a restart. No connection uses it
-    /// before a network namespace or a program chooses it.
+    /// Loads a congestion control into the kernel, until `unload` or a restart. No connection uses
+    /// it before a network namespace or a program chooses it.
     Load {
         /// Congestion control to load.
         name: Name,

@@ -1,5 +1,5 @@
-//! `airtcp delack`: delays this host's acknowledgements as TCP-DCA does, or sends its cwnd to a host
-//! that does; the parent restarts the daemon when it dies.
+//! `airtcp delack`: delays this host's acknowledgements as TCP-DCA does, or sends its cwnd to a
+//! host that does; the parent restarts the daemon when it dies.
 
 use crate::myself;
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
@@ -24,8 +24,8 @@ pub(crate) struct DelackArgs {
     /// --interface no acknowledgement is delayed.
     #[arg(long)]
     sender: bool,
-    /// Asks the senders for their cwnd, for the delay window of `dca`. Those that run `airtcp delack
-    /// --sender` send it.
+    /// Asks the senders for their cwnd, for the delay window of `dca`. Those that run
+    /// `airtcp delack --sender` send it.
     #[arg(long, requires = "interface")]
     ask_cwnd: bool,
     /// Only connections with these hosts: an address or a prefix; may be repeated.

@@ -77,8 +77,9 @@ pub(crate) struct LinkArgs {
     /// Seed of losses and delays.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Fails the run if more than one packet in 100 leaves later than this after its time. From 10ms
-    /// on, the link takes less processor time and packets leave about 0.02 ms later (docs/link.md).
+    /// Fails the run if more than one packet in 100 leaves later than this after its time. From
+    /// 10ms on, the link takes less processor time, and packets leave about 0.02 ms later
+    /// (docs/link.md).
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = airtcp_sim::scenario::duration)]
     late: Duration,
     /// Joins two existing namespaces (`ip netns`) instead of running a command; "up" is from the

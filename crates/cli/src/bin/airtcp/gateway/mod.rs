@@ -49,8 +49,8 @@ enum Command {
         #[command(flatten)]
         socket: SocketArg,
     },
-    /// Makes a running gateway reload its configuration. An invalid one is rejected, and the gateway
-    /// keeps the old one.
+    /// Makes a running gateway reload its configuration. An invalid one is rejected, and the old
+    /// one stays.
     Reload {
         #[command(flatten)]
         socket: SocketArg,

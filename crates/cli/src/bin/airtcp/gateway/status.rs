@@ -1,5 +1,5 @@
-//! `airtcp gateway status`: groups, mobiles out of reach and connections, as tables or JSON; once or
-//! every second.
+//! `airtcp gateway status`: groups, mobiles out of reach and connections, as tables or JSON; once
+//! or every second.
 
 use super::{SocketArg, failed};
 use airtcp_cli::aligned;
