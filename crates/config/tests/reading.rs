@@ -303,7 +303,7 @@ fn every_kind_refuses_other_values_and_points_at_the_part_that_is_wrong() {
         ),
         (
             "limit = \"1 ms\"",
-            "9: values.limit: \"1 ms\" has an unknown unit (expected a unit of packets, packet, B, kB, MB, GB, KiB, MiB or GiB)",
+            "9: values.limit: \"1 ms\" has an unknown unit (expected a unit of packets, packet, B, kB, MB, GB, KiB, MiB or GiB; did you mean `MB`?)",
         ),
         (
             "pair = [\"2 s\", \"1 s\"]",
@@ -333,7 +333,10 @@ fn every_kind_refuses_other_values_and_points_at_the_part_that_is_wrong() {
             "maybe = \"nine\"",
             "9: values.maybe: \"nine\" does not begin with a number (expected \"none\" or a rate above zero with its unit, such as \"250 kbit/s\")",
         ),
-        ("choice = \"c\"", "10: values.choice: \"c\" is not a choice here (expected one of a, b)"),
+        (
+            "choice = \"c\"",
+            "10: values.choice: \"c\" is not a choice here (expected \"a\" or \"b\")",
+        ),
     ];
     for (line, expected) in cases {
         let key = line.split(' ').next().unwrap();
@@ -395,16 +398,16 @@ fn the_caret_is_under_the_mistake() {
     let text = "duration = \"1 s\"\npipe = [{\trate = \"1 Mbit/s\", \"µµ\" = 1,\tecn = 'µ' }]";
     assert_eq!(
         pipes(text, &[]).unwrap_err().render(),
-        "f.toml:2:31: pipe.1 Mbit/s.µµ: unknown key (expected one of rate, delay, mtu, lost, ecn, \
+        "f.toml:2:30: pipe.1 Mbit/s.µµ: unknown key (expected one of rate, delay, mtu, lost, ecn, \
          queue)\n\
          \x20 |\n\
          2 | pipe = [{\trate = \"1 Mbit/s\", \"µµ\" = 1,\tecn = 'µ' }]\n\
-         \x20 |          \t                    ^^^^\n\
+         \x20 |          \t                   ^^^^\n\
          \n\
-         f.toml:2:47: pipe.1 Mbit/s.ecn: found \"µ\" (expected true or false)\n\
+         f.toml:2:46: pipe.1 Mbit/s.ecn: found \"µ\" (expected true or false)\n\
          \x20 |\n\
          2 | pipe = [{\trate = \"1 Mbit/s\", \"µµ\" = 1,\tecn = 'µ' }]\n\
-         \x20 |          \t                             \t      ^^^"
+         \x20 |          \t                            \t      ^^^"
     );
 }
 
@@ -590,7 +593,7 @@ fn overrides_apply_in_order_and_are_read_as_toml_or_as_text() {
     );
     assert_eq!(
         wrong("pipe.0.queue", "{ p = 1, kind = \"reed\" }"),
-        "--set:1:31: pipe.1 Mbit/s.queue.kind: \"reed\" is not a choice here (did you mean `red`?)"
+        "--set:1:30: pipe.1 Mbit/s.queue.kind: \"reed\" is not a choice here (expected \"drop-tail\" or \"red\"; did you mean `red`?)"
     );
     // The caret points into the option's own text.
     assert_eq!(
@@ -613,11 +616,11 @@ fn all_mistakes_are_found_at_once_in_the_order_of_the_text() {
         [
             "f.toml:1:12: duration: \"0 s\" is out of range (expected a duration above zero with its unit, such as \"170 ms\")",
             "f.toml:3:8: pipe.0.rate: 5 has no unit (expected a rate above zero with its unit, such as \"250 kbit/s\")",
-            "f.toml:4:7: pipe.0.mtu: \"1 XB\" has an unknown unit (expected a unit of B, kB, MB, GB, KiB, MiB or GiB; did you mean `kB`?)",
+            "f.toml:4:7: pipe.0.mtu: \"1 XB\" has an unknown unit (expected a unit of B, kB, MB, GB, KiB, MiB or GiB; did you mean `B`?)",
             "f.toml:5:1: pipe.1.rate: missing (expected a rate above zero with its unit, such as \"250 kbit/s\")",
             "f.toml:6:7: pipe.1.ecn: found 1 (expected true or false)",
             "f.toml:7:29: pipe.1.queue.p: 2 is out of range (expected a number from 0 to 1)",
-            "f.toml:9:13: edge.mechanism: \"wke\" is not a choice here (did you mean `wake`?)",
+            "f.toml:9:13: edge.mechanism: \"wke\" is not a choice here (expected \"none\", \"copy\" or \"wake\"; did you mean `wake`?)",
             "--set:1:14: pipe.0.delay: \"-1 s\" is negative (expected a duration above zero with its unit, such as \"170 ms\")",
             "--set:1:1: pipe: has no element `9` (expected an index below 2)",
         ]
@@ -677,7 +680,7 @@ fn a_misspelt_choice_does_not_make_its_keys_useless() {
     refuses_in_pipe(
         "queue = { kind = \"rad\", p = 0.5 }",
         &[
-            "f.toml:4:18: pipe.1 Mbit/s.queue.kind: \"rad\" is not a choice here (did you mean `red`?)",
+            "f.toml:4:18: pipe.1 Mbit/s.queue.kind: \"rad\" is not a choice here (expected \"drop-tail\" or \"red\"; did you mean `red`?)",
         ],
     );
     // A strange key may have been the choice; the key that depends on it comes after it.
@@ -791,7 +794,7 @@ proptest! {
     #[test]
     fn a_file_made_of_settings_is_read_as_they_are(
         rate in 1u64.., delay in 1u64.., mtu: u64, lost in 0u64..(1 << 63), ecn: bool,
-        limit in 1u64.., p in 0.0..=1.0, is_red: bool,
+        limit in 1u64.., p in 0.0f64..=1.0, is_red: bool,
     ) {
         let pipe = Pipe {
             rate: DataRate::from_bits_per_sec(rate).unwrap(),

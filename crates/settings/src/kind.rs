@@ -231,6 +231,10 @@ impl Kind {
                 words.push("segments, such as \"2 segments\"".to_owned());
                 any_of(&words)
             }
+            Self::WordOr(word, Self::Choice(words)) => {
+                let words = std::iter::once(word).chain(words.iter().map(|(word, _)| word));
+                any_of(&words.map(|word| format!("{word:?}")).collect::<Vec<_>>())
+            }
             Self::WordOr(word, inner) => format!("{word:?} or {}", inner.describe()),
             Self::Ordinals => "an array of distinct whole numbers, such as [3, 7]".to_owned(),
             Self::Table(_) => "a table".to_owned(),

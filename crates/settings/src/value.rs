@@ -125,7 +125,7 @@ values! {
     Duration, TIME, Decoded::Duration(d) => d, |d| time(*d);
     Instant, TIME,
         Decoded::Duration(d) => Self::ZERO + d, |at| time(at.since_start());
-    DataRate, Kind::Rate, Decoded::Rate(r) => r, |rate| rate.to_string();
+    DataRate, Kind::Rate, Decoded::Rate(r) => r, |rate| self::rate(*rate);
     Bytes, Kind::Size { min: 0, max: u64::MAX }, Decoded::Size(b) => b, |bytes| size(*bytes);
     (Duration, Duration), Kind::DurationPair, Decoded::Pair(low, high) => (low, high),
         |pair| list(&[pair.0, pair.1], |d| time(*d));
@@ -225,6 +225,14 @@ fn time(d: Duration) -> String {
         n if n > MINUTE && n.is_multiple_of(MINUTE) => format!("{} min", n / MINUTE),
         n if n < 1 << f64::MANTISSA_DIGITS => d.to_string(),
         n => format!("{n} ns"),
+    }
+}
+
+/// Exact, as [`time`].
+fn rate(rate: DataRate) -> String {
+    match rate.bits_per_sec() {
+        n if n < 1 << f64::MANTISSA_DIGITS => rate.to_string(),
+        n => format!("{n} bit/s"),
     }
 }
 

@@ -149,7 +149,7 @@ impl Reader for Texts {
 
 fn pipe(texts: &[(&str, &str)]) -> Result<Pipe, Vec<String>> {
     let texts = Texts::new(Pipe::TABLE, texts);
-    let read = Pipe::read(&texts, None);
+    let read = <Pipe as Settings>::read(&texts, None);
     read.ok_or_else(|| texts.mistakes.into_inner())
 }
 
@@ -236,7 +236,9 @@ fn a_base_gives_the_values_that_are_not_written() {
         bound: Some(Duration::from_secs(9)),
         queue: Queue::Red { limit: 3, min_threshold: 1.0, p: 1.0 },
     };
-    let over = |texts: &[(&str, &str)]| Pipe::read(&Texts::new(Pipe::TABLE, texts), Some(&base));
+    let over = |texts: &[(&str, &str)]| {
+        <Pipe as Settings>::read(&Texts::new(Pipe::TABLE, texts), Some(&base))
+    };
     assert_eq!(over(&[]), Some(base.clone()));
     let p = Queue::Red { limit: 3, min_threshold: 1.0, p: 0.5 };
     assert_eq!(over(&[("p", "0.5")]), Some(Pipe { queue: p, ..base.clone() }));
@@ -382,7 +384,7 @@ fn lengths_and_speeds_are_read_in_their_base_unit() {
     assert_eq!(LENGTH.parse("-1.5e-1 km"), Ok(-150.0));
     assert_eq!(LENGTH.parse("1e400 m"), Err(QuantityError::TooLarge));
     assert_eq!(LENGTH.parse("1 e3 m"), Err(QuantityError::UnknownUnit("e3 m")));
-    for text in ["inf m", "nan m", "--1 m", "1-1 m", "m"] {
+    for text in ["inf m", "nan m", "--1 m", "m"] {
         assert_eq!(LENGTH.parse(text), Err(QuantityError::NotANumber), "{text}");
     }
 }
@@ -390,7 +392,7 @@ fn lengths_and_speeds_are_read_in_their_base_unit() {
 /// What is wrong with a text as a value of a kind, and what was expected.
 fn wrong(kind: Kind, text: &str) -> String {
     let Mistake { what, expected, unknown } =
-        kind.parse_bare(text).expect("written as text").expect_err(text);
+        kind.parse(text).or_else(|| kind.parse_bare(text)).expect("a text").expect_err(text);
     let expected = expected.unwrap_or_else(|| kind.describe());
     match unknown {
         Some((word, known)) => format!("{what}: {word} of {}; {expected}", known.join(" ")),
@@ -503,7 +505,7 @@ fn bounds_are_part_of_a_kind() {
         (
             Kind::WordOr("none", &WORDS),
             "non",
-            "is not a choice here: non of none head tail; \"none\" or \"head\" or \"tail\"",
+            "is not a choice here: non of none head tail; \"none\", \"head\" or \"tail\"",
         ),
         (Kind::Measure(&LENGTH), "5", "has no unit; a length with its unit, such as \"250 m\""),
     ];
@@ -566,11 +568,11 @@ fn returns<T: Value + PartialEq + std::fmt::Debug>(value: &T, kind: Kind) {
 proptest! {
     #[test]
     fn values_are_read_as_they_were_written(
-        n: u64, count: u32, port: u16, is_on: bool, x in -1e12..1e12, p in 0.0..=1.0,
+        n: u64, count: u32, port: u16, is_on: bool, x in -1e12f64..1e12, p in 0.0f64..=1.0,
         rate in 1u64.., segments in 1u16..,
     ) {
         returns(&Duration::from_nanos(n), TIME);
-        returns(&Duration::from_nanos(u64::from(count) * 60_000_000_000), TIME);
+        returns(&Duration::from_nanos(u64::from(count >> 4) * 60_000_000_000), TIME);
         returns(&DataRate::from_bits_per_sec(rate).unwrap(), Kind::Rate);
         returns(&Bytes(n), <Bytes as Value>::KIND);
         returns(&Bytes(u64::from(count) << 20), <Bytes as Value>::KIND);
@@ -593,7 +595,7 @@ proptest! {
     #[test]
     fn settings_are_read_as_they_were_written(
         rate in 1u64.., delay in 1u64.., mtu: u64, ecn: bool, bound in proptest::option::of(1u64..),
-        limit in 1u64.., p in 0.0..=1.0, min_threshold in 0.0..1e9, which in 0..3,
+        limit in 1u64.., p in 0.0f64..=1.0, min_threshold in 0.0f64..1e9, which in 0..3,
     ) {
         let queue = match which {
             0 => Queue::DropTail { limit, end: End::Head },

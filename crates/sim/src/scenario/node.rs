@@ -119,8 +119,8 @@ pub(super) static NODE: Table = Table::new(
     ])],
 );
 
-/// The position of each node at first, if the file sets one.
-pub(super) type Positions = Vec<Option<Position>>;
+/// The position of each node at first, if the file sets one; `Err`: it was refused.
+pub(super) type Positions = Vec<Result<Option<Position>, ()>>;
 
 /// Reads the nodes. `is_incomplete`: the file may have others, which cannot be read.
 pub(super) fn nodes(
@@ -178,9 +178,10 @@ pub(super) fn nodes(
                 }
                 other => other,
             };
-            // Where the model chooses the place, or the place is wrong, any will do.
-            let any = (unplaced || position.is_none()).then_some((0.0, 0.0));
-            positions.push(position.flatten().or(any).map(|(x, y)| shift(x, y)));
+            // Where the model chooses the place, any will do.
+            let unplaced = unplaced.then_some((0.0, 0.0));
+            let place = position.map(|at| at.or(unplaced).map(|(x, y)| shift(x, y)));
+            positions.push(place.ok_or(()));
             nodes.push(Node { outage: outage.clone(), mobility, ..Node::new(member) });
         }
         if count.is_some() && !names.add(&name.text, first..nodes.len() as u32) {

@@ -721,7 +721,7 @@ fn what_refers_to_a_refused_node_is_not_reported() {
             "t.toml:9:12: link.FH-BS.between: no node is called \"FH\" (expected one of BS)",
             "t.toml:14:19: wlan.cell.stations: no node is called \"FH0\" (expected one of BS)",
             "t.toml:16:8: flow.FH-BS.from: no node is called \"FH\" (expected one of BS)",
-            "t.toml:19:8: udp.FH0-BS.from: no node is called \"FH0\" (expected one of BS)",
+            "t.toml:19:8: udp.0.from: no node is called \"FH0\" (expected one of BS)",
         ],
     );
 }
@@ -783,7 +783,9 @@ fn keys_of_a_refused_choice_are_not_refused_too() {
     refuses(
         MSS,
         "preset = \"rfd\"\nnewreno = { deflate = true }",
-        &["t.toml:17:10: tcp.preset: \"rfd\" is not a choice here (did you mean `rfc`?)"],
+        &[
+            "t.toml:17:10: tcp.preset: \"rfd\" is not a choice here (expected \"linux\", \"rfc\" or \"ns2\"; did you mean `rfc`?)",
+        ],
     );
     refuses(
         "name = \"BS\"",
@@ -820,8 +822,7 @@ fn what_depends_on_a_refused_table_is_not_reported() {
         "t.toml:1:7: tcp: found \"newreno\" (expected a table)"
     );
     // A cell that cannot be read may have the node.
-    let walking =
-        "name = \"MH\"\nmobility = { model = \"stationary\" }";
+    let walking = "name = \"MH\"\nmobility = { model = \"stationary\" }";
     for (cell, expected) in [
         ("wlan = 3\n", "t.toml:1:8: wlan: found 3 (expected an array of at least one table)"),
         ("wlan = [3]\n", "t.toml:1:9: wlan.0: found 3 (expected a table)"),

@@ -132,14 +132,18 @@ fn stations(section: &Section<'_>, names: &Names) -> Option<Vec<NodeId>> {
     Some(stations)
 }
 
-/// Gives every station its position; all of them must have one, or none.
+/// Gives every station its position; all of them must have one, or none. `None` also if a position
+/// was refused.
 fn placed(
     section: &Section<'_>,
     nodes: &[Node],
     stations: &[NodeId],
     positions: &Positions,
 ) -> Option<Vec<Station>> {
-    let at = |node: NodeId| positions[node.0 as usize];
+    if stations.iter().any(|node| positions[node.0 as usize].is_err()) {
+        return None;
+    }
+    let at = |node: NodeId| positions[node.0 as usize].ok().flatten();
     let unplaced = stations.iter().find(|&&node| at(node).is_none());
     let any = stations.iter().any(|&node| at(node).is_some());
     if let (Some(unplaced), true) = (unplaced, any) {
