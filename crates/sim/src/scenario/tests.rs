@@ -796,8 +796,9 @@ fn keys_of_a_refused_choice_are_not_refused_too() {
         "name = \"BS\"",
         "name = \"BS\"\nmiddlebox = { mechanism = \"m-tcp-pls\", signal = \"none\" }",
         &[
-            "t.toml:6:27: node.BS.middlebox.mechanism: \"m-tcp-pls\" is not a choice here (did you mean \
-           `m-tcp-plus`?)",
+            "t.toml:6:27: node.BS.middlebox.mechanism: \"m-tcp-pls\" is not a choice here (expected \"none\", \
+             \"packet-control\", \"m-tcp\", \"m-tcp-plus\", \"holdover\", \"snoop\" or \"wake\"; did you mean \
+             `m-tcp-plus`?)",
         ],
     );
 }
