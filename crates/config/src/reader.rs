@@ -620,7 +620,10 @@ impl Decoder<'_> {
                     Count::Two => names.len() == 2,
                 };
                 if !fits {
-                    let message = format!("found an array of {}", names.len());
+                    let message = match names.len() {
+                        0 => "found an empty array".to_owned(),
+                        n => format!("found an array of {n}"),
+                    };
                     return Err(self.problem(tree, message));
                 }
                 Decoded::Names(names)

@@ -235,7 +235,7 @@ fn every_kind_refuses_other_values_and_points_at_the_part_that_is_wrong() {
             "name = \"\"",
             "8: values.name: \"\" is not a name (expected 1 to 64 letters, digits, - or _)",
         ),
-        ("texts = []", "9: values.texts: found an array of 0 (expected an array of ports)"),
+        ("texts = []", "9: values.texts: found an empty array (expected an array of ports)"),
         ("texts = [\"80\", 81]", "16: values.texts: found 81 (expected an array of ports)"),
         ("two = [\"80\"]", "7: values.two: found an array of 1 (expected an array of two ports)"),
         ("bool = \"true\"", "8: values.bool: found \"true\" (expected true or false)"),

@@ -24,8 +24,8 @@ fn patience() -> Duration {
     Duration::from_secs(20) * slowness()
 }
 
-/// True if it may answer soon: the daemon is being started again, or its loop does not answer, and
-/// it is killed if that goes on. Any other refusal is final.
+/// True if a retry may succeed: the daemon is restarting, or its loop hangs, and it will be killed
+/// unless it recovers. Any other refusal is final.
 fn will_pass(error: &AskError) -> bool {
     match error {
         AskError::Absent { .. } | AskError::Broken { .. } => true,
@@ -274,10 +274,10 @@ fn capabilities() -> String {
     format!("--bounding-set=-all,{}", names.replace(' ', ","))
 }
 
-/// `airtcp agent` on a host, which says what it is told to.
+/// `airtcp agent` on a host, with signals from the test.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    // In this order they go: without more words to come it ends by itself.
+    // Dropped in this order: the agent ends by itself once no more words can come.
     words: File,
     _process: Process,
 }
@@ -298,13 +298,13 @@ impl Agent {
         Self { words, _process: Process(child.unwrap()) }
     }
 
-    /// Has it say so to the gateway, until that knows.
+    /// Has it send a signal until the gateway acknowledges it.
     pub(crate) fn say(&mut self, signal: LinkSignal) {
         writeln!(self.words, "{}", signal.name()).unwrap();
     }
 }
 
-/// A program that is asked to end when this is dropped, and made to when it does not.
+/// A program that gets SIGTERM when this is dropped, then SIGKILL if it does not end.
 #[derive(Debug)]
 struct Process(Child);
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The variable that asks for a download:
 /// - `steady`, congestion control, Mbit/s, one-way delay in ms, queue in kB, size in MB;
 /// - `mobile`, congestion control, number of the walk;
-/// - `interrupted`, congestion control or QUIC stack, mechanism or `none`, what is told, seconds of
+/// - `interrupted`, congestion control or QUIC stack, mechanism or `none`, signals, seconds of
 ///   the outage or `fading`, Mbit/s, one-way delay in ms, and perhaps `holds` (the link holds
 ///   packets in the outage), or `queue` and the length of the link's queue in round trips, or which
 ///   of SACK and RACK the ends' TCP has: `both`, `no-sack` or `no-rack`;
@@ -35,8 +35,8 @@ const STEP: Duration = Duration::from_millis(20);
 /// Length of a walk.
 const WALK: Duration = Duration::from_secs(120);
 
-/// Measures what is asked for, if anything. Prints the values of the study's metrics as a JSON
-/// object.
+/// Runs the download that the variable asks for, if any. Prints the values of the study's metrics
+/// as a JSON object.
 #[test]
 fn asked_for() {
     let Ok(asked) = std::env::var(ASKED) else { return };

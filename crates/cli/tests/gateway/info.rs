@@ -1,4 +1,4 @@
-//! What the kernel tells about a connection.
+//! The kernel's state of a connection.
 
 use nix::sys::socket::sockopt::GetStruct;
 

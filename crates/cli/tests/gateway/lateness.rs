@@ -1,9 +1,7 @@
-//! How late this machine runs what is due: a thread that wants to run every 2 ms notes by how much
-//! it was late.
+//! Lateness of this machine: a thread that should run every 2 ms records its delays.
 //!
-//! A machine that is busy with something else delays emulator, gateway and test alike. What such a
-//! delay costs is not the gateway's dead time, and is allowed on top of a bar: as much as was seen
-//! in that very time.
+//! A busy machine delays emulator, gateway and test alike. Such a delay is not the gateway's dead
+//! time, so a bar is raised by the lateness that was recorded meanwhile.
 
 use std::sync::{LazyLock, Mutex};
 use std::thread;
@@ -13,7 +11,7 @@ use std::time::{Duration, Instant};
 const PERIOD: Duration = Duration::from_millis(2);
 
 /// Programs that run one after the other from the link's return to the receiver's byte: the test
-/// that tells the gateway, the gateway, the emulator for a segment to the mobile, for its answer
+/// that signals the gateway, the gateway, the emulator for a segment to the mobile, for its answer
 /// and for new data, and the receiver.
 const TURNS: u32 = 6;
 

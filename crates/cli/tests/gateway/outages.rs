@@ -155,7 +155,7 @@ impl Case {
 enum Act {
     /// The link goes down or comes up.
     Link(bool),
-    /// The gateway is told so.
+    /// The gateway gets a signal.
     Tell(LinkSignal),
 }
 
@@ -396,7 +396,7 @@ fn outages_may_follow_each_other_before_the_mobile_has_caught_up() {
 }
 
 /// The variable that asks for cases: each line is mechanism (or `none`), congestion control,
-/// seconds, what is told.
+/// seconds, signals.
 const ASKED: &str = "AIRTCP_OUTAGES";
 
 /// Measures what the study in `studies/live` asks for, if anything: a case a line. Prints the

@@ -44,8 +44,8 @@ fn only_iptables(kind: &str) -> Option<tempfile::TempDir> {
     Some(folder)
 }
 
-/// A download goes through an outage of whose end nobody tells: only the mobile's answers to what
-/// the gateway asks it show that, and they come by the rules. These are flushed in the outage.
+/// A download goes through an outage whose end is not signalled: only the mobile's answers to the
+/// gateway's probes show it, and they need the rules. These are flushed in the outage.
 /// Programs in the folder `tools` come before those of the machine.
 fn expect_mended(tools: Option<tempfile::TempDir>, flush: &str) {
     let machine = std::env::var("PATH").unwrap_or_default();

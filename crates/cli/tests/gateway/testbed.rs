@@ -105,7 +105,7 @@ impl Plan {
         Self { mechanism: Some(mechanism.to_owned()), ..Self::default() }
     }
 
-    /// All packets wait for the gateway, none goes on at once.
+    /// Turns the fast path off, so that all packets wait for the gateway.
     pub(crate) fn waiting(mut self) -> Self {
         self.mechanism.as_mut().expect("a mechanism").push_str("\nfast-path = \"off\"");
         self

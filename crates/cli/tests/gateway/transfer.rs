@@ -253,7 +253,7 @@ impl Transfer {
         Flow { src, dst }
     }
 
-    /// The sender's state, as the kernel tells it.
+    /// The sender's state, from the kernel.
     pub(crate) fn info(&self) -> Info {
         getsockopt(&self.socket, TcpInfo).unwrap()
     }

@@ -154,10 +154,7 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, String> {
     let keys = key_file::read(path).map_err(|error| error.to_string())?;
     let mut lines = keys.iter();
     let (Some(key), None) = (lines.next(), lines.next()) else {
-        return Err(format!(
-            "{}: expected exactly one key, the agent's own",
-            path.display()
-        ));
+        return Err(format!("{}: expected exactly one key, the agent's own", path.display()));
     };
     let gateway = resolve(gateway)?;
     let (key, mobiles) = (key.clone(), args.mobile.clone());

@@ -106,10 +106,7 @@ fn farewell(left: &Unloaded) -> String {
         );
     }
     if let Some(1..) = retired {
-        let _ = writeln!(
-            out,
-            "the kernel frees it once no socket and no namespace uses it"
-        );
+        let _ = writeln!(out, "the kernel frees it once no socket and no namespace uses it");
     }
     out
 }

@@ -297,9 +297,7 @@ fn summary(report: &Report, bound: Duration) -> bool {
         micros(lateness.max())
     ));
     if *refused_by_kernel > 0 {
-        complain(&format!(
-            "{refused_by_kernel} packets lost on output: the device was down"
-        ));
+        complain(&format!("{refused_by_kernel} packets lost on output: the device was down"));
     }
     let kept_up = report.kept_up(bound);
     if !kept_up {

@@ -159,8 +159,10 @@ fn describe_group(out: &mut String, group: &Group) {
         let _ = writeln!(out, "  a mobile that is down is probed every {nudge}");
     }
     if let Some(max_down) = mechanism.max_down() {
-        let _ =
-            writeln!(out, "  a connection is reset once its mobile has been unreachable for {max_down}");
+        let _ = writeln!(
+            out,
+            "  a connection is reset once its mobile has been unreachable for {max_down}"
+        );
     }
 }
 
