@@ -121,6 +121,8 @@ struct Unknown<'a> {
     entry: &'a Entry,
     /// The key that was meant, if it is absent.
     meant: Option<&'static str>,
+    /// It resembles no key: any absent one may have been meant.
+    is_strange: bool,
 }
 
 impl<'a> Layer<'a> {
@@ -144,7 +146,8 @@ impl<'a> Layer<'a> {
                     && table.get(known).is_none()
                     && !unknown.iter().any(|other| other.meant == Some(known))
             });
-            unknown.push(Unknown { key, entry, meant });
+            let is_strange = problem.suggestion().is_none();
+            unknown.push(Unknown { key, entry, meant, is_strange });
         }
         layer.unknown = unknown.into();
         layer
@@ -221,11 +224,11 @@ impl<'a> Section<'a> {
         section
     }
 
-    /// True if the section has unknown keys that resemble no key: any absent key may have been
-    /// meant.
+    /// True if the section has unknown keys that resemble none of its keys: any absent key may have
+    /// been meant.
     pub fn has_strange_keys(&self) -> bool {
         let mut unknown = self.layers.iter().flat_map(|layer| &*layer.unknown);
-        unknown.any(|unknown| unknown.meant.is_none())
+        unknown.any(|unknown| unknown.is_strange)
     }
 
     /// Reports that a required key is absent.

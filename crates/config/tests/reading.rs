@@ -660,7 +660,7 @@ fn a_misspelt_key_is_not_missing_too() {
         "rat = 5",
         &["f.toml:4:1: pipe.1 Mbit/s.rat: unknown key (did you mean `rate`?)"],
     );
-    // Two misspellings of one key: the first is read.
+    // Of two misspellings of a key, one is read.
     refuses(
         "duration = \"1 s\"\n[[pipe]]\nratee = \"1 Mbit/s\"\nrat = 5",
         &[
