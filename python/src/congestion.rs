@@ -202,7 +202,7 @@ fn seconds(now: Instant) -> f64 {
     now.since_start().as_secs_f64()
 }
 
-/// Declares what a control is told: values that Python reads, pickles and copies.
+/// Declares an event for a control: a class of values that Python reads, pickles and copies.
 macro_rules! told {
     ($(#[doc = $doc:literal])* $name:ident { $($field:ident: $kind:ty,)* }) => {
         $(#[doc = $doc])*

@@ -28,7 +28,7 @@ pyo3::create_exception!(
      describe the first."
 );
 
-/// How often a run lets Python check for signals and calls its caller's `between_slices`.
+/// Period at which a run lets Python check for signals and calls its caller's `between_slices`.
 const SLICE: time::Duration = time::Duration::from_millis(50);
 
 /// A resolved scenario, and what makes the congestion controls that it names.
@@ -56,7 +56,7 @@ impl PyScenario {
         Ok(Self { scenario, makers: makers.unwrap_or_default() })
     }
 
-    /// Whether it names congestion controls from outside.
+    /// True if it names congestion controls from outside.
     #[getter]
     fn names_controls(&self) -> bool {
         let ends = self.scenario.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
@@ -118,7 +118,7 @@ impl PyScenario {
     }
 }
 
-/// How much simulated time a slice covers, so that simulating it takes about [`SLICE`].
+/// Simulated time of a slice, chosen so that simulating it takes about [`SLICE`].
 struct Pace(Duration);
 
 impl Pace {

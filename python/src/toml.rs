@@ -27,7 +27,7 @@ pub(crate) fn read_toml<'py>(
     Ok((values, reading.lines, errors))
 }
 
-/// Where each line begins.
+/// The offset at which each line begins.
 fn line_starts(text: &str) -> Vec<usize> {
     let ends = text.match_indices('\n').map(|(at, _)| at + 1);
     std::iter::once(0).chain(ends).collect()

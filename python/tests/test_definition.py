@@ -221,6 +221,18 @@ def test_a_misspelt_table_is_all_that_is_said_of_its_parts(tmp_path: Path) -> No
     assert said.endswith("experiments: unknown key (did you mean 'experiment'?)")
 
 
+def test_what_is_missing_comes_after_the_strange_key_that_may_have_been_meant(
+    tmp_path: Path,
+) -> None:
+    small = write_study(tmp_path, 'title = "t"\npaper = "p"\nruns = 3\n[[quux]]\nid = "A"\n')
+    with pytest.raises(StudyError) as caught:
+        definition.load(small)
+    assert [line.partition("study.toml:")[2] for line in str(caught.value).splitlines()] == [
+        "4: quux: unknown key",
+        "1: experiment: is missing",
+    ]
+
+
 def test_keys_in_inline_tables_and_long_arrays_have_their_own_lines(tmp_path: Path) -> None:
     claim = "variants = [{ size = 1 }, { size = 2 }]"
     said = refused(tmp_path, (claim, "variants = [\n  { size = 1 },\n  { size = 3 },\n]"))

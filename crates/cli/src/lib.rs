@@ -35,7 +35,7 @@ pub const FAILURE: i32 = 1;
 /// Exit code: the input cannot be run.
 pub const BAD_INPUT: i32 = 2;
 
-/// The commands that need a real network; not every build has them.
+/// The commands that need a real network, which not every build has.
 pub const LIVE: [&str; 6] = ["link", "gateway", "agent", "delack", "cc", "doctor"];
 
 /// Simulates TCP mechanisms for wireless links.
@@ -44,7 +44,7 @@ pub const LIVE: [&str; 6] = ["link", "gateway", "agent", "delack", "cc", "doctor
     name = "airtcp",
     version,
     after_help = format!(
-        "Live commands, handed to the native binary that `make build` makes (Linux):\n  {}",
+        "Live commands, run by the native binary that `make build` makes (Linux):\n  {}",
         LIVE.join(", ")
     )
 )]
@@ -56,27 +56,28 @@ struct Cli {
 /// The simulator's commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs a scenario: a table for people, or JSON.
+    /// Runs a scenario and prints a table, or JSON.
     Run(RunArgs),
     /// Replays a recording of the gateway and compares the actions (docs/record.md).
     Replay(replay::Args),
-    /// Converts movement: from ns-2's setdest or BonnMotion into a scenario, and back.
+    /// Converts movement traces: from ns-2's setdest or BonnMotion into a scenario, and back.
     #[command(subcommand)]
     Mobility(mobility::Command),
-    /// Runs packetdrill scripts on the endpoint: what passes, fails and why (docs/packetdrill.md).
+    /// Runs packetdrill scripts on the endpoint: shows which pass, and why others fail
+    /// (docs/packetdrill.md).
     Packetdrill(packetdrill::Args),
     /// Prints the JSON Schema of the scenario file.
     Schema {
-        /// Prints that of the gateway's configuration file instead (docs/gateway-config.md).
+        /// Prints the schema of the gateway's configuration file instead (docs/gateway-config.md).
         #[arg(long)]
         gateway: bool,
-        /// That of the link file of `airtcp link --config` instead (docs/link-config.md).
+        /// Prints the schema of `airtcp link --config`'s file instead (docs/link-config.md).
         #[arg(long, conflicts_with = "gateway")]
         link: bool,
         /// Prints documentation in Markdown instead (docs/scenario.md).
         #[arg(long)]
         markdown: bool,
-        /// Prints what `run --json` and `run --events` give out, in Markdown (docs/metrics.md).
+        /// Documents the output of `run --json` and `run --events`, in Markdown (docs/metrics.md).
         #[arg(long, conflicts_with_all = ["gateway", "link", "markdown"])]
         metrics: bool,
     },
@@ -98,8 +99,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does what is asked, with `controls` for the scenarios that name them, and returns the exit
-    /// code.
+    /// Runs the command, with `controls` for the scenarios that name them; returns the exit code.
     pub fn run(&self, controls: &Controls) -> i32 {
         match self {
             Self::Run(args) => run::run(args, controls),
@@ -213,10 +213,10 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i
     parsed
 }
 
-/// Says which build has the live command `name`; returns the exit code.
+/// Reports that only the native binary has the live command `name`; returns the exit code.
 fn absent(name: &str) -> i32 {
     complain(&format!(
-        "this build has no `airtcp {name}`: the native binary for Linux has it, unless it was built without \
+        "this build has no `airtcp {name}`; the native binary for Linux has it unless built without it \
          (`make build` makes target/release/airtcp; AIRTCP_NATIVE names another)"
     ));
     BAD_INPUT

@@ -1,5 +1,4 @@
-//! `airtcp mobility`: movement traces of other tools into scenarios, and the movement of a scenario
-//! out to other tools.
+//! `airtcp mobility`: converts movement traces of other tools into scenarios, and back.
 
 use crate::{BAD_INPUT, files, override_pair, print};
 use airtcp_core::Instant;
@@ -12,32 +11,32 @@ use std::fmt::Write;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-/// The directions.
+/// Subcommands of `airtcp mobility`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Prints a movement trace as `[[node]]` tables of a scenario.
     Import {
-        /// The trace.
+        /// File with the movement trace.
         trace: PathBuf,
-        /// Its format.
+        /// Format of the trace.
         #[arg(long, value_enum)]
         format: Word,
-        /// The nodes' name; their number in the trace is added.
+        /// Name of the nodes, before their number in the trace.
         #[arg(long, default_value = "n")]
         name: String,
         /// Width and height in metres; a trace that leaves the area from 0, 0 is refused.
         #[arg(long, num_args = 2, value_names = ["X", "Y"])]
         area: Option<Vec<f64>>,
     },
-    /// Prints how the nodes of a scenario's cells move in one run, numbered from 0 in the order of
-    /// the scenario.
+    /// Prints the movement of the nodes in a scenario's cells during one run. Nodes are numbered
+    /// from 0 in the order of the scenario.
     Export {
         /// Scenario file (docs/scenario.md).
         scenario: PathBuf,
-        /// The trace's format.
+        /// Format of the output.
         #[arg(long, value_enum)]
         format: Word,
-        /// The run's seed.
+        /// Seed of the run.
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
         /// Overrides a key of the scenario; may be repeated.

@@ -1,4 +1,4 @@
-//! `airtcp packetdrill`: the endpoint judged by packetdrill scripts.
+//! `airtcp packetdrill`: runs packetdrill scripts on the endpoint.
 
 use crate::{BAD_INPUT, FAILURE, SUCCESS, aligned, complain, files, print};
 use airtcp_packetdrill::{Verdict, parse, run as play};
@@ -16,13 +16,13 @@ pub struct Args {
     json: bool,
 }
 
-/// A script that could be read, and how it ended.
+/// A script that could be read, and its verdict.
 struct Judged {
     file: PathBuf,
     verdict: Verdict,
 }
 
-/// How many scripts of a category ended how.
+/// Number of scripts of a category, by verdict.
 #[derive(Clone, Copy, Default)]
 struct Score {
     passes: u32,
@@ -30,7 +30,7 @@ struct Score {
     needs: u32,
 }
 
-/// Runs the scripts and prints how they end; returns the exit code.
+/// Runs the scripts and prints their verdicts; returns the exit code.
 pub(crate) fn run(args: &Args) -> i32 {
     let mut found = Vec::new();
     for path in &args.scripts {

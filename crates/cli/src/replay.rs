@@ -1,4 +1,4 @@
-//! `airtcp replay`: runs a recording of the gateway again.
+//! `airtcp replay`: replays a recording of the gateway.
 
 use crate::{BAD_INPUT, FAILURE, complain, print};
 use airtcp_record::{ReplayError, Summary, replay};
@@ -9,14 +9,14 @@ use std::path::PathBuf;
 /// Arguments of `airtcp replay`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A file that `airtcp gateway --record` wrote.
+    /// Recording, written by a gateway with the key `record`.
     file: PathBuf,
     /// Prints one JSON object a line for each group, instead of the table.
     #[arg(long)]
     json: bool,
 }
 
-/// Replays the file and prints what was replayed; returns the exit code.
+/// Replays the file and prints a summary; returns the exit code.
 pub(crate) fn run(args: &Args) -> i32 {
     let file = args.file.display();
     let recording = match File::open(&args.file) {

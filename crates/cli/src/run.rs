@@ -20,11 +20,11 @@ use std::sync::mpsc;
 /// Set by Ctrl-C; workers check it between slices of a run.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// How a run ended.
+/// Result of a run.
 enum Outcome {
     Finished(Box<RunMetrics>),
     Failed(String),
-    /// Stopped before its end.
+    /// Interrupted before its end.
     Stopped,
 }
 
@@ -100,7 +100,7 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Scenario, Option<Draf
         let target = target(args, file, args.seed);
         files::probe(&target).map_err(told)?;
         if targets.contains(&target) {
-            return Err(format!("airtcp: {}: named for two outputs", target.display()));
+            return Err(format!("airtcp: {}: used for two outputs", target.display()));
         }
         targets.push(target);
     }
@@ -108,7 +108,7 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Scenario, Option<Draf
     Ok((scenario, metrics.map_err(told)?))
 }
 
-/// Where a file of the run with `seed` goes.
+/// Path of an output file of the run with `seed`.
 fn target(args: &RunArgs, file: &Path, seed: u64) -> PathBuf {
     let file = if args.runs.get() > 1 { files::with_seed(file, seed) } else { file.to_owned() };
     match &args.out {

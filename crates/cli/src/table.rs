@@ -108,7 +108,7 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
     out + &aligned(&rows, &[0, 7, 8])
 }
 
-/// What limited a flow for most of the time, in all runs together, and its share.
+/// The limit that a flow met for most of the time, over all runs, and its share of the time.
 fn limited_by<'a>(flows: impl Iterator<Item = &'a FlowMetrics> + Clone) -> String {
     let sum = |value: fn(&FlowMetrics) -> f64| flows.clone().map(value).sum::<f64>();
     let times = [

@@ -73,7 +73,7 @@ fn a_signal_is_sent_by_hand() {
     let gateway = Gateway::start();
     let output = gateway.agent(&["send", "down"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).contains("knows: down (after "), "{}", stderr(&output));
+    assert!(stderr(&output).contains("acknowledged: down (after "), "{}", stderr(&output));
     gateway.expect(Down);
 }
 

@@ -304,7 +304,7 @@ fn mobility(arguments: &[&str]) -> Output {
     airtcp().arg("mobility").args(arguments).output().expect("airtcp starts")
 }
 
-/// What random waypoint generates goes out to ns-2's format, back into a scenario, and out again.
+/// A random waypoint movement goes out to ns-2's format, back into a scenario, and out again.
 #[test]
 fn movement_goes_out_to_other_tools_and_comes_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -373,7 +373,7 @@ fn write_scripts(folder: &Path) {
     }
 }
 
-/// What a script needs and airtcp lacks is no failure.
+/// A feature that a script needs and airtcp lacks is no failure.
 #[test]
 fn packetdrill_scripts_that_pass_or_cannot_run_are_no_failure() {
     let folder = tempfile::tempdir().unwrap();

@@ -108,7 +108,7 @@ fn info(end: &TcpStream) -> Info {
     getsockopt(end, TcpInfo).unwrap()
 }
 
-/// What the kernels counted in a transfer.
+/// Counters of the kernels in a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     took: Duration,
@@ -121,7 +121,7 @@ struct Transfer {
     retransmissions: u64,
     /// The longest time without data.
     gap: Duration,
-    /// How late the machine was at most.
+    /// Largest delay of the machine's scheduling.
     late: Duration,
     /// Bytes of data in a full segment, as the mobile sees it.
     mss: u32,
@@ -169,7 +169,7 @@ impl Bed {
         delack
     }
 
-    /// The server tells its cwnd.
+    /// Has the server send its cwnd.
     fn sender(&self, options: &[&str]) -> Process {
         let program = env!("CARGO_BIN_EXE_airtcp");
         let mut command = self.server.command(&[program, "delack", "--sender"]);
@@ -397,9 +397,9 @@ fn a_daemon_killed_at_the_end_of_a_transfer_costs_one_time_out_at_most() {
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
 }
 
-/// Segments that told cwnd, of those with data; connections that were told; bytes of data in a
-/// segment; ACKs per segment. Of a server whose cwnd is 4, which tells it if it has options, to a
-/// receiver with these.
+/// Counts for a server whose cwnd is 4: segments that carried cwnd, of those with data;
+/// connections that learned it; bytes of data in a segment; ACKs per segment. `sender`: the
+/// server's options, if it sends its cwnd; `options`: the receiver's.
 fn told(sender: Option<&[&str]>, options: &[&str]) -> Option<([u64; 3], u32, f64)> {
     let bed = Bed::new(&WIRE)?;
     let route = bed.server.command(&["ip", "-4", "route", "show", "dev", "airtcp0"]).output();

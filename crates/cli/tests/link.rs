@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const ROLE: &str = "AIRTCP_LINK_TEST_ROLE";
 /// The variable that names a host other than the outside end.
 const HOST: &str = "AIRTCP_LINK_TEST_HOST";
-/// Where the program in a role says what it found.
+/// Prefix of the line in which the program in a role prints its findings.
 const TELL: &str = "found: ";
 
 fn airtcp(args: &[&str]) -> Command {
@@ -30,7 +30,7 @@ fn airtcp(args: &[&str]) -> Command {
     command
 }
 
-/// Whether this test can run here.
+/// True if this test can run here.
 fn possible() -> bool {
     let made = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
     let possible = made.is_ok_and(|s| s.success()) && Path::new("/dev/net/tun").exists();

@@ -1,4 +1,4 @@
-//! What is wrong with a file, where, and what was expected instead.
+//! Mistakes in a file: position, message, what was expected instead.
 //!
 //! A [`Diagnostic`] is one mistake; a [`ConfigError`] holds all that were found in one reading.
 //! `Display` gives one line per mistake; [`ConfigError::render`] adds the source line and a caret.
@@ -14,22 +14,32 @@ pub struct Problem {
     message: String,
     expected: Option<String>,
     suggestion: Option<String>,
+    may_follow: bool,
 }
 
 impl Problem {
     pub(crate) fn new(spot: Spot, key: impl Into<String>, message: impl Into<String>) -> Self {
         let (key, message) = (key.into(), message.into());
-        Self { spot, key, message, expected: None, suggestion: None }
+        Self { spot, key, message, expected: None, suggestion: None, may_follow: false }
     }
-    /// Says what was expected.
+    /// Adds what was expected.
     pub fn expected(mut self, what: impl Into<String>) -> Self {
         self.expected = Some(what.into());
         self
     }
-    /// Suggests what was meant.
+    /// Adds what was probably meant.
     pub fn suggest(mut self, what: impl Into<String>) -> Self {
         self.suggestion = Some(what.into());
         self
+    }
+    /// Marks a mistake that another one may have caused: it is listed after the others.
+    pub fn may_follow(mut self) -> Self {
+        self.may_follow = true;
+        self
+    }
+    /// The nearest valid name, if any is near.
+    pub(crate) fn suggestion(&self) -> Option<&str> {
+        self.suggestion.as_deref()
     }
     /// Suggests the candidate nearest to `found`; lists the candidates if none is near.
     pub fn nearest<'a>(
@@ -88,9 +98,9 @@ pub struct Diagnostic {
     /// Dotted path of the key, with elements by their names (`link.BS-MH.loss.p`); empty if the
     /// text is not valid TOML.
     pub key: String,
-    /// What is wrong.
+    /// The complaint, with the key as its subject.
     pub message: String,
-    /// What was expected.
+    /// The expected form of the value, or what else would make the file right.
     pub expected: Option<String>,
     /// The nearest valid name.
     pub suggestion: Option<String>,
@@ -136,7 +146,8 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// A configuration that cannot be used: all its mistakes, in the order of the text.
+/// A configuration that cannot be used: all its mistakes in the order of the text, with those that
+/// [may follow](Problem::may_follow) from others at the end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .diagnostics.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ConfigError {
@@ -145,9 +156,9 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// The mistakes in the order of the sources, each once.
+    /// Sorts the mistakes and drops repetitions.
     pub(crate) fn new(mut problems: Vec<Problem>, sources: &[Source]) -> Self {
-        problems.sort_by_key(|p| p.spot);
+        problems.sort_by_key(|p| (p.may_follow, p.spot));
         // A table that several flows inherit is read several times.
         let mut once: Vec<Problem> = Vec::with_capacity(problems.len());
         for problem in problems {

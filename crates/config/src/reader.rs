@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// A key that a command-line option sets, overriding the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// What diagnostics call it: `--rate`.
+    /// Its name in diagnostics: `--rate`.
     pub option: String,
     /// Dotted path of the key.
     pub path: String,
@@ -26,7 +26,7 @@ pub struct Override {
 
 /// Reads a text and overrides, later ones over earlier ones, and builds a value from the top level.
 ///
-/// `source_name` is what diagnostics call the text. `resolve` returns `None` if it cannot build the
+/// Diagnostics call the text `source_name`. `resolve` returns `None` if it cannot build the
 /// value, after reporting why.
 ///
 /// # Errors
@@ -52,8 +52,7 @@ pub fn read<T>(
         }
     }
     let spot = Spot::default();
-    let fields = schema.fields().into();
-    let layer = Layer { fields, table: &root, path: String::new(), spot, rank: 0 };
+    let layer = Layer::new(&schema.fields().into(), &root, String::new(), spot, 0);
     let top = Section::new(&problems, schema, vec![layer], spot, String::new());
     let resolved = resolve(&top);
     let problems = problems.into_inner();
@@ -63,10 +62,10 @@ pub fn read<T>(
     }
 }
 
-/// Where problems are collected.
+/// The problems found so far in the whole file.
 type Problems = RefCell<Vec<Problem>>;
 
-/// How strong a written key is: the rank of its table among those that override each other, and the
+/// Precedence of a written key: the rank of its table among those that override each other, and the
 /// [source](Spot::source) that wrote it.
 #[derive(Clone, Copy, Debug)]
 struct Strength {
@@ -75,8 +74,8 @@ struct Strength {
 }
 
 impl Strength {
-    /// Whether `self` was chosen after `other`: by a stronger table, or by `--set`. Keys that
-    /// belong to `other` are then obsolete rather than contradictory.
+    /// True if `self` was chosen after `other`: by a stronger table, or by `--set`. Keys that
+    /// belong to `other` are then obsolete, not contradictory.
     fn supersedes(self, other: Self) -> bool {
         self.rank > other.rank || self.source > other.source
     }
@@ -88,9 +87,9 @@ pub struct Section<'a> {
     problems: &'a Problems,
     schema: &'static Table,
     fields: Rc<[Field]>,
-    /// Weakest first.
+    /// The tables, weakest first.
     layers: Vec<Layer<'a>>,
-    /// Where the strongest layer is, or what encloses it.
+    /// Position of the strongest layer, or of the table that encloses it.
     spot: Spot,
     /// Dotted path of the strongest layer.
     path: String,
@@ -101,14 +100,74 @@ pub struct Section<'a> {
 }
 
 /// A table in a section.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Layer<'a> {
     fields: Rc<[Field]>,
     table: &'a TomlTable,
+    unknown: Rc<[Unknown<'a>]>,
     path: String,
     spot: Spot,
     /// Among the layers of the section, or of the one that encloses it: 0 is the weakest.
     rank: usize,
+}
+
+/// A key that its table does not have.
+///
+/// A misspelt key is reported, and then read as the one that was meant: that one is not missing,
+/// and what refers to it finds it.
+#[derive(Debug)]
+struct Unknown<'a> {
+    key: &'a str,
+    entry: &'a Entry,
+    /// The key that was meant, if it is absent.
+    meant: Option<&'static str>,
+    /// It resembles no key: any absent one may have been meant.
+    is_strange: bool,
+}
+
+impl<'a> Layer<'a> {
+    fn new(
+        fields: &Rc<[Field]>,
+        table: &'a TomlTable,
+        path: String,
+        spot: Spot,
+        rank: usize,
+    ) -> Self {
+        let mut layer =
+            Self { fields: fields.clone(), table, unknown: Rc::default(), path, spot, rank };
+        let mut unknown: Vec<Unknown<'a>> = Vec::new();
+        for (key, entry) in &table.entries {
+            if fields.iter().any(|field| field.key == key) {
+                continue;
+            }
+            let problem = layer.unknown_key(key, entry);
+            let meant = fields.iter().map(|field| field.key).find(|known| {
+                problem.suggestion() == Some(known)
+                    && table.get(known).is_none()
+                    && !unknown.iter().any(|other| other.meant == Some(known))
+            });
+            let is_strange = problem.suggestion().is_none();
+            unknown.push(Unknown { key, entry, meant, is_strange });
+        }
+        layer.unknown = unknown.into();
+        layer
+    }
+
+    fn unknown_key(&self, key: &str, entry: &Entry) -> Problem {
+        let mut known: Vec<&str> = Vec::new();
+        for field in &*self.fields {
+            if !known.contains(&field.key) {
+                known.push(field.key);
+            }
+        }
+        let problem = Problem::new(entry.key_spot, join(&self.path, key), "unknown key");
+        problem.nearest(key, known)
+    }
+
+    fn entry(&self, key: &str) -> Option<&'a Entry> {
+        let misspelt = || self.unknown.iter().find(|unknown| unknown.meant == Some(key));
+        self.table.entries.get(key).or_else(|| misspelt().map(|unknown| unknown.entry))
+    }
 }
 
 /// A key that is set, and the layer that sets it.
@@ -157,27 +216,28 @@ impl<'a> Section<'a> {
         let mut section =
             Self { problems, schema, fields, layers, spot, path, words, preset: None };
         section.preset = section.find(PRESET).map(|found| section.strength(found));
-        section.refuse_unknown_keys();
+        for layer in &section.layers {
+            for Unknown { key, entry, .. } in &*layer.unknown {
+                section.push(layer.unknown_key(key, entry));
+            }
+        }
         section
     }
 
-    fn refuse_unknown_keys(&self) {
-        for layer in &self.layers {
-            let known = |key: &str| layer.fields.iter().any(|f| f.key == key);
-            for (key, entry) in layer.table.entries.iter().filter(|(key, _)| !known(key)) {
-                let problem = Problem::new(entry.key_spot, join(&layer.path, key), "unknown key");
-                let mut keys: Vec<&str> = Vec::new();
-                for field in &*layer.fields {
-                    if !keys.contains(&field.key) {
-                        keys.push(field.key);
-                    }
-                }
-                self.push(problem.nearest(key, keys));
-            }
-        }
+    /// True if the section has unknown keys that resemble none of its keys: any absent key may have
+    /// been meant.
+    pub fn has_strange_keys(&self) -> bool {
+        let mut unknown = self.layers.iter().flat_map(|layer| &*layer.unknown);
+        unknown.any(|unknown| unknown.is_strange)
     }
 
-    /// Whether a declaration applies given the words chosen so far.
+    /// Reports that a required key is absent.
+    pub fn missing(&self, key: &str, expected: impl Into<String>) {
+        let problem = self.problem(key, "missing").expected(expected);
+        self.push(if self.has_strange_keys() { problem.may_follow() } else { problem });
+    }
+
+    /// True if a declaration applies, given the words chosen so far.
     fn counts(&self, field: &Field) -> bool {
         field.only.hold(&self.words.borrow())
     }
@@ -231,14 +291,14 @@ impl<'a> Section<'a> {
 
     fn find(&self, key: &str) -> Option<Found<'a>> {
         let mut layers = self.layers.iter().enumerate().rev();
-        layers.find_map(|(layer, l)| l.table.entries.get(key).map(|entry| Found { entry, layer }))
+        layers.find_map(|(layer, l)| l.entry(key).map(|entry| Found { entry, layer }))
     }
 
     fn strength(&self, found: Found<'_>) -> Strength {
         Strength { rank: self.layers[found.layer].rank, source: found.entry.key_spot.source }
     }
 
-    /// Whether the key is written in some layer.
+    /// True if the key is written in some layer.
     pub fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
@@ -282,7 +342,7 @@ impl<'a> Section<'a> {
             }
             (None, Fallback::Absent(_)) => Decoded::Absent,
             (None, Fallback::Required) => {
-                self.push(self.problem(key, "missing").expected(field.kind.describe()));
+                self.missing(key, field.kind.describe());
                 return None;
             }
             (None, fallback) => {
@@ -326,15 +386,14 @@ impl<'a> Section<'a> {
         let fields: Rc<[Field]> = schema.fields().into();
         let mut layers = Vec::new();
         for layer in &self.layers {
-            let Some(tree) = layer.table.get(key) else { continue };
+            let Some(Entry { tree, .. }) = layer.entry(key) else { continue };
             if schema.whole {
                 layers.clear();
             }
             let path = join(&layer.path, key);
             match tree.as_table() {
                 Some(table) => {
-                    let (fields, spot, rank) = (fields.clone(), tree.spot, layer.rank);
-                    layers.push(Layer { fields, table, path, spot, rank });
+                    layers.push(Layer::new(&fields, table, path, tree.spot, layer.rank));
                 }
                 None => self.push(wrong_type(tree, &path, "a table")),
             }
@@ -375,8 +434,7 @@ impl<'a> Section<'a> {
         let schema = self.table_under(key);
         let Some(found) = self.find(key) else {
             if matches!(self.field(key).fallback, Fallback::Required) {
-                let expected = format!("at least one [[{key}]] table");
-                self.push(self.problem(key, "missing").expected(expected));
+                self.missing(key, format!("at least one [[{key}]] table"));
             }
             return Vec::new();
         };
@@ -410,6 +468,18 @@ impl<'a> Section<'a> {
         elements.iter().enumerate().filter_map(section).collect()
     }
 
+    /// True if `key`, a table or an array of tables, holds something else.
+    pub fn is_refused(&self, key: &str) -> bool {
+        let Some(found) = self.find(key) else { return false };
+        match (self.field(key).kind, &found.entry.tree.value) {
+            (Kind::Tables(_), Toml::Array(elements)) => {
+                elements.is_empty() || elements.iter().any(|e| e.as_table().is_none())
+            }
+            (Kind::Tables(_), _) => true,
+            (_, value) => !matches!(value, Toml::Table(_)),
+        }
+    }
+
     fn single(
         &self,
         schema: &'static Table,
@@ -417,8 +487,7 @@ impl<'a> Section<'a> {
         spot: Spot,
         path: String,
     ) -> Section<'a> {
-        let fields = schema.fields().into();
-        let layer = Layer { fields, table, path: path.clone(), spot, rank: 0 };
+        let layer = Layer::new(&schema.fields().into(), table, path.clone(), spot, 0);
         Section::new(self.problems, schema, vec![layer], spot, path)
     }
 
@@ -429,18 +498,16 @@ impl<'a> Section<'a> {
         let (spot, path) = (strongest.spot, strongest.path.clone());
         let mut layers: Vec<Layer<'a>> = Vec::with_capacity(self.layers.len() + 1);
         for (rank, l) in self.layers.iter().chain(&over.layers).enumerate() {
-            layers.push(Layer { path: l.path.clone(), fields: l.fields.clone(), rank, ..*l });
+            layers.push(Layer { rank, ..l.clone() });
         }
         Section::new(self.problems, self.schema, layers, spot, path)
     }
 
     /// The keys that this section's strongest layer sets itself, with their positions.
     pub fn own_keys(&self) -> impl Iterator<Item = (Field, Spot)> + '_ {
-        let own = self.layers.last().map(|l| l.table);
-        let entry = move |f: &Field| {
-            own.and_then(|t| t.entries.get(f.key)).map(|entry| (*f, entry.key_spot))
-        };
-        self.fields.iter().filter_map(entry)
+        let own = self.layers.last();
+        let spot = move |f: &Field| own.and_then(|layer| layer.entry(f.key)).map(|e| e.key_spot);
+        self.fields.iter().filter_map(move |f| spot(f).map(|spot| (*f, spot)))
     }
 }
 
@@ -464,7 +531,7 @@ impl Reader for Section<'_> {
         match self.field(key).kind {
             Kind::Table(_) if self.has(key) => Some(self.merged(key)),
             Kind::Table(_) => {
-                self.push(self.problem(key, "missing").expected("a table"));
+                self.missing(key, "a table");
                 None
             }
             _ => self.chosen(key),
@@ -492,7 +559,8 @@ impl Reader for Section<'_> {
                 words.iter().any(|(other, word)| other == choice && needed.contains(word))
             };
             ways.iter_mut().for_each(|way| way.retain(|condition| !is_met(condition)));
-            self.push(Problem::new(set.entry.key_spot, path, message).expected(any_way(&ways)));
+            let problem = Problem::new(set.entry.key_spot, path, message).expected(any_way(&ways));
+            self.push(if self.has_strange_keys() { problem.may_follow() } else { problem });
         }
     }
 
@@ -555,7 +623,10 @@ impl Decoder<'_> {
                     Count::Two => names.len() == 2,
                 };
                 if !fits {
-                    let message = format!("found an array of {}", names.len());
+                    let message = match names.len() {
+                        0 => "found an empty array".to_owned(),
+                        n => format!("found an array of {n}"),
+                    };
                     return Err(self.problem(tree, message));
                 }
                 Decoded::Names(names)

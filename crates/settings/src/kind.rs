@@ -5,12 +5,12 @@ use crate::units::{self, Measure, QuantityError, Unit};
 use crate::value::{Decoded, PacketsOrSize, WordOrSegments};
 use airtcp_core::{Bytes, DataRate, Duration};
 
-/// Why a text is not a value of a kind.
+/// The reason that a text is not a value of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// What is wrong with it: "has no unit".
+    /// The complaint, with the text as its subject: "has no unit".
     pub what: String,
-    /// What was expected, if narrower than what the kind allows.
+    /// The expected form, if narrower than [`Kind::describe`].
     pub expected: Option<String>,
     /// An unknown word, and the known ones.
     pub unknown: Option<(String, Vec<&'static str>)>,
@@ -20,7 +20,7 @@ impl Mistake {
     fn new(what: &str) -> Self {
         Self { what: what.to_owned(), expected: None, unknown: None }
     }
-    /// A word that is none of these.
+    /// A word that is not among `words`.
     fn no_choice(text: &str, words: impl Iterator<Item = &'static str>) -> Self {
         let unknown = Some((text.to_owned(), words.collect()));
         Self { unknown, ..Self::new("is not a choice here") }
@@ -145,7 +145,7 @@ impl Kind {
         }
     }
 
-    /// Whether its value needs a unit.
+    /// True if its values are written with a unit.
     pub fn has_unit(&self) -> bool {
         match self {
             Self::Duration { .. }
@@ -165,7 +165,7 @@ impl Kind {
         }
     }
 
-    /// What to expect of this kind, for "expected …".
+    /// The form of its values, for messages that begin "expected …".
     pub fn describe(&self) -> String {
         match self {
             Self::Name => "1 to 64 letters, digits, - or _".to_owned(),
@@ -230,6 +230,10 @@ impl Kind {
                 let mut words: Vec<String> = words.iter().map(|(w, _)| format!("{w:?}")).collect();
                 words.push("segments, such as \"2 segments\"".to_owned());
                 any_of(&words)
+            }
+            Self::WordOr(word, Self::Choice(words)) => {
+                let words = std::iter::once(word).chain(words.iter().map(|(word, _)| word));
+                any_of(&words.map(|word| format!("{word:?}")).collect::<Vec<_>>())
             }
             Self::WordOr(word, inner) => format!("{word:?} or {}", inner.describe()),
             Self::Ordinals => "an array of distinct whole numbers, such as [3, 7]".to_owned(),

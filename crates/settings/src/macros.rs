@@ -64,7 +64,7 @@ macro_rules! __key {
     }};
 }
 
-/// What applies if the key is absent.
+/// The [`Fallback`](crate::schema::Fallback) of a field.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __fallback {
@@ -224,8 +224,8 @@ macro_rules! __table {
 /// `#[table("name", whole)]` makes it a value that overrides another only [as a
 /// whole](schema::Table::whole), `#[table("name", by_preset)]` one that follows [a
 /// preset](schema::Table::by_preset). `#[check(function)]` names a `fn<R: Reader>(&R, &Self)` that
-/// [refuses](crate::Reader::refuse) values that contradict each other; it hears the values that
-/// apply, once each of them is right.
+/// [refuses](crate::Reader::refuse) values that contradict each other; it gets the values that
+/// apply, once each of them is valid.
 ///
 /// [`Value::KIND`]: crate::Value::KIND
 /// [`Field`]: crate::schema::Field

@@ -6,7 +6,7 @@ use crate::value::Value;
 /// A struct or enum whose keys are declared with it, by [`settings!`](crate::settings) or
 /// [`alternatives!`](crate::alternatives).
 pub trait Settings: Sized + Clone {
-    /// Its keys.
+    /// Its keys, in the order of the documentation.
     const KEYS: &'static [Key];
 
     /// Reads all the keys, so that all mistakes are found. A key that is not written is as in
@@ -19,16 +19,16 @@ pub trait Settings: Sized + Clone {
 
 /// Settings that have a table of their own.
 pub trait InTable: Settings {
-    /// The table.
+    /// The table, as documented and as read.
     const TABLE: &'static Table;
 }
 
 /// One table to read from, which collects mistakes.
 pub trait Reader: Sized {
-    /// Whether the key is written and has an effect with the words chosen so far.
+    /// True if the key is written and has an effect with the words chosen so far.
     fn written(&self, key: &str) -> bool;
 
-    /// Whether something is read when the key is absent.
+    /// True if an absent key has a value.
     fn has_default(&self, key: &str) -> bool;
 
     /// The value of a key or its default; `None` if it is wrong or missing (which is then

@@ -12,14 +12,13 @@ use std::borrow::Cow;
 pub struct Table {
     /// Heading in the documentation, and the definition's name in the JSON Schema.
     pub name: &'static str,
-    /// What it describes.
+    /// First sentence of the documentation.
     pub about: &'static str,
     /// Its keys, in the order of the documentation.
     pub keys: &'static [Key],
-    /// Where one table overrides another, whether this one replaces the other as a whole, instead
-    /// of key by key.
+    /// True if the table, where it overrides another, replaces all of it instead of single keys.
     pub whole: bool,
-    /// Whether a preset of the table that encloses this one gives the values of absent keys.
+    /// True if a preset of the enclosing table gives the values of absent keys.
     pub by_preset: bool,
 }
 
@@ -36,7 +35,7 @@ pub enum Key {
         choice: &'static str,
         /// One of its words.
         word: &'static str,
-        /// The keys.
+        /// The keys that depend on it.
         keys: &'static [Key],
     },
     /// Keys whose defaults are replaced by another source ("as the link").
@@ -45,9 +44,9 @@ pub enum Key {
     Without(&'static [&'static str], &'static [Key]),
     /// `keys`, with some declarations replaced.
     Instead {
-        /// The replacements.
+        /// The declarations that replace those of the same keys.
         fields: &'static [Field],
-        /// The keys.
+        /// The keys, with the declarations to be replaced.
         keys: &'static [Key],
     },
 }
@@ -128,7 +127,7 @@ fn flatten(keys: &'static [Key], fields: &mut Vec<Field>) {
 
 /// The key that names a preset: values of the keys that are not written.
 pub const PRESET: &str = "preset";
-/// What [`Key::Otherwise`] says of the keys whose values a preset gives.
+/// Text of [`Key::Otherwise`] for keys whose values a preset gives.
 pub const AS_PRESET: &str = "as the preset";
 
 /// A key of a table.
@@ -136,17 +135,17 @@ pub const AS_PRESET: &str = "as the preset";
 pub struct Field {
     /// The key as written.
     pub key: &'static str,
-    /// What its value may be.
+    /// The values that it may have.
     pub kind: Kind,
-    /// What applies without it.
+    /// The value of an absent key.
     pub fallback: Fallback,
-    /// What it is for.
+    /// Purpose of the key, for the documentation.
     pub meaning: &'static str,
-    /// Where the rule or the default comes from.
+    /// Origin of the rule or the default: an RFC, a paper, a program; may be empty.
     pub source: &'static str,
     /// The key is refused unless other keys of the table have these words.
     pub only: Conditions,
-    /// What the key matters to, if not everything that the table describes ("a flow's sender").
+    /// The only part of the table's subject that the key affects, if any ("a flow's sender").
     pub matters_to: Option<&'static str>,
     /// In an array of tables: the keys that name an element without `name`.
     pub named_by: &'static [&'static str],
@@ -169,7 +168,7 @@ impl Conditions {
     /// None: the key always has an effect.
     pub const NONE: Self = Self([None, None]);
 
-    /// One condition.
+    /// A single condition.
     pub const fn one(choice: &'static str, words: &'static [&'static str]) -> Self {
         Self([Some(Only { choice, words }), None])
     }
@@ -184,8 +183,8 @@ impl Conditions {
         self.0.into_iter().rev().flatten()
     }
 
-    /// In how many ways a key has an effect: each declaration of it is one, but for those that
-    /// differ in the words of their only condition.
+    /// The ways in which a key has an effect, one for each declaration. Declarations that differ
+    /// only in the word of a single condition are merged.
     pub fn ways(declarations: impl Iterator<Item = Self>) -> Vec<Vec<Way>> {
         let mut ways: Vec<Vec<Way>> = Vec::new();
         for conditions in declarations {
@@ -205,8 +204,8 @@ impl Conditions {
         ways
     }
 
-    /// Whether they hold, or may still, once these words are chosen (each with the key of its
-    /// choice).
+    /// True if none of the words chosen so far contradicts them; `chosen` has pairs of the choice's
+    /// key and its word.
     pub fn hold(&self, chosen: &[(&'static str, &'static str)]) -> bool {
         self.iter().all(|only| {
             let word = chosen.iter().find(|(choice, _)| *choice == only.choice);
@@ -238,7 +237,7 @@ pub struct Way {
     pub words: Vec<&'static str>,
 }
 
-/// What applies if a key is absent.
+/// The value of an absent key.
 #[derive(Clone, Copy, Debug)]
 pub enum Fallback {
     /// The key is required.
@@ -254,7 +253,7 @@ pub enum Fallback {
 }
 
 impl Fallback {
-    /// What is read when the key is absent.
+    /// The text that is read in place of an absent key.
     pub fn text(&self) -> Option<Cow<'static, str>> {
         match self {
             Self::Is(text) => Some(Cow::Borrowed(text)),
@@ -264,7 +263,7 @@ impl Fallback {
     }
 }
 
-/// What a value may be.
+/// The form and bounds of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A name: letters, digits, `-` and `_`.
@@ -275,32 +274,32 @@ pub enum Kind {
     Texts {
         /// The kind of text.
         of: &'static TextKind,
-        /// How many.
+        /// Number of elements.
         count: Count,
     },
     /// `true` or `false`.
     Bool,
     /// A whole number.
     Integer {
-        /// Lower bound.
+        /// Lower bound, inclusive.
         min: u64,
-        /// Upper bound.
+        /// Upper bound, inclusive.
         max: u64,
     },
-    /// A number.
+    /// A number, whole or not.
     Number {
-        /// Lower bound.
+        /// Lower bound, inclusive unless `above`.
         min: f64,
-        /// Upper bound.
+        /// Upper bound, inclusive.
         max: f64,
-        /// Whether `min` itself is refused.
+        /// True if `min` itself is refused.
         above: bool,
     },
     /// A duration with its unit.
     Duration {
-        /// The shortest.
+        /// The shortest, itself allowed.
         min: Duration,
-        /// The longest.
+        /// The longest, itself allowed.
         max: Duration,
     },
     /// A moment, to the second: TOML's date-time with its offset from UTC.
@@ -316,7 +315,7 @@ pub enum Kind {
     },
     /// A physical quantity.
     Measure(&'static Measure),
-    /// `[x, y]`.
+    /// A position `[x, y]`, as two lengths.
     Point,
     /// Packets, perhaps a fraction (an average).
     Packets,
@@ -338,7 +337,7 @@ pub enum Kind {
     Waypoints,
     /// Distinct whole numbers.
     Ordinals,
-    /// A table.
+    /// A table with these keys.
     Table(&'static Table),
     /// The word, or a table; the word means "absent".
     WordOrTable(&'static str, &'static Table),
@@ -355,22 +354,22 @@ pub type Word = (&'static str, &'static str);
 /// it (`Section::parse` of `airtcp-config`).
 #[derive(Debug)]
 pub struct TextKind {
-    /// "node".
+    /// Its name in the documentation: "node".
     pub name: &'static str,
-    /// "nodes".
+    /// Plural of the name: "nodes".
     pub plural: &'static str,
-    /// "the name of a node", perhaps with an example.
+    /// Text for messages: "the name of a node", perhaps with an example.
     pub expected: &'static str,
-    /// "names of nodes", perhaps with an example.
+    /// Plural of `expected`: "names of nodes".
     pub expected_plural: &'static str,
 }
 
-/// How many elements an array has.
+/// Number of elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// One or more.
     Some,
-    /// Two.
+    /// Exactly two.
     Two,
 }
 
@@ -420,7 +419,7 @@ impl Field {
     }
 }
 
-/// Any duration.
+/// Any duration, zero included.
 pub const TIME: Kind = Kind::Duration { min: Duration::ZERO, max: Duration::MAX };
 /// A duration above zero.
 pub const POSITIVE_TIME: Kind = Kind::Duration { min: Duration::from_nanos(1), max: Duration::MAX };

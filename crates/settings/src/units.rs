@@ -51,11 +51,11 @@ pub const SEGMENTS: &[Unit] = &[("segments", 1), ("segment", 1)];
 /// A physical quantity that need not be exact: metres, watts, hertz.
 #[derive(Debug)]
 pub struct Measure {
-    /// "a length".
+    /// Its name with the article, for messages: "a length".
     pub what: &'static str,
-    /// "250 m".
+    /// An example for messages: "250 m".
     pub example: &'static str,
-    /// Its units.
+    /// Its units, each with its conversion to the base unit.
     pub units: &'static [MeasureUnit],
     /// A value in the base unit, as files write it.
     pub show: fn(f64) -> String,
@@ -111,7 +111,7 @@ impl Measure {
     }
 }
 
-/// Why a quantity could not be read.
+/// The reason that a quantity could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuantityError<'a> {
     /// It does not begin with a decimal number.
@@ -124,7 +124,7 @@ pub enum QuantityError<'a> {
     UnknownUnit(&'a str),
     /// Finer than the base unit.
     TooFine,
-    /// Too large.
+    /// Beyond the type that holds it: `u64`, or a finite `f64`.
     TooLarge,
 }
 

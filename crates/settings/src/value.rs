@@ -19,9 +19,9 @@ pub struct Spot {
 /// A name or another text, and its position.
 #[derive(Clone, Debug)]
 pub struct Name {
-    /// As written.
+    /// The text without its quotes.
     pub text: String,
-    /// Its position.
+    /// Position of the text, for messages.
     pub spot: Spot,
 }
 
@@ -32,53 +32,53 @@ pub enum Decoded {
     Absent,
     /// [`Kind::Name`] and [`Kind::Text`].
     Name(Name),
-    /// [`Kind::Texts`].
+    /// The elements of [`Kind::Texts`], in their order.
     Names(Vec<Name>),
-    /// [`Kind::Bool`].
+    /// A value of [`Kind::Bool`].
     Bool(bool),
-    /// [`Kind::Integer`].
+    /// A value of [`Kind::Integer`].
     Integer(u64),
     /// [`Kind::Number`], [`Kind::Measure`] and [`Kind::Packets`].
     Number(f64),
-    /// [`Kind::Duration`].
+    /// A value of [`Kind::Duration`].
     Duration(Duration),
     /// [`Kind::Moment`]: seconds since 1970 (UTC), leap seconds not counted.
     Moment(u64),
-    /// [`Kind::Rate`].
+    /// A value of [`Kind::Rate`].
     Rate(DataRate),
-    /// [`Kind::Size`].
+    /// A value of [`Kind::Size`].
     Size(Bytes),
     /// [`Kind::PacketsOrSize`] and [`Kind::WholePackets`].
     PacketsOrSize(PacketsOrSize),
-    /// [`Kind::Choice`].
+    /// The word of a [`Kind::Choice`].
     Word(&'static str),
-    /// [`Kind::ChoiceOrSegments`].
+    /// A value of [`Kind::ChoiceOrSegments`].
     WordOrSegments(WordOrSegments),
-    /// [`Kind::DurationPair`].
+    /// Low and high of a [`Kind::DurationPair`].
     Pair(Duration, Duration),
-    /// [`Kind::Point`].
+    /// A [`Kind::Point`], in metres.
     Point(f64, f64),
-    /// [`Kind::Intervals`].
+    /// Start and end of each of the [`Kind::Intervals`].
     Intervals(Vec<(Instant, Instant)>),
-    /// [`Kind::Waypoints`].
+    /// The [`Kind::Waypoints`], in metres.
     Waypoints(Vec<(Instant, Position)>),
-    /// [`Kind::Ordinals`].
+    /// The [`Kind::Ordinals`] in ascending order.
     Ordinals(Vec<u64>),
 }
 
 /// A queue's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketsOrSize {
-    /// In packets.
+    /// A number of packets.
     Packets(u64),
-    /// In bytes.
+    /// A number of bytes.
     Size(Bytes),
 }
 
 /// One of some words, or a number of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordOrSegments {
-    /// The word.
+    /// One of the words of the kind.
     Word(&'static str),
     /// The number, 1 to 65,535.
     Segments(u16),
@@ -125,7 +125,7 @@ values! {
     Duration, TIME, Decoded::Duration(d) => d, |d| time(*d);
     Instant, TIME,
         Decoded::Duration(d) => Self::ZERO + d, |at| time(at.since_start());
-    DataRate, Kind::Rate, Decoded::Rate(r) => r, |rate| rate.to_string();
+    DataRate, Kind::Rate, Decoded::Rate(r) => r, |rate| self::rate(*rate);
     Bytes, Kind::Size { min: 0, max: u64::MAX }, Decoded::Size(b) => b, |bytes| size(*bytes);
     (Duration, Duration), Kind::DurationPair, Decoded::Pair(low, high) => (low, high),
         |pair| list(&[pair.0, pair.1], |d| time(*d));
@@ -225,6 +225,14 @@ fn time(d: Duration) -> String {
         n if n > MINUTE && n.is_multiple_of(MINUTE) => format!("{} min", n / MINUTE),
         n if n < 1 << f64::MANTISSA_DIGITS => d.to_string(),
         n => format!("{n} ns"),
+    }
+}
+
+/// Exact, as [`time`].
+fn rate(rate: DataRate) -> String {
+    match rate.bits_per_sec() {
+        n if n < 1 << f64::MANTISSA_DIGITS => rate.to_string(),
+        n => format!("{n} bit/s"),
     }
 }
 

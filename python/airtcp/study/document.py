@@ -2,7 +2,7 @@
 
 All that is wrong is collected, with the line of each mistake, so that one reading names all of it.
 A mistake that only follows from another one is left out: a key that is missing because its name is
-misspelt, say.
+misspelt, say. One that may follow from another comes after it.
 """
 
 from __future__ import annotations
@@ -40,13 +40,17 @@ class StudyError(ValueError):
 
 @dataclass
 class Problems:
-    """What is wrong with some files: the file, the line, and the problem in words."""
+    """What is wrong with some files: the file, the line, and the problem in words.
 
-    found: dict[tuple[Path, int, str], None] = field(default_factory=dict)
+    Attributes:
+        found: The problems; true for those that others in the file may have caused.
+    """
 
-    def add(self, file: Path, line: int, problem: str) -> None:
+    found: dict[tuple[Path, int, str], bool] = field(default_factory=dict)
+
+    def add(self, file: Path, line: int, problem: str, *, may_follow: bool = False) -> None:
         """Adds a problem, unless it is known."""
-        self.found[file, line, problem] = None
+        self.found[file, line, problem] = may_follow
 
     def at(self, place: str, problem: str) -> None:
         """Adds a problem at `file:line`."""
@@ -57,11 +61,12 @@ class Problems:
         """Gives up if there are any.
 
         Raises:
-            StudyError: All problems, a line each, in the order of the files and their lines.
+            StudyError: All problems, a line each, in the order of the files and their lines; in
+                each file those that others may have caused come last.
         """
         if self.found:
             files = list(dict.fromkeys(file for file, _, _ in self.found))
-            found = sorted(self.found, key=lambda problem: (files.index(problem[0]), problem[1]))
+            found = sorted(self.found, key=lambda at: (files.index(at[0]), self.found[at], at[1]))
             raise StudyError("\n".join(f"{file}:{line}: {text}" for file, line, text in found))
 
 
@@ -140,7 +145,7 @@ class Table:
         """`file:line` of the table."""
         return f"{self._document.file}:{self._document.line(self._path)}"
 
-    def problem(self, key: str | Place, text: str) -> None:
+    def problem(self, key: str | Place, text: str, *, may_follow: bool = False) -> None:
         """Something is wrong with one of the table's keys, or, with no key, with the table."""
         path = (*self._path, *((key,) if isinstance(key, str) else key))
         named = path_text(path)
@@ -148,6 +153,7 @@ class Table:
             self._document.file,
             self._document.line(path),
             f"{named}: {text}" if named else text,
+            may_follow=may_follow,
         )
 
     def missing(self, key: str) -> None:
@@ -269,6 +275,7 @@ class Table:
     def finish(self) -> None:
         """Refuses keys that no one asked for, and says which are missing."""
         missing = list(self._missing)
+        is_strange = False
         for key in self._values:
             if key not in self._asked:
                 absent = [name for name in self._asked if name not in self._values]
@@ -276,8 +283,9 @@ class Table:
                 self.problem(key, f"unknown key{near}")
                 # What is misspelt is not also missing.
                 missing = [name for name in missing if repr(name) not in near]
+                is_strange |= not nearest(key, absent)
         for key in missing:
-            self.problem(key, "is missing")
+            self.problem(key, "is missing", may_follow=is_strange)
 
 
 def _key(name: str) -> str:

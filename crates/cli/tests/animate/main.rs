@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 const PHONE: u32 = 390;
 const DESKTOP: u32 = 1200;
 
-/// What a map of two hundred moving nodes is drawn from.
+/// Scenario of a map with two hundred moving nodes.
 const CROWD: &str = r#"
     duration = "6 s"
     [[node]]
@@ -54,7 +54,7 @@ impl Drop for Browser {
     }
 }
 
-/// What the probe finds in the page, in a window of this width; `None` (and a note) without a
+/// Findings of the probe in the page, in a window of this width; `None` (and a note) without a
 /// browser.
 fn probed(folder: &Path, page: &str, width: u32) -> Option<Value> {
     let probe = include_str!("probe.js");
@@ -103,7 +103,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// What holds of every page.
+/// Asserts what every page must satisfy.
 fn assert_works(found: &Value, end: f64) {
     assert_eq!(found["errors"], serde_json::json!([]), "{found}");
     assert_eq!(found["resources"], serde_json::json!([]), "{found}");

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// Where the gateway listens.
+/// UDP port on which the gateway listens.
 const PORT: u16 = 4711;
 
 const AIRTCP: &str = env!("CARGO_BIN_EXE_airtcp");
@@ -73,12 +73,12 @@ fn keygen(name: &str, address: &str, file: &Path) {
     assert!(Command::new(AIRTCP).args(arguments).arg(file).status().unwrap().success());
 }
 
-/// What the gateway believes of the mobile.
+/// State of the mobile in the gateway's status.
 fn away(status: &Status) -> Option<&str> {
     status.away.get(MOBILE[0]).map(String::as_str)
 }
 
-/// What it believes after a signal.
+/// State of the mobile after a signal.
 fn said(signal: LinkSignal) -> Option<&'static str> {
     (signal != Up).then(|| signal.name())
 }
@@ -129,7 +129,7 @@ impl Wiretap {
     }
 }
 
-/// Where a report begins, behind the headers of IPv4 and UDP.
+/// Offset of a report, behind the headers of IPv4 and UDP.
 const REPORT: usize = 28;
 
 /// The report, but with another signal, mobile or stamp.

@@ -5,7 +5,7 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::TcpCongestion;
 use std::net::TcpStream;
 
-/// Whether the kernel has a congestion control; says if not.
+/// True if the kernel has a congestion control; prints a note if not.
 pub(crate) fn has_congestion_control(name: &str) -> bool {
     let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let has = known.is_ok_and(|known| known.split_whitespace().any(|known| known == name));

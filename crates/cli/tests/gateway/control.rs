@@ -19,13 +19,13 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a program may take to start or to end.
+/// Longest time a program may take to start or to end.
 fn patience() -> Duration {
     Duration::from_secs(20) * slowness()
 }
 
-/// Whether it may answer soon: the daemon is being started again, or its loop does not answer, and
-/// it is killed if that goes on. Any other refusal is final.
+/// True if a retry may succeed: the daemon is restarting, or its loop hangs, and it will be killed
+/// unless it recovers. Any other refusal is final.
 fn will_pass(error: &AskError) -> bool {
     match error {
         AskError::Absent { .. } | AskError::Broken { .. } => true,
@@ -139,7 +139,7 @@ impl Gateway {
         }
     }
 
-    /// What `airtcp gateway` says to these arguments about it.
+    /// Output of `airtcp gateway` with these arguments about it.
     pub(crate) fn airtcp(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
         command.arg("gateway").args(args).arg("--control").arg(&self.files.control);
@@ -152,7 +152,7 @@ impl Gateway {
         command.arg(&self.files.config).output().unwrap()
     }
 
-    /// What it is doing.
+    /// Its status, from the control socket.
     pub(crate) fn status(&self) -> Status {
         match self.ask(&Request::Status) {
             Answer::Status(status) => *status,
@@ -187,7 +187,7 @@ impl Gateway {
         }
     }
 
-    /// What the daemon said.
+    /// The daemon's log so far.
     pub(crate) fn log(&self) -> String {
         self.files.log()
     }
@@ -202,7 +202,7 @@ impl Gateway {
         kill(self.child().expect("the gateway has a child"), signal).unwrap();
     }
 
-    /// Kills both.
+    /// Kills the parent and the daemon.
     pub(crate) fn kill_all(&self) {
         let child = self.child();
         self.signal_parent(Signal::SIGKILL);
@@ -256,13 +256,13 @@ impl Files {
         process
     }
 
-    /// What the daemon said.
+    /// The daemon's log so far.
     fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 }
 
-/// What the shipped unit sets for the gateway.
+/// Value of a key in the shipped unit.
 fn unit(key: &str) -> &'static str {
     let unit = include_str!("../../../../dist/airtcp-gateway.service");
     unit.lines().find_map(|line| line.strip_prefix(key)).expect("the unit has the key")
@@ -274,10 +274,10 @@ fn capabilities() -> String {
     format!("--bounding-set=-all,{}", names.replace(' ', ","))
 }
 
-/// `airtcp agent` on a host, which says what it is told to.
+/// `airtcp agent` on a host, with signals from the test.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    // In this order they go: without more words to come it ends by itself.
+    // Dropped in this order: the agent ends by itself once no more words can come.
     words: File,
     _process: Process,
 }
@@ -298,13 +298,13 @@ impl Agent {
         Self { words, _process: Process(child.unwrap()) }
     }
 
-    /// Has it say so to the gateway, until that knows.
+    /// Has it send a signal until the gateway acknowledges it.
     pub(crate) fn say(&mut self, signal: LinkSignal) {
         writeln!(self.words, "{}", signal.name()).unwrap();
     }
 }
 
-/// A program that is asked to end when this is dropped, and made to when it does not.
+/// A program that gets SIGTERM when this is dropped, then SIGKILL if it does not end.
 #[derive(Debug)]
 struct Process(Child);
 

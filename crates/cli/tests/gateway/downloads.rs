@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The variable that asks for a download:
 /// - `steady`, congestion control, Mbit/s, one-way delay in ms, queue in kB, size in MB;
 /// - `mobile`, congestion control, number of the walk;
-/// - `interrupted`, congestion control or QUIC stack, mechanism or `none`, what is told, seconds of
+/// - `interrupted`, congestion control or QUIC stack, mechanism or `none`, signals, seconds of
 ///   the outage or `fading`, Mbit/s, one-way delay in ms, and perhaps `holds` (the link holds
 ///   packets in the outage), or `queue` and the length of the link's queue in round trips, or which
 ///   of SACK and RACK the ends' TCP has: `both`, `no-sack` or `no-rack`;
@@ -28,15 +28,15 @@ use std::time::{Duration, Instant};
 /// - `tunnel`, the same: half of the downloads are by TCP and half by QUIC, all in one tunnel.
 const ASKED: &str = "AIRTCP_DOWNLOAD";
 
-/// When the study looks at cwnd.
+/// Times at which the study reads cwnd.
 const LOOK: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(40)];
-/// How often.
+/// Time between two readings of cwnd.
 const STEP: Duration = Duration::from_millis(20);
-/// How long a walk is.
+/// Length of a walk.
 const WALK: Duration = Duration::from_secs(120);
 
-/// Measures what is asked for, if anything. Prints the values of the study's metrics as a JSON
-/// object.
+/// Runs the download that the variable asks for, if any. Prints the values of the study's metrics
+/// as a JSON object.
 #[test]
 fn asked_for() {
     let Ok(asked) = std::env::var(ASKED) else { return };
@@ -118,7 +118,7 @@ fn windows(transfer: &Transfer, opened: Instant) -> Vec<u32> {
     windows
 }
 
-/// Whether it is the first of two words.
+/// True for the first of two words, false for the second.
 fn choice(word: &str, first: &str, second: &str) -> bool {
     assert!([first, second].contains(&word), "{ASKED}: {word:?} is neither {first} nor {second}");
     word == first
@@ -142,7 +142,7 @@ struct Way {
     /// Lengths of the outages.
     outages: Vec<Duration>,
     mbit: u64,
-    /// One way.
+    /// One-way delay, in milliseconds.
     delay_ms: u64,
     /// Length of the link's queue, in round trips.
     queue: f64,
@@ -183,13 +183,13 @@ impl Way {
         self.outages.iter().sum()
     }
 
-    /// How long a sender may wait after them.
+    /// Longest time a sender may wait after them.
     fn patience(&self) -> Duration {
         2 * self.away() + Duration::from_secs(60)
     }
 }
 
-/// How long the payload of an interrupted download takes at the link's rate.
+/// Time that the payload of an interrupted download takes at the link's rate.
 const IDEAL: Duration = Duration::from_secs(8);
 
 /// A download whose first outage begins 4 s after its first byte.

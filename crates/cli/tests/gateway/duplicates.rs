@@ -47,7 +47,7 @@ fn repeating<T: Send>(bed: &Testbed, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// How many packets wake has repeated.
+/// Number of packets that wake has repeated.
 fn repeated(bed: &Testbed) -> u64 {
     let counters = &bed.daemon().status().groups[0].counters;
     counters["packets_released"] + counters["packets_retried"]
@@ -195,7 +195,7 @@ const ASSOCIATION: [&str; 14] = [
     "0x02020202020202020202020202020202",
 ];
 
-/// Whether the kernel speaks ESP; says if not.
+/// True if the kernel has ESP; prints a note if not.
 fn has_esp() -> bool {
     let ends = ["xfrm", "state", "add", "src", "192.0.2.1", "dst", "192.0.2.2"];
     let has = Host::new("esp").try_ip(&[&ends[..], &ASSOCIATION].concat()).is_ok();
@@ -246,7 +246,7 @@ fn tunnel() -> [Tunn; 2] {
     [of(0, 1), of(1, 0)]
 }
 
-/// What an end of a tunnel sends.
+/// The packet that an end of a tunnel sends.
 fn sent(result: TunnResult<'_>) -> Vec<u8> {
     match result {
         TunnResult::WriteToNetwork(datagram) => datagram.to_vec(),

@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 
 /// From one request to the next.
 pub(crate) const EVERY: Duration = Duration::from_millis(100);
-/// Sizes, bytes.
+/// Sizes of a request and a response, in bytes.
 pub(crate) const REQUEST: usize = 100;
 pub(crate) const ANSWER: usize = 10_000;
 
 /// An exchange on its way.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    /// When the first request was due.
+    /// Time at which the first request was due.
     pub(crate) begin: Instant,
-    /// What the client has.
+    /// Bytes that the client has received.
     pub(crate) arrivals: Arc<Arrivals>,
     requests: u32,
-    /// By QUIC.
+    /// The two ends, if the exchange uses QUIC.
     peers: Option<quic::Download>,
 }
 

@@ -79,7 +79,7 @@ fn kill_9_in_an_outage_costs_no_time_whether_bytes_were_promised_or_not() {
     }
     /// After the last word about the outage.
     const KILLED: Duration = Duration::from_millis(2500);
-    /// What a new daemon may take to begin, on a real processor.
+    /// Longest time a new daemon may take to begin, on a real processor.
     const RESTART: Duration = Duration::from_secs(1);
     let length = OUTAGE + RESTART * slowness();
     let expect = |mechanism: &str, told| {

@@ -231,7 +231,7 @@ fn malformed_packets_change_nothing() {
     }
 }
 
-/// What fuzzing kept, on its way along this flow; `None` if it is of the other IP version or no
+/// An input kept by fuzzing, as a packet of this flow; `None` if it is of the other IP version or no
 /// packet that a kernel sends.
 fn aimed(input: &[u8], flow: Flow) -> Option<Vec<u8>> {
     /// MTU of the wire.

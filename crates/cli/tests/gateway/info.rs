@@ -1,8 +1,8 @@
-//! What the kernel tells about a connection.
+//! The kernel's state of a connection.
 
 use nix::sys::socket::sockopt::GetStruct;
 
-/// TCP_INFO (tcp(7)).
+/// The fields of TCP_INFO (tcp(7)) that the tests read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpInfo;
 nix::getsockopt_impl!(TcpInfo, libc::IPPROTO_TCP, libc::TCP_INFO, Info, GetStruct<Info>);

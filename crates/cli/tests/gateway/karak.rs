@@ -79,7 +79,7 @@ impl Kernel {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Why it is refused.
+    /// The kernel's reason for refusing it.
     fn refused(&self, args: &[&str]) -> String {
         let output = self.airtcp(&[&["cc"], args].concat());
         assert_eq!(output.status.code(), Some(1), "{args:?}");
@@ -113,7 +113,7 @@ fn is_offered() -> bool {
     std::fs::read_to_string(path).unwrap().split_whitespace().any(|name| name == "karak")
 }
 
-/// What the sender finds out about losses by.
+/// Means by which the sender detects losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sack {
     Off,
@@ -129,7 +129,7 @@ struct Case {
     sack: Sack,
     /// Segments sent; the first 10 and the 20 that follow them arrive.
     segments: u64,
-    /// How many of the others do, and are answered with a duplicate ACK each.
+    /// Number of the others that do; each is answered with a duplicate ACK.
     duplicates: u64,
 }
 
@@ -184,7 +184,7 @@ impl Case {
         [of_kernel, self.replay(heard)]
     }
 
-    /// What a sender of `airtcp-tcp` makes of the same ACKs.
+    /// Reaction of a sender of `airtcp-tcp` to the same ACKs.
     fn replay(&self, heard: Vec<(Duration, Segment<Vec<u8>>)>) -> Windows {
         let mut config = TcpConfig {
             congestion: Congestion::Karak(KarakConfig { strict: false, ..KarakConfig::default() }),
@@ -226,7 +226,7 @@ impl Case {
 
 /// The windows after the first time-out.
 fn first_loss(transfer: &Transfer) -> Windows {
-    /// TCP_CA_Loss (linux/tcp.h).
+    /// `TCP_CA_Loss` of `tcpi_ca_state` (linux/tcp.h).
     const LOSS: u8 = 4;
     let until = std::time::Instant::now() + Duration::from_secs(60);
     loop {
@@ -266,7 +266,7 @@ impl Capture {
         Self { stop, thread }
     }
 
-    /// What came in for the sender so far.
+    /// Packets that arrived for the sender so far.
     fn finish(self, transfer: &Transfer) -> Vec<(Duration, Segment<Vec<u8>>)> {
         self.stop.store(true, Ordering::Relaxed);
         let flow = transfer.flow().reversed();
@@ -331,7 +331,7 @@ fn what_cannot_be_done_is_refused_with_its_reason() {
     kernel.wait_until_gone();
 }
 
-/// How often the soak loads and unloads.
+/// Number of times the soak loads and unloads.
 const ROUNDS: usize = 3;
 
 /// Short and long connections while Karak comes and goes.

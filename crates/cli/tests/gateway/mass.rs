@@ -32,11 +32,11 @@ const ALL: usize = MOBILES as usize * CONNECTIONS as usize;
 const SIZE: usize = 1000;
 /// The mobiles that go away: half of them with one signal.
 const HALVES: [&str; 2] = ["10.77.0.0/24", "10.77.1.0/24"];
-/// A mobile that does not, and each of whose packets waits for the gateway.
+/// A mobile that stays in reach, and whose packets all wait for the gateway.
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 9, 9));
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-/// Of a machine that does much else; benches/gateway/README.md has what was measured.
+/// Bound for a busy machine; benches/gateway/README.md has measurements.
 const LONGEST_DELAY: Duration = Duration::from_millis(500);
 const ALL_RESUMED: Duration = Duration::from_secs(8);
 
@@ -147,10 +147,10 @@ impl Bed {
     }
 }
 
-/// What reached the mobiles.
+/// Packets that reached the mobiles.
 #[derive(Default)]
 struct Seen {
-    /// When the first packet of each connection came.
+    /// Arrival of the first packet of each connection.
     first: BTreeMap<(IpAddr, u16), Duration>,
     /// Longest way of a packet to the other mobile, and how many there were.
     longest: Duration,

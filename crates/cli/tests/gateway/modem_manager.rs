@@ -1,7 +1,7 @@
-//! A message bus of a test's own, and a ModemManager on it that says what it is told to.
+//! A private message bus, and a fake ModemManager on it that the test controls.
 //!
-//! What it shows are the properties that `airtcp gateway` reads, by the names and types of
-//! ModemManager's D-Bus reference (org.freedesktop.ModemManager1.Modem).
+//! It has the properties that `airtcp gateway` reads, with the names and types of ModemManager's
+//! D-Bus reference (org.freedesktop.ModemManager1.Modem).
 
 use airtcp_testing::skip;
 use std::collections::HashMap;
@@ -81,7 +81,7 @@ impl Bus {
         }
     }
 
-    /// Somebody tells everybody on the bus, one by one, that a modem's `State` has changed.
+    /// Another program signals to each name on the bus that a modem's `State` has changed.
     pub(crate) fn forge(&self, number: u32, state: i32) {
         let changed: HashMap<_, _> = [("State", Value::from(state))].into();
         let body = (MODEM, changed, Vec::<&str>::new());
@@ -143,8 +143,8 @@ impl ModemManager {
         Self { runtime, bus }
     }
 
-    /// A modem with this network interface appears; `number` tells it from others. Somebody has
-    /// requested a connection.
+    /// Adds a modem with this network interface and a unique `number`. A program has requested a
+    /// connection.
     pub(crate) fn add(&self, number: u32, interface: &str, state: i32) {
         let modem = Modem {
             state,

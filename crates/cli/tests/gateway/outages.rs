@@ -15,7 +15,7 @@ use airtcp_core::LinkSignal::{self, Down, Fading, Up};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What the gateway is told of an outage.
+/// The signals that the gateway gets about an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// `Fading` 100 ms before, `Down` and `Up` right after the link's changes.
@@ -30,12 +30,12 @@ pub(crate) enum Told {
     NoDown,
     /// `Fading` and `Down` only.
     NoUp,
-    /// Nothing.
+    /// No signal at all.
     Nothing,
 }
 
 impl Told {
-    /// What a study calls by this name.
+    /// The variant with this name in a study.
     pub(crate) fn parse(word: &str) -> Option<Self> {
         match word {
             "timely" => Some(Self::Timely),
@@ -70,11 +70,11 @@ pub(crate) struct Case {
     pub(crate) congestion: &'static str,
     pub(crate) outage: Duration,
     pub(crate) told: Told,
-    /// Where the kernel's ticks are when the connection opens; `None`: anywhere.
+    /// Phase of the kernel's ticks when the connection opens; `None`: any.
     pub(crate) phase: Option<Duration>,
 }
 
-/// What came of it.
+/// Result of the outage.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     /// From the end of the outage to the receiver's first new byte; `None`: none came in twice the
@@ -88,18 +88,18 @@ pub(crate) struct Outcome {
     pub(crate) cwnd: [u32; 2],
     /// From the opening of the connection until the receiver had all.
     pub(crate) download_time: Duration,
-    /// How late the machine was at most until data flowed again.
+    /// Largest lateness of the machine until data flowed again.
     pub(crate) late: Duration,
 }
 
 impl Outcome {
-    /// Whether no timer expired, or only because the machine stood still.
+    /// True if no timer expired, or only because the machine stood still.
     pub(crate) fn has_no_timeout(&self) -> bool {
         self.timeouts == 0 || lateness::explains_timeouts(self.late)
     }
 }
 
-/// When the outage begins, after the connection opened: slow start is over, and so is what it lost.
+/// Start of the outage, after the connection opened: slow start is over, and so is what it lost.
 const BEGIN: Duration = Duration::from_secs(4);
 
 /// From the mobile's SYN until both ends are open: three times the delay of the link.
@@ -155,7 +155,7 @@ impl Case {
 enum Act {
     /// The link goes down or comes up.
     Link(bool),
-    /// The gateway is told so.
+    /// The gateway gets a signal.
     Tell(LinkSignal),
 }
 
@@ -396,7 +396,7 @@ fn outages_may_follow_each_other_before_the_mobile_has_caught_up() {
 }
 
 /// The variable that asks for cases: each line is mechanism (or `none`), congestion control,
-/// seconds, what is told.
+/// seconds, signals.
 const ASKED: &str = "AIRTCP_OUTAGES";
 
 /// Measures what the study in `studies/live` asks for, if anything: a case a line. Prints the
@@ -428,7 +428,7 @@ fn parse(line: &'static str) -> Option<Case> {
     Some(Case { mechanism, congestion, outage, told, phase })
 }
 
-/// Whether the tests of `make test-long` are asked for, and possible.
+/// True if the tests of `make test-long` are asked for, and possible.
 pub(crate) fn is_long_possible() -> bool {
     let is_asked_for = std::env::var_os("AIRTCP_LONG").is_some();
     if !is_asked_for {

@@ -146,7 +146,7 @@ impl Download {
         Self { server, client, arrivals, bytes }
     }
 
-    /// What the client has, and since when.
+    /// Bytes that the client has received, with their times.
     pub(crate) fn arrivals(&self) -> Arc<Arrivals> {
         self.arrivals.clone()
     }

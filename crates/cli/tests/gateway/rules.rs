@@ -19,7 +19,7 @@ const FLUSHED: Duration = Duration::from_secs(2);
 /// they have to come back once more.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What a firewall does when it starts anew.
+/// Command of a firewall that restarts.
 const NFT: &str = "nft flush ruleset";
 const IPTABLES: &str =
     "for table in filter raw mangle; do iptables -t $table -F; iptables -t $table -X; done";
@@ -44,8 +44,8 @@ fn only_iptables(kind: &str) -> Option<tempfile::TempDir> {
     Some(folder)
 }
 
-/// A download goes through an outage of whose end nobody tells: only the mobile's answers to what
-/// the gateway asks it show that, and they come by the rules. These are flushed in the outage.
+/// A download goes through an outage whose end is not signalled: only the mobile's answers to the
+/// gateway's probes show it, and they need the rules. These are flushed in the outage.
 /// Programs in the folder `tools` come before those of the machine.
 fn expect_repaired(tools: Option<tempfile::TempDir>, flush: &str) {
     let machine = std::env::var("PATH").unwrap_or_default();

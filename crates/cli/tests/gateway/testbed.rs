@@ -19,14 +19,14 @@ use std::time::Instant;
 const FIXED: [&str; 2] = ["10.7.0.2", "fd00:7::2"];
 /// The router's, at the same wire: the gateway, or what is behind it.
 pub(crate) const ROUTER: [&str; 2] = ["10.7.0.1", "fd00:7::1"];
-/// The bridge's.
+/// Addresses of the bridge.
 const BRIDGE: [&str; 2] = ["10.7.0.3", "fd00:7::3"];
 /// The mobile's, which `airtcp link` gives it.
 pub(crate) const MOBILE: [&str; 2] = ["100.64.0.2", "fd4c:91e7:3b0a::2"];
 /// The mobile's and the gateway's at the wire on board.
 const ON_BOARD: [&str; 2] = ["10.8.0.2", "fd00:8::2"];
 const BOARD: [&str; 2] = ["10.8.0.1", "fd00:8::1"];
-/// Where all addresses on board are.
+/// Prefixes of all addresses on board.
 const ALL_ON_BOARD: [&str; 2] = ["10.8.0.0/24", "fd00:8::/64"];
 /// The interface of the emulated link, at both ends.
 pub(crate) const LINK: &str = "airtcp0";
@@ -34,16 +34,16 @@ pub(crate) const LINK: &str = "airtcp0";
 /// Testbeds at the same time on a real processor: they mostly wait, but the emulators must keep up.
 const ROOM: usize = 14;
 
-/// What the gateway's host is.
+/// Role of the gateway's host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A router.
+    /// A router, which forwards by address.
     Router,
     /// A router that masquerades the mobile.
     Masquerading,
     /// A router whose interfaces are in a VRF, and the gateway with them.
     Vrf,
-    /// A bridge.
+    /// A bridge, which forwards frames.
     Bridge,
     /// The router on board, with the link as its uplink.
     OnBoard,
@@ -57,7 +57,7 @@ impl Place {
     }
 }
 
-/// What a testbed is made of.
+/// Parameters of a testbed.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The link file.
@@ -67,7 +67,7 @@ pub(crate) struct Plan {
     pub(crate) mechanism: Option<String>,
     /// More of the gateway's configuration.
     pub(crate) config: String,
-    /// Where the gateway is.
+    /// Role of the host that the gateway runs on.
     pub(crate) place: Place,
     /// The transfers use IPv6.
     pub(crate) ipv6: bool,
@@ -105,7 +105,7 @@ impl Plan {
         Self { mechanism: Some(mechanism.to_owned()), ..Self::default() }
     }
 
-    /// All packets wait for the gateway, none goes on at once.
+    /// Turns the fast path off, so that all packets wait for the gateway.
     pub(crate) fn waiting(mut self) -> Self {
         self.mechanism.as_mut().expect("a mechanism").push_str("\nfast-path = \"off\"");
         self
@@ -292,7 +292,7 @@ impl Testbed {
         is_there.then_some(bed)
     }
 
-    /// How the group's packets reach the mechanism.
+    /// Path by which the group's packets reach the mechanism.
     pub(crate) fn path(&self) -> String {
         self.daemon().status().groups[0].path.clone()
     }
@@ -355,7 +355,7 @@ impl Drop for Permit {
     }
 }
 
-/// Whether testbeds can be made here; says why not.
+/// True if testbeds can be made here; prints why not.
 pub(crate) fn possible() -> bool {
     let namespaces = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
     let possible = namespaces.is_ok_and(|status| status.success())
@@ -367,10 +367,10 @@ pub(crate) fn possible() -> bool {
     possible
 }
 
-/// What has the kernel hand a bridge's packets to netfilter.
+/// Sysctls by which the kernel hands a bridge's packets to netfilter.
 const BRIDGED: [&str; 2] = ["bridge/bridge-nf-call-iptables", "bridge/bridge-nf-call-ip6tables"];
 
-/// Whether the kernel can do that in a namespace; says if not.
+/// True if the kernel can do that in a namespace; prints a note if not.
 pub(crate) fn has_bridge_netfilter() -> bool {
     let has = Host::new("bridge")
         .within(|| BRIDGED.iter().all(|name| Path::new("/proc/sys/net").join(name).exists()));
@@ -389,7 +389,7 @@ fn make_vrf(host: &Host) -> Result<(), String> {
     host.try_ip(&["link", "set", VRF, "up"])
 }
 
-/// Whether the kernel has VRFs; says if not.
+/// True if the kernel has VRFs; prints a note if not.
 pub(crate) fn has_vrfs() -> bool {
     let has = make_vrf(&Host::new("vrf")).is_ok();
     if !has {

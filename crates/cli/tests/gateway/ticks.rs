@@ -30,7 +30,7 @@ pub(crate) fn wait_for(phase: Duration, before: Duration) {
     sleep_until(end + Duration::from_millis(wait as u64));
 }
 
-/// How many ticks the kernel has counted.
+/// Number of ticks that the kernel has counted.
 fn count() -> u64 {
     let text =
         fs::read_to_string("/proc/timer_list").expect("/proc/timer_list, which root may read");

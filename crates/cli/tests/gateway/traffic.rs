@@ -97,7 +97,7 @@ fn senders_without_segmentation_offload_are_protected() {
     }
 }
 
-/// What was under way when an outage began that was told late reaches the mobile after it.
+/// Data under way when an outage begins, whose signal comes late, reach the mobile after it.
 fn expect_replayed(bed: &Testbed) {
     const SIZE: u64 = 4_000_000;
     let transfer = bed.download(&Load::of(SIZE));
@@ -396,7 +396,7 @@ fn a_sender_may_close_in_the_outage() {
     assert!(up.elapsed() < Duration::from_secs(2), "{:?}", up.elapsed());
 }
 
-/// What the mobile has to be told waits with what is held for it: forwarded, it would be lost.
+/// A segment that the mobile must get waits with what is held for it: forwarded, it would be lost.
 #[test]
 fn a_reset_of_the_fixed_host_in_the_outage_reaches_the_mobile_behind_what_is_held() {
     if !possible() {

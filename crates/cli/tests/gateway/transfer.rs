@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Longest wait for anything that must happen, unless another bound is said.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a transfer may take to end.
+/// Longest time a transfer may take to end.
 const END: Duration = Duration::from_secs(120);
 
 /// TCP_REPAIR_QUEUE: which queue [`TcpQueueSeq`] is about.
@@ -39,17 +39,17 @@ const SEND_QUEUE: u32 = 2;
 struct TcpQueueSeq;
 nix::setsockopt_impl!(TcpQueueSeq, libc::IPPROTO_TCP, libc::TCP_QUEUE_SEQ, u32, SetStruct<u32>);
 
-/// What is sent, and how.
+/// The data to be sent, and the way they are sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     /// Congestion control of the sender.
     pub(crate) congestion: &'static str,
-    /// How much; `None`: until the transfer is finished.
+    /// Bytes to send; `None`: until the transfer is finished.
     pub(crate) bytes: Option<u64>,
     /// The sender opens the connection, with this sequence number on its SYN. Otherwise the
     /// receiver opens it.
     pub(crate) first_sequence: Option<u32>,
-    /// How much may be sent before [`Transfer::allow`] says more; `None`: all.
+    /// Bytes that may be sent before [`Transfer::allow`] permits more; `None`: all.
     pub(crate) allowed: Option<u64>,
     /// By Multipath TCP (RFC 8684).
     pub(crate) is_multipath: bool,
@@ -67,10 +67,10 @@ impl Load {
     }
 }
 
-/// What the receiver has, and since when.
+/// Bytes that the receiver has received, with their times.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
-    /// When, and how many bytes in all were there then.
+    /// Times, each with the total of bytes received by then.
     log: Mutex<Vec<(Instant, u64)>>,
     changed: Condvar,
 }
@@ -86,7 +86,7 @@ impl Arrivals {
         self.changed.notify_all();
     }
 
-    /// When the first byte was there.
+    /// Arrival of the first byte.
     pub(crate) fn first(&self) -> Option<Instant> {
         self.log.lock().unwrap().first().map(|&(at, _)| at)
     }
@@ -96,7 +96,7 @@ impl Arrivals {
         self.log.lock().unwrap().last().copied()
     }
 
-    /// When so many bytes were there, if they are.
+    /// Time at which so many bytes had arrived, if they have.
     pub(crate) fn when(&self, bytes: u64) -> Option<Instant> {
         let log = self.log.lock().unwrap();
         log.iter().find(|&&(_, total)| total >= bytes).map(|&(at, _)| at)
@@ -153,7 +153,7 @@ impl Arrivals {
     }
 }
 
-/// How far the sender may go.
+/// Limit on the bytes that the sender may send.
 #[derive(Debug)]
 struct Allowance {
     /// Bytes in all.
@@ -173,7 +173,7 @@ impl Allowance {
 pub(crate) struct Transfer {
     /// The sender's end.
     socket: TcpStream,
-    /// The receiver's.
+    /// The receiver's end of the connection.
     far: TcpStream,
     arrivals: Arc<Arrivals>,
     allowance: Arc<Allowance>,
@@ -230,12 +230,12 @@ impl Transfer {
         self.arrivals.wait_for(bytes);
     }
 
-    /// What the receiver has, and since when.
+    /// Bytes that the receiver has received, with their times.
     pub(crate) fn arrivals(&self) -> Arc<Arrivals> {
         self.arrivals.clone()
     }
 
-    /// How many bytes the receiver has.
+    /// Bytes that the receiver has received.
     pub(crate) fn received(&self) -> u64 {
         self.arrivals.last().map_or(0, |(_, total)| total)
     }
@@ -253,7 +253,7 @@ impl Transfer {
         Flow { src, dst }
     }
 
-    /// The sender's state, as the kernel tells it.
+    /// The sender's state, from the kernel.
     pub(crate) fn info(&self) -> Info {
         getsockopt(&self.socket, TcpInfo).unwrap()
     }
@@ -402,7 +402,7 @@ fn receive(mut socket: TcpStream, seed: u64, arrivals: &Arrivals) -> io::Result<
     }
 }
 
-/// What is written at once, bytes.
+/// Bytes of one write.
 const CHUNK: u64 = 8192;
 
 /// Bytes `start .. start + size` of the endless stream of this seed, which does not repeat.

@@ -13,7 +13,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the program may take to start.
+/// Longest time the program may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The fixed host's and the mobile's addresses inside.
 const INSIDE: [&str; 2] = ["10.9.0.1", "10.9.0.2"];

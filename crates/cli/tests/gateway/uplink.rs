@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 /// Uploaded around an outage.
 const SIZE: u64 = 8_000_000;
-/// When the outage begins, after the connection opened.
+/// Start of the outage, after the connection opened.
 const BEGIN: Duration = Duration::from_secs(4);
 
-/// Who sends.
+/// The end that sends the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sender {
     /// A host behind the router on board.
@@ -71,7 +71,7 @@ impl Case {
     }
 }
 
-/// What is uploaded: who sends opens the connection.
+/// The load of an upload: the sender opens the connection.
 fn load(congestion: &'static str) -> Load {
     let first_sequence = Some(u32::MAX - 1_000_000);
     Load { bytes: Some(SIZE), first_sequence, ..Load::endless(congestion) }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const SIZE: u64 = 4_000_000;
 /// The sender's timer has backed off to seconds at its end.
 const OUTAGE: Duration = Duration::from_secs(6);
-/// Dead time of a sender that was woken, told or not. How soon it is has tests of its own.
+/// Bound on the dead time of a woken sender, with or without a signal. Other tests measure it.
 const WOKEN: Duration = Duration::from_millis(400);
 
 fn plan() -> Plan {

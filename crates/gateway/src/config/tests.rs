@@ -240,7 +240,7 @@ fn groups_need_a_name_and_addresses() {
         PREFIX,
         "addresses = []",
         &[
-            "g.toml:7:13: mobile.train.addresses: found an array of 0 (expected an array of IP prefixes or \
+            "g.toml:7:13: mobile.train.addresses: found an empty array (expected an array of IP prefixes or \
            addresses, such as [\"10.0.0.0/24\", \"2001:db8::7\"])",
         ],
     );

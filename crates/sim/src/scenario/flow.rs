@@ -153,10 +153,10 @@ pub(super) static FLOW: Table = Table::new(
     ])],
 );
 
-/// Reads the flows, and which of them each run draws.
+/// Reads the flows, and which of them each run draws. `tcp` is `None` if it was refused.
 pub(super) fn flows(
     sections: &[Section<'_>],
-    tcp: &Section<'_>,
+    tcp: Option<&Section<'_>>,
     network: &Network<'_>,
 ) -> (Vec<FlowSpec>, Vec<RandomPairs>) {
     let Network { nodes, duration, .. } = network;
@@ -170,7 +170,7 @@ pub(super) fn flows(
         let stagger = section.get::<Duration>("stagger");
         let jitter = section.get::<Duration>("jitter");
         let bytes = section.get::<Option<Bytes>>("bytes");
-        let endpoints = endpoints(section, tcp, network.controls);
+        let endpoints = tcp.and_then(|tcp| endpoints(section, tcp, network.controls));
         let Some((pairs, random)) = listed_or_drawn(section, network) else { continue };
         let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(bytes)) =
             (name, count, start, stagger, jitter, bytes)
@@ -281,6 +281,9 @@ fn endpoints(
     }
     let (s, r) = (preset::read(&sender), preset::read(&receiver));
     let (s, mut r) = (s?, r?);
+    if flow.is_refused("sender") || flow.is_refused("receiver") {
+        return None;
+    }
     check_control(&sender, &s, &receiver, &r, controls)?;
     if s.recovery.needs_sack() && !r.recovery.needs_sack() && sender.has("recovery") {
         let problem = sender.problem("recovery", "the receiver does not offer SACK");

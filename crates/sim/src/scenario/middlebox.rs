@@ -128,9 +128,10 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec
     let mobiles = section.get::<Vec<Name>>("mobiles");
     let signal = signal(section);
     let mobiles = mobiles?;
-    let ids: Option<Vec<Range<u32>>> =
+    let ids: Vec<Option<Range<u32>>> =
         mobiles.iter().map(|name| resolve(section, "mobiles", name, names)).collect();
-    let ids: BTreeSet<NodeId> = ids?.into_iter().flatten().map(NodeId).collect();
+    let ids = ids.into_iter().collect::<Option<Vec<_>>>()?;
+    let ids: BTreeSet<NodeId> = ids.into_iter().flatten().map(NodeId).collect();
     let (mechanism, memory, signal) = (mechanism?, memory?, signal?);
     Some(MiddleboxSpec { mechanism, memory, mobiles: ids.into_iter().collect(), signal })
 }
@@ -161,7 +162,7 @@ fn signal(section: &Section<'_>) -> Option<Option<SignalSpec>> {
 /// A FIFO smaller than a segment would never hold a copy.
 pub(super) fn fifos(sections: &[Section<'_>], nodes: &Nodes, names: &Names, flows: &[FlowSpec]) {
     for section in sections {
-        let node = section.get::<Name>("name").and_then(|n| names.get(&n.text).cloned());
+        let node = section.get::<Name>("name").and_then(|n| names.get(&n.text));
         let spec = node.and_then(|node| nodes.get(NodeId(node.start)));
         let Some(spec) = spec.and_then(|node| node.middlebox.as_ref()) else { continue };
         let Some(fifo) = spec.mechanism.capabilities().fifo else { continue };

@@ -167,31 +167,34 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let name = top.get::<Option<Name>>("name");
     let duration = top.get::<Duration>("duration");
     let node_sections = top.elements("node");
-    let (nodes, names, positions) = node::nodes(&node_sections);
+    let has_strange_keys = top.has_strange_keys();
+    let is_incomplete = has_strange_keys || top.is_refused("node");
+    let (nodes, names, positions) = node::nodes(&node_sections, is_incomplete);
     let links = link::links(&top.elements("link"), &nodes, &names);
     let routing = match top.chosen("routing") {
         None => Some(RoutingConfig::default()),
         Some(table) => RoutingConfig::read(&table, None),
     };
     let static_routes = routing.as_ref().is_none_or(|r| matches!(r, RoutingConfig::ShortestPath));
-    let wlans = wlan::wlans(&top.elements("wlan"), &nodes, &names, &positions, static_routes);
+    let cells = top.elements("wlan");
+    let wlans = wlan::wlans(&cells, &nodes, &names, &positions, static_routes);
     // A cell with mistakes is not among them.
-    let cells_are_known = wlans.len() == top.elements("wlan").len();
+    let cells_are_known =
+        wlans.len() == cells.len() && !top.is_refused("wlan") && !has_strange_keys;
     for section in node_sections.iter().filter(|_| cells_are_known) {
-        let ids = section.get::<Name>("name").and_then(|name| names.get(&name.text).cloned());
+        let ids = section.get::<Name>("name").and_then(|name| names.get(&name.text));
         wlan::radios(section, &nodes, ids.unwrap_or_default(), &wlans);
     }
     if !top.has("link") && !top.has("wlan") {
-        top.push(
-            top.problem("link", "missing").expected("at least one [[link]] or [[wlan]] table"),
-        );
+        top.missing("link", "at least one [[link]] or [[wlan]] table");
     }
     if !top.has("flow") && !top.has("udp") {
-        top.push(top.problem("flow", "missing").expected("at least one [[flow]] or [[udp]] table"));
+        top.missing("flow", "at least one [[flow]] or [[udp]] table");
     }
     let tcp = top.merged("tcp");
     let network = Network { nodes: &nodes, names: &names, duration, controls };
-    let (flows, random_pairs) = flow::flows(&top.elements("flow"), &tcp, &network);
+    let tcp = (!top.is_refused("tcp")).then_some(&tcp);
+    let (flows, random_pairs) = flow::flows(&top.elements("flow"), tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &network);
     middlebox::fifos(&node_sections, &nodes, &names, &flows);
     Some(Scenario {

@@ -34,20 +34,59 @@ pub(super) fn fits(section: &Section<'_>, key: &str, plural: &str, total: u64) -
 }
 
 /// Groups and single nodes by name.
-pub(super) type Names = BTreeMap<String, Range<u32>>;
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    known: BTreeMap<String, Range<u32>>,
+    /// Names of nodes and groups that were refused.
+    refused: Vec<String>,
+    /// True if there may be nodes with unknown names, because of mistakes elsewhere.
+    is_incomplete: bool,
+}
 
-/// The nodes that a name stands for; an unknown one is reported.
+impl Names {
+    pub(super) fn new(is_incomplete: bool) -> Self {
+        Self { is_incomplete, ..Self::default() }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<Range<u32>> {
+        self.known.get(name).cloned()
+    }
+
+    /// Adds a node or a group; false if the name is taken.
+    pub(super) fn add(&mut self, name: &str, nodes: Range<u32>) -> bool {
+        self.known.insert(name.to_owned(), nodes).is_none()
+    }
+
+    /// Notes that the file has a node or a group that cannot be made.
+    pub(super) fn refuse(&mut self, name: Option<&Name>) {
+        match name {
+            Some(name) => self.refused.push(name.text.clone()),
+            None => self.is_incomplete = true,
+        }
+    }
+
+    /// True if a node or group of this name, or its group, was refused.
+    fn is_refused(&self, name: &str) -> bool {
+        let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        self.refused.iter().any(|refused| name.strip_prefix(&**refused).is_some_and(is_number))
+    }
+}
+
+/// The nodes that a name stands for. An unknown one is reported, unless a mistake in the node
+/// itself was.
 pub(super) fn resolve(
     section: &Section<'_>,
     key: &str,
     name: &Name,
     names: &Names,
 ) -> Option<Range<u32>> {
-    let range = names.get(&name.text).cloned();
-    if range.is_none() {
+    let range = names.get(&name.text);
+    // Without any node, the file's nodes were refused altogether.
+    if range.is_none() && !names.known.is_empty() && !names.is_refused(&name.text) {
         let message = format!("no node is called {:?}", name.text);
-        let known = names.keys().map(String::as_str);
-        section.push(section.problem_at(name.spot, key, message).nearest(&name.text, known));
+        let known = names.known.keys().map(String::as_str);
+        let problem = section.problem_at(name.spot, key, message).nearest(&name.text, known);
+        section.push(if names.is_incomplete { problem.may_follow() } else { problem });
     }
     range
 }

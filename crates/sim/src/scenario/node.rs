@@ -117,14 +117,14 @@ pub(super) static NODE: Table = Table::new(
     ])],
 );
 
-/// The position of each node at first, if the file sets one.
-pub(super) type Positions = IdVec<NodeId, Option<Position>>;
+/// The position of each node at first, if the file sets one; `Err`: it was refused.
+pub(super) type Positions = IdVec<NodeId, Result<Option<Position>, ()>>;
 
-/// Reads the nodes.
-pub(super) fn nodes(sections: &[Section<'_>]) -> (Nodes, Names, Positions) {
+/// Reads the nodes. `is_incomplete`: the file may have others, which cannot be read.
+pub(super) fn nodes(sections: &[Section<'_>], is_incomplete: bool) -> (Nodes, Names, Positions) {
     let mut nodes = Nodes::new();
     let mut positions = Positions::new();
-    let mut names = Names::new();
+    let mut names = Names::new(is_incomplete);
     for section in sections {
         let name = section.get::<Name>("name");
         let count = section.get::<Option<u64>>("count");
@@ -137,8 +137,12 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Nodes, Names, Positions) {
         };
         check_position(section, mobility.as_ref());
         let unplaced = mobility.as_ref().is_none_or(MobilityConfig::places);
-        let (Some(name), Some(count)) = (name, count) else { continue };
+        let (Some(name), Some(count)) = (&name, count) else {
+            names.refuse(name.as_ref());
+            continue;
+        };
         if !fits(section, "count", "nodes", nodes.len() as u64 + count.unwrap_or(1)) {
+            names.refuse(Some(name));
             continue;
         }
         let first = nodes.len() as u32;
@@ -147,7 +151,7 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Nodes, Names, Positions) {
             Some(n) => (0..n).map(|i| format!("{}{i}", name.text)).collect(),
         };
         for (id, member) in (first..).zip(members) {
-            if names.insert(member.clone(), id..id + 1).is_some() {
+            if !names.add(&member, id..id + 1) {
                 section.push(section.problem("name", format!("a second node {member:?}")));
             }
             let (dx, dy) = spacing.flatten().unwrap_or_default();
@@ -162,10 +166,11 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Nodes, Names, Positions) {
             };
             // Where the model chooses the place, any will do.
             let unplaced = unplaced.then_some((0.0, 0.0));
-            positions.push(position.flatten().or(unplaced).map(|(x, y)| shift(x, y)));
+            let place = position.map(|at| at.or(unplaced).map(|(x, y)| shift(x, y)));
+            positions.push(place.ok_or(()));
             nodes.push(Node { outage: outage.clone(), mobility, ..Node::new(member) });
         }
-        if count.is_some() && names.insert(name.text.clone(), first..nodes.len() as u32).is_some() {
+        if count.is_some() && !names.add(&name.text, first..nodes.len() as u32) {
             section.push(section.problem("name", format!("a second node {:?}", name.text)));
         }
     }
@@ -191,7 +196,7 @@ fn place_middleboxes(sections: &[Section<'_>], names: &Names, nodes: &mut Nodes)
     for section in sections {
         let Some(spec) = section.chosen("middlebox") else { continue };
         let Some(spec) = middlebox::read(&spec, names) else { continue };
-        let name = section.get::<Name>("name").and_then(|n| names.get(&n.text).cloned());
+        let name = section.get::<Name>("name").and_then(|n| names.get(&n.text));
         for id in name.into_iter().flatten().map(NodeId) {
             if spec.mobiles.contains(&id) {
                 section.push(section.problem("middlebox", "a node cannot be its own mobile"));

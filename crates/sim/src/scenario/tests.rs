@@ -664,6 +664,185 @@ fn names_must_be_known_and_unique() {
     );
 }
 
+/// Two nodes and all that refers to them.
+const REFERRED: &str = r#"duration = "20 s"
+[[node]]
+name = "FH"
+count = 1
+[[node]]
+name = "BS"
+middlebox = { mechanism = "wake", mobiles = ["FH"] }
+[[link]]
+between = ["FH", "BS"]
+rate = "1 Mbit/s"
+delay = "5 ms"
+[[wlan]]
+name = "cell"
+stations = ["BS", "FH0"]
+[[flow]]
+from = "FH"
+to = "BS"
+[[udp]]
+from = "FH0"
+to = "BS"
+rate = "1 Mbit/s"
+"#;
+
+/// REFERRED with `old` replaced by `new` gives exactly these diagnostics.
+#[track_caller]
+fn referred_refuses(old: &str, new: &str, expected: &[&str]) {
+    assert_eq!(REFERRED.matches(old).count(), 1, "{old:?} must occur in REFERRED once");
+    let found = parse(&REFERRED.replace(old, new)).expect_err(new).to_string();
+    assert_eq!(found.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn what_refers_to_a_refused_node_is_not_reported() {
+    assert!(parse(REFERRED).is_ok(), "{}", parse(REFERRED).unwrap_err());
+    referred_refuses(
+        "count = 1",
+        "count = 0",
+        &[
+            "t.toml:4:9: node.FH.count: 0 is out of range (expected a whole number from 1 to 1000000)",
+        ],
+    );
+    referred_refuses(
+        "count = 1",
+        "count = \"2\"",
+        &["t.toml:4:9: node.FH.count: found \"2\" (expected a whole number from 1 to 1000000)"],
+    );
+    // Without readable names, what refers to them comes after the cause.
+    referred_refuses(
+        "name = \"FH\"",
+        "name = 5",
+        &[
+            "t.toml:3:8: node.0.name: found 5 (expected 1 to 64 letters, digits, - or _)",
+            "t.toml:7:46: node.BS.middlebox.mobiles: no node is called \"FH\" (expected one of BS)",
+            "t.toml:9:12: link.FH-BS.between: no node is called \"FH\" (expected one of BS)",
+            "t.toml:14:19: wlan.cell.stations: no node is called \"FH0\" (expected one of BS)",
+            "t.toml:16:8: flow.FH-BS.from: no node is called \"FH\" (expected one of BS)",
+            "t.toml:19:8: udp.0.from: no node is called \"FH0\" (expected one of BS)",
+        ],
+    );
+}
+
+#[test]
+fn what_refers_to_nodes_that_cannot_be_read_is_not_reported() {
+    let nodes = "[[node]]\nname = \"FH\"\ncount = 1\n[[node]]\nname = \"BS\"\n\
+                 middlebox = { mechanism = \"wake\", mobiles = [\"FH\"] }\n";
+    referred_refuses(
+        nodes,
+        "[node]\nname = \"FH\"\n",
+        &["t.toml:2:1: node: found a table (expected [[node]], in two brackets)"],
+    );
+    referred_refuses(
+        nodes,
+        "node = 5\n",
+        &["t.toml:2:8: node: found 5 (expected an array of at least one table)"],
+    );
+    referred_refuses(
+        nodes,
+        &nodes.replace("[[node]]", "[[hosts]]"),
+        &[
+            "t.toml:2:3: hosts: unknown key (expected one of name, duration, node, link, wlan, \
+             routing, tcp, flow, udp)",
+            "t.toml:1:1: node: missing (expected at least one [[node]] table)",
+        ],
+    );
+}
+
+#[test]
+fn misspelt_tables_are_read_as_those_that_were_meant() {
+    let misspelt = REFERRED
+        .replace("[[node]]", "[[nodes]]")
+        .replace("[[link]]", "[[links]]")
+        .replace("[[wlan]]", "[[wlans]]")
+        .replace("[[flow]]", "[[flows]]")
+        .replace("\"1 Mbit/s\"\ndelay", "1\ndelay");
+    let found = parse(&misspelt).unwrap_err().to_string();
+    assert_eq!(
+        found.lines().collect::<Vec<_>>(),
+        [
+            "t.toml:2:3: nodes: unknown key (did you mean `node`?)",
+            "t.toml:8:3: links: unknown key (did you mean `link`?)",
+            "t.toml:10:8: link.FH-BS.rate: 1 has no unit (expected a rate above zero with its unit, \
+             such as \"250 kbit/s\")",
+            "t.toml:12:3: wlans: unknown key (did you mean `wlan`?)",
+            "t.toml:15:3: flows: unknown key (did you mean `flow`?)",
+        ]
+    );
+}
+
+#[test]
+fn keys_of_a_refused_choice_are_not_refused_too() {
+    refuses(
+        MSS,
+        "recovry = \"newreno\"\nnewreno = { deflate = true }",
+        &["t.toml:17:1: tcp.recovry: unknown key (did you mean `recovery`?)"],
+    );
+    refuses(
+        MSS,
+        "preset = \"rfd\"\nnewreno = { deflate = true }",
+        &[
+            "t.toml:17:10: tcp.preset: \"rfd\" is not a choice here (expected \"linux\", \"rfc\" or \"ns2\"; did you mean `rfc`?)",
+        ],
+    );
+    refuses(
+        "name = \"BS\"",
+        "name = \"BS\"\nmiddlebox = { mechanim = \"m-tcp-plus\", mobiles = [\"MH\"], memory = \"1 MB\" }",
+        &["t.toml:6:15: node.BS.middlebox.mechanim: unknown key (did you mean `mechanism`?)"],
+    );
+    refuses(
+        "name = \"BS\"",
+        "name = \"BS\"\nmiddlebox = { mechanism = \"m-tcp-pls\", signal = \"none\" }",
+        &[
+            "t.toml:6:27: node.BS.middlebox.mechanism: \"m-tcp-pls\" is not a choice here (expected \"none\", \
+             \"packet-control\", \"m-tcp\", \"m-tcp-plus\", \"holdover\", \"snoop\" or \"wake\"; did you mean \
+             `m-tcp-plus`?)",
+        ],
+    );
+}
+
+#[test]
+fn what_depends_on_a_refused_table_is_not_reported() {
+    // `[tcp]` might have turned RACK off, and might come after the flow.
+    refuses(
+        "[tcp]\nmss = \"1000 B\"\n[[flow]]\nfrom = \"FH\"\n",
+        "[[flow]]\nfrom = \"FH\"\nsender = { newreno = { deflate = true } }\n",
+        &[
+            "t.toml:18:12: flow.FH-MH.sender.newreno: has no effect with recovery = \"rack\" (expected \
+           recovery = \"newreno\")",
+        ],
+    );
+    let text = BASE
+        .replace("[tcp]\nmss = \"1000 B\"\n", "")
+        .replace("duration", "tcp = \"newreno\"\nduration")
+        .replace(TO, "to = \"MH\"\nsender = { congestion = \"bbr\", recovery = \"newreno\" }");
+    assert_eq!(
+        parse(&text).unwrap_err().to_string(),
+        "t.toml:1:7: tcp: found \"newreno\" (expected a table)"
+    );
+    // A cell that cannot be read may have the node.
+    let walking = "name = \"MH\"\nmobility = { model = \"stationary\" }";
+    for (cell, expected) in [
+        ("wlan = 3\n", "t.toml:1:8: wlan: found 3 (expected an array of at least one table)"),
+        ("wlan = [3]\n", "t.toml:1:9: wlan.0: found 3 (expected a table)"),
+    ] {
+        let text = format!("{cell}{}", BASE.replace("name = \"MH\"", walking));
+        assert_eq!(parse(&text).unwrap_err().to_string(), expected);
+    }
+    // A position that is wrong is no absent position.
+    let cell = "[[wlan]]\nname = \"cell\"\nstations = [\"BS\", \"MH\"]\n";
+    let text = BASE
+        .replace("[[flow]]", &format!("{cell}[[flow]]"))
+        .replace("name = \"BS\"", "name = \"BS\"\nposition = [\"0 m\", \"0 m\"]")
+        .replace("name = \"MH\"", "name = \"MH\"\nposition = [\"0 m\", 5]");
+    assert_eq!(
+        parse(&text).unwrap_err().to_string(),
+        "t.toml:9:20: node.MH.position: found 5 (expected [x, y], such as [\"0 m\", \"200 m\"])"
+    );
+}
+
 #[test]
 fn links_and_flows_have_two_ends() {
     refuses(

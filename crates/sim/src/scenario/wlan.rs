@@ -117,8 +117,10 @@ pub(super) fn wlans(
 fn stations(section: &Section<'_>, names: &Names) -> Option<Vec<NodeId>> {
     let listed = section.get::<Vec<Name>>("stations")?;
     let (mut stations, mut taken) = (Vec::new(), BTreeSet::new());
-    for name in &listed {
-        for node in resolve(section, "stations", name, names)?.map(NodeId) {
+    let groups: Vec<Option<Range<u32>>> =
+        listed.iter().map(|name| resolve(section, "stations", name, names)).collect();
+    for (name, group) in listed.iter().zip(groups) {
+        for node in group?.map(NodeId) {
             if !taken.insert(node) {
                 let message = format!("{:?} takes part twice", name.text);
                 section.push(section.problem("stations", message).expected("each node once"));
@@ -135,14 +137,18 @@ fn stations(section: &Section<'_>, names: &Names) -> Option<Vec<NodeId>> {
     Some(stations)
 }
 
-/// Gives every station its position; all of them must have one, or none.
+/// Gives every station its position; all of them must have one, or none. `None` also if a position
+/// was refused.
 fn placed(
     section: &Section<'_>,
     nodes: &Nodes,
     stations: &[NodeId],
     positions: &Positions,
 ) -> Option<Vec<Station>> {
-    let at = |node: NodeId| positions[node];
+    if stations.iter().any(|node| positions[*node].is_err()) {
+        return None;
+    }
+    let at = |node: NodeId| positions[node].ok().flatten();
     let unplaced = stations.iter().find(|&&node| at(node).is_none());
     let any = stations.iter().any(|&node| at(node).is_some());
     if let (Some(unplaced), true) = (unplaced, any) {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct AgentArgs {
     #[command(subcommand)]
     command: Option<AgentCommand>,
-    /// Where the gateway listens for agents.
+    /// Address on which the gateway listens for agents.
     #[arg(long, value_name = "HOST:PORT", global = true)]
     gateway: Option<String>,
     /// File with this agent's key (`airtcp agent keygen` makes it).
@@ -25,22 +25,22 @@ pub(crate) struct AgentArgs {
     /// Address of this mobile; may be repeated [default: those in the key file].
     #[arg(long, value_name = "ADDRESS", global = true)]
     mobile: Vec<IpAddr>,
-    /// What observes the link.
+    /// Source of the link's state.
     #[arg(long)]
     source: Option<SourceKind>,
     /// With `--source command`: run by `sh -c`; prints `fading`, `down` or `up`, one word a line.
     #[arg(long, value_name = "COMMAND")]
     source_command: Option<String>,
-    /// How long to repeat the last signal before giving up for lack of an answer.
+    /// Time for which the last signal is repeated without an answer, before giving up.
     #[arg(long, value_name = "TIME", default_value = "10s", global = true, value_parser = airtcp_sim::scenario::duration)]
     patience: Duration,
 }
 
 #[derive(Debug, Subcommand)]
 enum AgentCommand {
-    /// Sends one signal by hand, and waits until the gateway has it.
+    /// Sends one signal, and waits until the gateway acknowledges it.
     Send {
-        /// The signal.
+        /// Signal to send.
         signal: SignalName,
     },
     /// Makes a key: one line, for the mobile's key file and for the gateway's file of keys.
@@ -57,7 +57,7 @@ enum AgentCommand {
     },
 }
 
-/// What observes the link.
+/// Values of `--source`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SourceKind {
     /// A program that prints what it sees.
@@ -97,7 +97,7 @@ fn keygen(name: KeyName, speaks_for: Vec<IpNet>, out: Option<&Path>) -> i32 {
     let key = match key_file::generate(name, speaks_for) {
         Ok(key) => key,
         Err(error) => {
-            complain(&format!("the kernel gives no random bytes: {error}"));
+            complain(&format!("cannot get random bytes: {error}"));
             return FAILURE;
         }
     };
@@ -111,7 +111,7 @@ fn keygen(name: KeyName, speaks_for: Vec<IpNet>, out: Option<&Path>) -> i32 {
     }
 }
 
-/// Reports what a source sees until it ends.
+/// Reports the signals of a source until it ends.
 fn report(
     args: &AgentArgs,
     source: impl FnOnce(&AgentArgs) -> Result<Box<dyn Source>, String>,
@@ -128,7 +128,7 @@ fn report(
     let mut tell = |answered| match answered {
         Answered::Taken(signal, after) => {
             complain(&format!(
-                "{gateway} knows: {} (after {} ms)",
+                "{gateway} acknowledged: {} (after {} ms)",
                 signal.name(),
                 after.as_millis()
             ));
@@ -154,10 +154,7 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, String> {
     let keys = key_file::read(path).map_err(|error| error.to_string())?;
     let mut lines = keys.iter();
     let (Some(key), None) = (lines.next(), lines.next()) else {
-        return Err(format!(
-            "{}: several keys; an agent's file must hold only its own",
-            path.display()
-        ));
+        return Err(format!("{}: expected exactly one key, the agent's own", path.display()));
     };
     let gateway = resolve(gateway)?;
     let (key, mobiles) = (key.clone(), args.mobile.clone());
@@ -173,7 +170,7 @@ fn resolve(gateway: &str) -> Result<SocketAddr, String> {
 }
 
 fn source(args: &AgentArgs) -> Result<Box<dyn Source>, String> {
-    match args.source.ok_or("--source is missing (or a subcommand: send, keygen)")? {
+    match args.source.ok_or("--source is missing (expected it, or a subcommand: send, keygen)")? {
         SourceKind::Command => {
             let script = args
                 .source_command

@@ -14,23 +14,23 @@ pub(crate) struct CcArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Makes a congestion control known to the kernel, until `unload` or a restart. Nobody uses it
-    /// before a network namespace or a program chooses it.
+    /// Loads a congestion control into the kernel, until `unload` or a restart. No connection uses
+    /// it before a network namespace or a program chooses it.
     Load {
-        /// Which.
+        /// Congestion control to load.
         name: Name,
     },
-    /// Shows whether one is loaded, how many connections use it and what it did.
+    /// Shows if one is loaded, the connections that use it, and its counters.
     Status {
         /// Prints one JSON object (a line) instead.
         #[arg(long)]
         json: bool,
     },
-    /// Takes it away again. Connections that use it go on with it until they end.
+    /// Unloads it. Connections that use it keep it until they end.
     Unload,
 }
 
-/// What can be loaded.
+/// The congestion controls that can be loaded.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Name {
     /// TCP Karak: Linux's reno with a larger window after a time-out that one or two duplicate ACKs
@@ -38,7 +38,7 @@ enum Name {
     Karak,
 }
 
-/// Does what is asked and returns the exit code.
+/// Runs the subcommand and returns the exit code.
 pub(crate) fn run(args: &CcArgs) -> i32 {
     let done = match args.command {
         Command::Load { name: Name::Karak } => cc::load().map(|()| LOADED.to_owned()),
@@ -73,11 +73,11 @@ fn sentences(status: &CcStatus) -> String {
             let [none, one, two, more] = timeouts;
             let skipped = match skipped {
                 0 => String::new(),
-                n => format!("the kernel did not run it when it should have: {n} times\n"),
+                n => format!("calls skipped by the kernel: {n}\n"),
             };
             format!(
                 "{name} is loaded (airtcp {version})\n\
-                 connections: {connections} now, {connections_ever} ever\n\
+                 connections: {connections} now, {connections_ever} in total\n\
                  time-outs after 0, 1, 2 and more duplicate ACKs: {none}, {one}, {two}, {more}; \
                  cwnd larger than reno's after {raised}\n{skipped}"
             )
@@ -106,10 +106,7 @@ fn farewell(left: &Unloaded) -> String {
         );
     }
     if let Some(1..) = retired {
-        let _ = writeln!(
-            out,
-            "the kernel frees it when no socket and no namespace's default holds it any more"
-        );
+        let _ = writeln!(out, "the kernel frees it once no socket and no namespace uses it");
     }
     out
 }
@@ -133,9 +130,9 @@ mod tests {
         assert_eq!(
             sentences(&status),
             "karak is loaded (airtcp 0.1.0)
-connections: 2 now, 7 ever
+connections: 2 now, 7 in total
 time-outs after 0, 1, 2 and more duplicate ACKs: 4, 3, 2, 1; cwnd larger than reno's after 5
-the kernel did not run it when it should have: 6 times
+calls skipped by the kernel: 6
 it is the default of this network namespace
 unloaded before, but still in use: 1
 "

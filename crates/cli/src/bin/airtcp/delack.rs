@@ -1,5 +1,5 @@
-//! `airtcp delack`: this host's acknowledgements, delayed as by TCP-DCA, or its cwnd told to a host
-//! that does that; and the parent that restarts the daemon when it dies.
+//! `airtcp delack`: delays this host's acknowledgements as TCP-DCA does, or sends its cwnd to a
+//! host that does; the parent restarts the daemon when it dies.
 
 use crate::myself;
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
@@ -17,15 +17,15 @@ use std::time::Instant;
 /// Arguments of `airtcp delack`.
 #[derive(Debug, Args)]
 pub(crate) struct DelackArgs {
-    /// The interface by which data come and acknowledgements leave, such as wlan0.
+    /// Interface on which data arrive and acknowledgements leave, such as wlan0.
     #[arg(long, value_name = "NAME", required_unless_present = "sender")]
     interface: Option<String>,
-    /// Tells this host's cwnd, in a TCP option of its data, to receivers that ask for it. Without
+    /// Sends this host's cwnd, in a TCP option of its data, to receivers that ask for it. Without
     /// --interface no acknowledgement is delayed.
     #[arg(long)]
     sender: bool,
-    /// Asks the senders for their cwnd, for the delay window of `dca`. Those that run `airtcp delack
-    /// --sender` tell it.
+    /// Asks the senders for their cwnd, for the delay window of `dca`. Those that run
+    /// `airtcp delack --sender` send it.
     #[arg(long, requires = "interface")]
     ask_cwnd: bool,
     /// Only connections with these hosts: an address or a prefix; may be repeated.
@@ -34,23 +34,23 @@ pub(crate) struct DelackArgs {
     /// Only connections with this port at either end; may be repeated (up to 15).
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Vec<u16>,
-    /// When acknowledgements leave.
+    /// Policy by which acknowledgements are delayed.
     #[arg(long, value_enum, default_value_t = Policy::Dca)]
     policy: Policy,
-    /// At most so many segments per acknowledgement (`dca`, `delayed`).
+    /// Largest number of segments per acknowledgement (`dca`, `delayed`).
     #[arg(long, value_name = "SEGMENTS", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(2..=1000))]
     window: u32,
-    /// `dca`: does not bound the window by the number of hops (5 segments beyond 3, 3 from 10 on).
+    /// `dca`: does not limit the window by the number of hops (5 segments beyond 3, 3 from 10 on).
     #[arg(long)]
     no_hop_rule: bool,
-    /// `dca`: does not bound the window to 5 segments where the smallest RTT is above 80 ms.
+    /// `dca`: does not limit the window to 5 segments where the smallest RTT is above 80 ms.
     #[arg(long)]
     no_delay_rule: bool,
-    /// Number of the queue of NFQUEUE; no other program may use it.
+    /// NFQUEUE number; no other program may use it.
     #[arg(long, value_name = "N", default_value_t = 8720)]
     queue: u16,
-    /// At most so many connections at a time; further ones are left alone.
+    /// Largest number of connections at a time; further ones are left alone.
     #[arg(long, value_name = "N", default_value_t = 256,
           value_parser = clap::value_parser!(u32).range(1..=4096))]
     connections: u32,
@@ -127,7 +127,7 @@ fn peer(text: &str) -> Result<IpNet, String> {
     })
 }
 
-/// Does what is asked until SIGTERM or SIGINT; returns the exit code.
+/// Runs until SIGTERM or SIGINT; returns the exit code.
 pub(crate) fn run(args: &DelackArgs) -> i32 {
     if let Err(message) = log::init() {
         complain(&message);
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &DelackArgs) -> i32 {
     }
     let daemon = supervisor::supervise(&mut myself("--daemon"), Timing::default());
     daemon.unwrap_or_else(|error| {
-        complain(&format!("`airtcp delack` cannot be started: {error}"));
+        complain(&format!("cannot start `airtcp delack`: {error}"));
         FAILURE
     })
 }

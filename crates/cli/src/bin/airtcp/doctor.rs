@@ -12,7 +12,7 @@ pub(crate) struct Args {
     /// Prints one JSON object instead of the table.
     #[arg(long)]
     json: bool,
-    /// Exit code 1 unless this command will work here; may be repeated.
+    /// Exits with 1 unless this command will work here; may be repeated.
     #[arg(long, value_name = "COMMAND")]
     require: Vec<Required>,
     /// Set when the program starts itself again, to try things in namespaces of its own.

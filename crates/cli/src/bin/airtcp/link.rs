@@ -21,41 +21,41 @@ pub(crate) struct LinkArgs {
     /// Serialisation rate, such as `8mbit` or "250 kbit/s" [default: 100 Gbit/s].
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// The same, only from the command to the network.
+    /// Rate from the command to the network only.
     #[arg(long, value_name = "RATE")]
     up_rate: Option<String>,
-    /// The same, only from the network to the command.
+    /// Rate from the network to the command only.
     #[arg(long, value_name = "RATE")]
     down_rate: Option<String>,
     /// One-way propagation delay, such as `20ms` [default: 0 s].
     #[arg(long, value_name = "TIME")]
     delay: Option<String>,
-    /// The same, only from the command to the network.
+    /// Delay from the command to the network only.
     #[arg(long, value_name = "TIME")]
     up_delay: Option<String>,
-    /// The same, only from the network to the command.
+    /// Delay from the network to the command only.
     #[arg(long, value_name = "TIME")]
     down_delay: Option<String>,
     /// Capacity of the queue, such as `60kB` or "50 packets" [default: 50 packets].
     #[arg(long, value_name = "LIMIT")]
     queue: Option<String>,
-    /// The same, only from the command to the network.
+    /// Queue from the command to the network only.
     #[arg(long, value_name = "LIMIT")]
     up_queue: Option<String>,
-    /// The same, only from the network to the command.
+    /// Queue from the network to the command only.
     #[arg(long, value_name = "LIMIT")]
     down_queue: Option<String>,
     /// Probability that a packet is lost, such as 0.01.
     #[arg(long, value_name = "P")]
     loss: Option<String>,
-    /// The same, only from the command to the network.
+    /// Loss from the command to the network only.
     #[arg(long, value_name = "P")]
     up_loss: Option<String>,
-    /// The same, only from the network to the command.
+    /// Loss from the network to the command only.
     #[arg(long, value_name = "P")]
     down_loss: Option<String>,
     /// A half-duplex wireless hop in front of the link: a preset of 802.11, such as `ieee`
-    /// (docs/link.md); `--set wlan.data-rate="2 Mbit/s"` and so on set its keys.
+    /// (docs/link.md). Set its keys with `--set wlan.data-rate="2 Mbit/s"` and the like.
     #[arg(long, value_name = "PRESET")]
     wlan: Option<String>,
     /// Mahimahi trace that replaces the rate from the command to the network.
@@ -77,15 +77,16 @@ pub(crate) struct LinkArgs {
     /// Seed of losses and delays.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The run fails if one packet in 100 is released more than this after its time. With 10ms or
-    /// more, the link takes less processor time, and packets are some 0.02 ms later (docs/link.md).
+    /// Fails the run if more than one packet in 100 leaves later than this after its time. From
+    /// 10ms on, the link takes less processor time, and packets leave about 0.02 ms later
+    /// (docs/link.md).
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = airtcp_sim::scenario::duration)]
     late: Duration,
-    /// Joins two existing namespaces (`ip netns`) instead of running a command; up is from the
+    /// Joins two existing namespaces (`ip netns`) instead of running a command; "up" is from the
     /// first to the second.
     #[arg(long, num_args = 2, value_names = ["NAMESPACE", "NAMESPACE"], conflicts_with = "command")]
     between: Option<Vec<String>>,
-    /// Takes orders (`--at`) on a Unix socket while the link runs.
+    /// Accepts orders (`--at`) on this Unix socket while the link runs.
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
     /// Sends an order to the link with this `--control` socket; prints that link's status once the
@@ -106,7 +107,7 @@ pub(crate) struct LinkArgs {
     command: Vec<OsString>,
 }
 
-/// Prints what the link file may say.
+/// Prints the schema of the link file.
 pub(crate) fn schema(markdown: bool) -> i32 {
     print(&match markdown {
         true => airtcp_emu::config::markdown(),
@@ -253,7 +254,7 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
     overrides
 }
 
-/// Prints what the link did; returns whether the emulator kept up.
+/// Prints the link's counters; returns true if the emulator kept up.
 fn summary(report: &Report, bound: Duration) -> bool {
     let Report { up, down, lateness, dropped_by_kernel, refused_by_kernel, real_time, air } =
         report;
@@ -286,8 +287,8 @@ fn summary(report: &Report, bound: Duration) -> bool {
     {
         let StationCounters { data_sent, retries, mac_drops, queue_drops, .. } = counters;
         complain(&format!(
-            "{name}: {data_sent} data frames, {retries} of them repeated; dropped: {queue_drops} by the queue, \
-             {mac_drops} after the last attempt"
+            "{name}: {data_sent} data frames, {retries} of them retransmissions; dropped: {queue_drops} by the queue, \
+             {mac_drops} at the retry limit"
         ));
     }
     let policy = if *real_time { "SCHED_FIFO" } else { "without SCHED_FIFO" };
@@ -300,9 +301,7 @@ fn summary(report: &Report, bound: Duration) -> bool {
         micros(lateness.max())
     ));
     if *refused_by_kernel > 0 {
-        complain(&format!(
-            "{refused_by_kernel} packets were lost on leaving: their device was down"
-        ));
+        complain(&format!("{refused_by_kernel} packets lost on output: the device was down"));
     }
     let kept_up = report.kept_up(bound);
     if !kept_up {

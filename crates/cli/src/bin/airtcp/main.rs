@@ -35,7 +35,7 @@ enum Command {
     /// Reports the state of this mobile's link to a gateway (docs/agent.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Agent(Box<agent::AgentArgs>),
-    /// Delays this host's own acknowledgements, so that data have more of a shared medium
+    /// Delays this host's own acknowledgements, which leaves more of a shared medium to data
     /// (docs/delack.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Delack(delack::DelackArgs),
@@ -45,9 +45,9 @@ enum Command {
     /// Congestion control in the kernel: loads TCP Karak for Linux's own TCP (docs/cc.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Cc(cc::CcArgs),
-    /// Checks whether the live commands will work here, what is missing and how to mend it.
+    /// Checks if the live commands will work on this machine, and says how to fix what is missing.
     ///
-    /// Changes nothing. Works without root too, and then says what it could not check.
+    /// Changes nothing. Also works without root, and then lists what it could not check.
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Doctor(doctor::Args),
 }

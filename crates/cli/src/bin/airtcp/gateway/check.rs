@@ -1,5 +1,4 @@
-//! `airtcp gateway check-config`: what a configuration would do, or what is wrong with it. Changes
-//! nothing.
+//! `airtcp gateway check-config`: the effect of a configuration, or its mistakes. Changes nothing.
 
 use airtcp_cli::{BAD_INPUT, complain, print};
 use airtcp_config::Moment;
@@ -17,8 +16,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Reads the configuration and the files it names, and prints what it would do; returns the exit
-/// code.
+/// Reads the configuration and the files it names, and prints its effect; returns the exit code.
 pub(super) fn check(path: &Path) -> i32 {
     let config = match read(path) {
         Ok(config) => config,
@@ -35,14 +33,14 @@ pub(super) fn check(path: &Path) -> i32 {
     let rules = match config.mode {
         Mode::Observe => String::new(),
         Mode::Protect => rules::text(&config).unwrap_or_else(|error| {
-            complain(&format!("the rules are not known: {error}"));
+            complain(&format!("cannot determine the rules: {error}"));
             String::new()
         }),
     };
     print(&format!("{}{}", describe(&config), describe_rules(&rules)))
 }
 
-/// The configuration in a file, or what is wrong with it or with a file that it names.
+/// The configuration in a file, or the mistakes in it or in a file that it names.
 pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
     let source_name = path.display().to_string();
     let text =
@@ -56,12 +54,12 @@ pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
         && !record.parent().is_some_and(Path::is_dir)
     {
         let record = record.display();
-        return Err(format!("airtcp: {source_name}: record: {record}: its folder does not exist"));
+        return Err(format!("airtcp: {source_name}: record: {record}: no such folder"));
     }
     Ok(config)
 }
 
-/// What the gateway would do.
+/// The configuration's effect, for people.
 fn describe(config: &GatewayConfig) -> String {
     let GatewayConfig {
         mode,
@@ -80,7 +78,7 @@ fn describe(config: &GatewayConfig) -> String {
         let _ = writeln!(out, "mode: observe");
         let _ = writeln!(
             out,
-            "  everything passes untouched; `airtcp gateway report` says what this would be good for:"
+            "  all packets pass untouched; `airtcp gateway report` shows what this would save:"
         );
     }
     for group in groups {
@@ -94,11 +92,11 @@ fn describe(config: &GatewayConfig) -> String {
         "  {memory} of copies, {flows} connections, {flows_per_mobile} of one mobile, {idle} without traffic"
     );
     let _ = writeln!(out, "signals");
-    let _ = writeln!(out, "  airtcp gateway signal, by {}", control.display());
+    let _ = writeln!(out, "  airtcp gateway signal, on {}", control.display());
     describe_signals(&mut out, signals, groups);
     let NfqueueConfig { queue, length } = nfqueue;
     let _ = writeln!(out, "nfqueue\n  queue {queue}, at most {length} packets waiting");
-    let _ = writeln!(out, "packets of its own\n  mark {mark}");
+    let _ = writeln!(out, "injected packets\n  mark {mark}");
     let _ = writeln!(out, "state\n  {}", state.display());
     if let Some(address) = metrics {
         let _ = writeln!(out, "metrics\n  http://{address}/metrics");
@@ -129,12 +127,12 @@ fn describe_group(out: &mut String, group: &Group) {
         }
         Members::Uplink(interface) => writeln!(
             out,
-            "{name}: {word}\n  all behind {interface}, as one; for the hosts on board and this one"
+            "{name}: {word}\n  every host behind {interface}, as one mobile; protects the hosts on board and this one"
         ),
     };
     let Capabilities { fifo, all_protocols, .. } = mechanism.capabilities();
     if all_protocols.is_some() {
-        let _ = writeln!(out, "  packets of all protocols, beside the kernel's forwarding");
+        let _ = writeln!(out, "  packets of all protocols, copied beside the kernel's forwarding");
     }
     let Some(fifo) = fifo else {
         let mut settings = Vec::new();
@@ -148,11 +146,11 @@ fn describe_group(out: &mut String, group: &Group) {
         MirrorMode::Always => "always",
         MirrorMode::WhenFading => "when fading",
     };
-    let _ = writeln!(out, "  copies {when}, at most {} a connection", size(fifo));
+    let _ = writeln!(out, "  copies {when}, at most {} per connection", size(fifo));
     let _ = match (group.is_mirrored(), group.queued()) {
         (true, _) => writeln!(
             out,
-            "  beside the kernel's forwarding where it can, while the mobile is in reach"
+            "  packets are copied beside the kernel's forwarding where possible, while the mobile is in reach"
         ),
         (false, Queued::Always) => writeln!(out, "  all packets wait for the gateway"),
         (false, Queued::Watched | Queued::Never) => Ok(()),
@@ -161,8 +159,10 @@ fn describe_group(out: &mut String, group: &Group) {
         let _ = writeln!(out, "  a mobile that is down is probed every {probe_interval}");
     }
     if let Some(max_down) = mechanism.max_down() {
-        let _ =
-            writeln!(out, "  a connection is reset once its mobile has been away for {max_down}");
+        let _ = writeln!(
+            out,
+            "  a connection is reset once its mobile has been unreachable for {max_down}"
+        );
     }
 }
 
@@ -170,7 +170,7 @@ fn describe_signals(out: &mut String, signals: &Signals, groups: &[Group]) {
     let Signals { agent, carrier, neighbour, modem_manager, fading_below, timetable, silence } =
         signals;
     if let Some(AgentConfig { listen, keys }) = agent {
-        let _ = writeln!(out, "  airtcp agent, by UDP to {listen}, keys in {}", keys.display());
+        let _ = writeln!(out, "  airtcp agent, on UDP {listen}, keys in {}", keys.display());
     }
     if *carrier {
         let of_mobiles = groups.iter().flat_map(Group::interfaces).map(String::as_str);
@@ -186,7 +186,7 @@ fn describe_signals(out: &mut String, signals: &Signals, groups: &[Group]) {
     let level = fading_below.map(|level| format!("fading below a signal of {level} %"));
     if *modem_manager {
         let level = level.as_ref().map_or_else(String::new, |level| format!("; {level}"));
-        let _ = writeln!(out, "  ModemManager, where it has an uplink's modem{level}");
+        let _ = writeln!(out, "  ModemManager, for uplinks whose modem it manages{level}");
     }
     if let Some(level) = level {
         let _ = writeln!(out, "  Wi-Fi interfaces of uplinks; {level}");
@@ -243,30 +243,30 @@ mod tests {
         let expected = "\
 mobile.cab: holdover
   10.8.0.7/32 behind any interface
-  copies always, at most 4 MiB a connection
-  beside the kernel's forwarding where it can, while the mobile is in reach
+  copies always, at most 4 MiB per connection
+  packets are copied beside the kernel's forwarding where possible, while the mobile is in reach
   a mobile that is down is probed every 100 ms
-  a connection is reset once its mobile has been away for 86400 s
+  a connection is reset once its mobile has been unreachable for 86400 s
 mobile.vehicles: m-tcp-plus
   10.8.0.0/24, 2001:db8:8::/64 behind wwan0
-  copies always, at most 4 MiB a connection
-  beside the kernel's forwarding where it can, while the mobile is in reach
+  copies always, at most 4 MiB per connection
+  packets are copied beside the kernel's forwarding where possible, while the mobile is in reach
   a mobile that is down is probed every 100 ms
-  a connection is reset once its mobile has been away for 600 s
+  a connection is reset once its mobile has been unreachable for 600 s
 mobile.mesh: packet-control
   10.9.0.0/16 behind mesh0
   threshold = 10
 limits of each group
   64 MiB of copies, 20000 connections, 5000 of one mobile, 7440 s without traffic
 signals
-  airtcp gateway signal, by /run/airtcp/gateway.sock
-  airtcp agent, by UDP to 0.0.0.0:4711, keys in /etc/airtcp/agent.keys
+  airtcp gateway signal, on /run/airtcp/gateway.sock
+  airtcp agent, on UDP 0.0.0.0:4711, keys in /etc/airtcp/agent.keys
   carrier of mesh0, wwan0
   silence for 1 s
   planned: 10.8.0.20 for 40 s from 2026-05-01T04:30:00Z, every 1200 s, announced 200 ms before
 nfqueue
   queue 77, at most 1024 packets waiting
-packets of its own
+injected packets
   mark 0x61697274
 state
   /run/airtcp
@@ -280,7 +280,7 @@ metrics
     fn a_gateway_that_observes_says_so_first() {
         let config = GatewayConfig::parse("g.toml", &format!("mode = \"observe\"\n{MOBILE}"));
         let text = describe(&config.unwrap());
-        assert!(text.starts_with("mode: observe\n  everything passes untouched"), "{text}");
+        assert!(text.starts_with("mode: observe\n  all packets pass untouched"), "{text}");
     }
 
     #[test]
@@ -326,7 +326,7 @@ metrics
         let (_folder, path) = file(&format!("record = \"FOLDER/a.pcapng\"\n{MOBILE}"));
         assert!(read(&path).is_ok());
         let (_folder, path) = file(&format!("record = \"FOLDER/b/a.pcapng\"\n{MOBILE}"));
-        assert!(read(&path).unwrap_err().ends_with("/b/a.pcapng: its folder does not exist"));
+        assert!(read(&path).unwrap_err().ends_with("/b/a.pcapng: no such folder"));
     }
 
     #[test]

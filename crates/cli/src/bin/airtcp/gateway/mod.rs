@@ -29,16 +29,16 @@ pub(crate) struct GatewayArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Shows what a configuration would do, or what is wrong with it; changes nothing.
+    /// Checks a configuration: shows its effect, or its mistakes. Changes nothing.
     CheckConfig {
         /// The gateway's configuration (docs/gateway-config.md).
         file: PathBuf,
     },
-    /// Shows what a running gateway does: its groups, mobiles out of reach, connections.
+    /// Shows a running gateway's groups, mobiles out of reach and connections.
     Status(status::StatusArgs),
-    /// Shows what a gateway with `mode = "observe"` has seen and what it would have been good for.
+    /// Shows what a gateway with `mode = "observe"` has seen, and the time it would have saved.
     Report(report::ReportArgs),
-    /// Tells a running gateway about the link to a mobile, or about an uplink.
+    /// Sends a running gateway a signal about the link to a mobile, or about an uplink.
     Signal {
         /// Address of the mobile, or a prefix of up to 256 addresses; or the interface of an
         /// uplink.
@@ -49,8 +49,8 @@ enum Command {
         #[command(flatten)]
         socket: SocketArg,
     },
-    /// Makes a running gateway read its configuration again; a wrong one is refused and the old one
-    /// stays.
+    /// Makes a running gateway reload its configuration. An invalid one is rejected, and the old
+    /// one stays.
     Reload {
         #[command(flatten)]
         socket: SocketArg,
@@ -65,7 +65,7 @@ enum Command {
     },
 }
 
-/// Which gateway.
+/// Option that selects the gateway.
 #[derive(Debug, Args)]
 struct SocketArg {
     /// The gateway's control socket.
@@ -77,7 +77,7 @@ impl SocketArg {
     fn status(&self) -> Result<Status, AskError> {
         match ask(&self.path, &Request::Status)? {
             Answer::Status(status) => Ok(*status),
-            _ => Err(AskError::Refused("its answer is not a status".to_owned())),
+            _ => Err(AskError::Refused("its reply is not a status".to_owned())),
         }
     }
 
@@ -89,7 +89,7 @@ impl SocketArg {
     }
 }
 
-/// Reports that there is no answer; returns the exit code.
+/// Reports an error; returns the exit code.
 fn failed(error: &AskError) -> i32 {
     complain(&error.to_string());
     FAILURE
@@ -103,7 +103,7 @@ pub(crate) fn schema(markdown: bool) -> i32 {
     })
 }
 
-/// Does what is asked and returns the exit code.
+/// Runs the gateway or a subcommand and returns the exit code.
 pub(crate) fn run(args: &GatewayArgs) -> i32 {
     let Some(command) = &args.command else {
         return match &args.config {

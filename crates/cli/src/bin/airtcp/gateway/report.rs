@@ -1,5 +1,5 @@
-//! `airtcp gateway report`: what a gateway that only observes has seen, and what it would have been
-//! good for; tables or JSON.
+//! `airtcp gateway report`: what a gateway that only observes has seen, and the time it would have
+//! saved; tables or JSON.
 
 use super::{SocketArg, failed};
 use airtcp_cli::{FAILURE, aligned, complain, print};
@@ -16,7 +16,7 @@ pub(crate) struct ReportArgs {
     socket: SocketArg,
 }
 
-/// With fewer outages than these a report says that they are few.
+/// Number of outages below which a report warns that they are few.
 const FEW: u64 = 10;
 
 /// Shows what was observed; returns the exit code.
@@ -27,7 +27,7 @@ pub(super) fn report(args: &ReportArgs) -> i32 {
         }
         Ok(Some(report)) => print(&tables(&report)),
         Ok(None) => {
-            complain("this gateway protects its mobiles: only one with mode = \"observe\" reports");
+            complain("no report: this gateway does not run with mode = \"observe\"");
             FAILURE
         }
         Err(error) => failed(&error),
@@ -41,7 +41,7 @@ fn tables(report: &Report) -> String {
     let rows = report.groups.iter().chain((!is_alone).then_some(&all));
     let mut out =
         format!("Observed for {}. Nothing was held, changed or sent.\n\n", time(report.seconds));
-    let heads = ["group", "outages", "told", "noticed", "away in all", "longest", "away now"];
+    let heads = ["group", "outages", "signalled", "inferred", "total time", "longest", "down now"];
     let mut outages = vec![heads.map(str::to_owned)];
     let heads = [
         "group",
@@ -50,7 +50,7 @@ fn tables(report: &Report) -> String {
         "bytes",
         "flows",
         "stalled",
-        "went on",
+        "resumed",
         "would have been saved",
     ];
     let mut protocols = vec![heads.map(str::to_owned)];
@@ -100,7 +100,7 @@ fn of_protocols(group: &GroupReport) -> impl Iterator<Item = [String; 8]> {
     })
 }
 
-/// What it comes down to, and how certain that is.
+/// The result in a sentence, and how certain it is.
 fn conclusion(all: &GroupReport) -> String {
     let outages = all.outages_signalled + all.outages_silent;
     let (stalled, resumed) =
@@ -110,29 +110,29 @@ fn conclusion(all: &GroupReport) -> String {
     let mut out = String::new();
     if resumed == 0 {
         let _ =
-            writeln!(out, "No flow has stalled and gone on yet: nothing would have been saved.");
+            writeln!(out, "No flow has stalled and resumed yet: nothing would have been saved.");
         return out;
     }
     let each = resumed as f64;
     let _ = writeln!(
         out,
-        "{resumed} of {stalled} flows that stalled in {outages} outages went on, and would have done so {} sooner, \
-         on average.",
+        "{resumed} of {stalled} flows that stalled in {outages} outages resumed; with protection they would have resumed {} sooner on \
+         average.",
         range(least / each, most / each)
     );
     if outages < FEW {
-        let _ = writeln!(out, "These are few outages: look longer before you rely on it.");
+        let _ = writeln!(out, "Fewer than 10 outages: observe longer before you rely on this.");
     }
     if range(least, least) != range(most, most) {
         let _ = writeln!(
             out,
-            "The truth lies between the two: of some outages nobody told the end. Signals would (`airtcp agent`, carrier)."
+            "The range is uncertainty: no source reported the end of some outages; enable one (`airtcp agent`, carrier)."
         );
     }
     out
 }
 
-/// Part of all.
+/// A part as a percentage of all; empty if there is nothing.
 fn share(part: u64, all: u64) -> String {
     match all {
         0 => String::new(),
@@ -146,7 +146,7 @@ fn range(least: f64, most: f64) -> String {
     if least == most { most } else { format!("{least} to {most}") }
 }
 
-/// With about three digits.
+/// A time with about three digits.
 fn time(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
@@ -201,16 +201,16 @@ mod tests {
             "\
 Observed for 24 h 0 min. Nothing was held, changed or sent.
 
-group  outages  told  noticed  away in all  longest  away now
-cars        14     9        5    3 min 3 s   41.0 s         1
+group  outages  signalled  inferred  total time  longest  down now
+cars        14          9         5   3 min 3 s   41.0 s         1
 
-group  protocol  packets  bytes  flows  stalled  went on  would have been saved
+group  protocol  packets  bytes  flows  stalled  resumed  would have been saved
 cars   TCP          71 %   82 %    312       25       22       64.1 s to 70.2 s
        QUIC         22 %   17 %     88        3        3                  6.0 s
        other         7 %    1 %      0
 
-25 of 28 flows that stalled in 14 outages went on, and would have done so 2.8 s to 3.0 s sooner, on average.
-The truth lies between the two: of some outages nobody told the end. Signals would (`airtcp agent`, carrier).
+25 of 28 flows that stalled in 14 outages resumed; with protection they would have resumed 2.8 s to 3.0 s sooner on average.
+The range is uncertainty: no source reported the end of some outages; enable one (`airtcp agent`, carrier).
 "
         );
     }
@@ -229,14 +229,14 @@ The truth lies between the two: of some outages nobody told the end. Signals wou
         let group = GroupReport { name: "cars".to_owned(), ..GroupReport::default() };
         let text = tables(&Report { seconds: 1.0, groups: vec![group] });
         assert!(
-            text.ends_with("No flow has stalled and gone on yet: nothing would have been saved.\n"),
+            text.ends_with("No flow has stalled and resumed yet: nothing would have been saved.\n"),
             "{text}"
         );
     }
 
     #[test]
     fn few_outages_are_said_to_be_few() {
-        let few = "These are few outages: look longer before you rely on it.\n";
+        let few = "Fewer than 10 outages: observe longer before you rely on this.\n";
         let of = |outages_signalled| {
             let group = GroupReport { outages_signalled, outages_silent: 0, ..cars() };
             tables(&Report { seconds: 1.0, groups: vec![group] })

@@ -19,7 +19,7 @@ pub(super) fn supervised() -> i32 {
     }
     let daemon = supervisor::supervise(&mut myself("--daemon"), Timing::default());
     daemon.unwrap_or_else(|error| {
-        complain(&format!("the gateway cannot be started: {error}"));
+        complain(&format!("cannot start the gateway: {error}"));
         FAILURE
     })
 }

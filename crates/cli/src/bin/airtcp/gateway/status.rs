@@ -29,7 +29,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Clears a terminal and goes to its upper left corner (ECMA-48: CUP, ED).
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// Shows what the gateway does; returns the exit code.
+/// Shows the gateway's state; returns the exit code.
 pub(super) fn status(args: &StatusArgs) -> i32 {
     let clear = if args.watch && !args.json && io::stdout().is_terminal() { CLEAR } else { "" };
     loop {
@@ -114,7 +114,7 @@ fn counts(counts: &BTreeMap<String, u64>) -> String {
     if all.is_empty() { "nothing yet".to_owned() } else { all.join(", ") }
 }
 
-/// With about three digits.
+/// A size with about three digits.
 fn bytes(n: u64) -> String {
     match n {
         0..10_000 => format!("{n} B"),
