@@ -30,14 +30,15 @@ pub use conntrack::validate::{InvalidPacket, InvalidPackets, ValidPacket};
 pub use hold::cache::SegmentCache;
 pub use hold::journal::{Call, Input};
 pub use interface::{InterfaceName, NotAnInterface};
-pub use mechanisms::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
-pub use mechanisms::m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters, Retransmit};
+pub use mechanisms::holdover::{Holdover, HoldoverConfig, HoldoverCounters, HoldoverState};
+pub use mechanisms::m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters, MTcpState, Retransmit};
 pub use mechanisms::m_tcp_plus::{
-    Acknowledge, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, MTcpPlusNote, MTcpPlusSnapshot, Resume,
+    Acknowledge, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, MTcpPlusNote, MTcpPlusSnapshot,
+    MTcpPlusState, Resume,
 };
 pub use mechanisms::observe::{Class, ObserveConfig, Observed, Observer, Stalls};
 pub use mechanisms::packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};
-pub use mechanisms::snoop::{Snoop, SnoopConfig, SnoopCounters};
+pub use mechanisms::snoop::{Snoop, SnoopConfig, SnoopCounters, SnoopState};
 pub use mechanisms::wake::{FlowId, Packet, Silence, Towards, Wake, WakeConfig, WakeCounters};
 pub use mechanisms::{
     Capabilities, Mechanism, MechanismConfig, MechanismNote, MechanismSnapshot, ReconfigureError,

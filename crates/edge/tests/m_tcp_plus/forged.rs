@@ -181,7 +181,7 @@ fn two_forgeries_that_agree_do_not_undo_a_promise() {
 // --- The challenge ---
 
 #[test]
-fn what_is_not_believed_is_challenged_while_the_mobile_is_down() {
+fn an_invalid_packet_is_challenged_while_the_mobile_is_down() {
     promised(|mut s| {
         let syn = Segment { ack: None, ..with_flags(s.fixed(77, 0), Flags::SYN) };
         assert_eq!(s.fixed_sends(syn), ["+F ack 6000 win 0", ">M 77:77"]);

@@ -178,7 +178,7 @@ fn an_outage_after_the_release_is_a_new_one() {
 }
 
 #[test]
-fn reconnection_that_was_believed_too_early_is_corrected_by_the_signal() {
+fn reconnection_that_was_assumed_too_early_is_corrected_by_the_signal() {
     each(|mut s| {
         s.down();
         s.ack(4000);

@@ -49,7 +49,7 @@ pub(crate) struct Keeps<P, const SKIPPED: usize, const FORGETS: bool> {
 /// Replays the wrong bytes.
 pub(crate) type Misplaces<P> = Keeps<P, 1, false>;
 
-/// Believes any reset.
+/// Accepts any reset.
 pub(crate) type Gullible<P> = Keeps<P, 0, true>;
 
 impl<P: Payload, const SKIPPED: usize, const FORGETS: bool> FlowState

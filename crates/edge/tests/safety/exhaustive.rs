@@ -5,8 +5,8 @@ use crate::model::{Persist, Setup, explore};
 use crate::subjects::{Plain, Promise};
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{
-    Connection, Detect, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, SnoopConfig, holdover,
-    m_tcp, m_tcp_plus, snoop,
+    Connection, Detect, HoldoverConfig, HoldoverState, MTcpConfig, MTcpPlusConfig, MTcpPlusState,
+    MTcpState, Resume, SnoopConfig, SnoopState,
 };
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -68,55 +68,55 @@ fn plain_forwarding_is_safe() {
 
 #[test]
 fn m_tcp_is_safe_over_a_slow_wired_path() {
-    assert_safe::<m_tcp::State<_>>(&MTcpConfig::default(), without_signals(WIRED));
+    assert_safe::<MTcpState<_>>(&MTcpConfig::default(), without_signals(WIRED));
 }
 
 #[test]
 fn m_tcp_is_safe_over_a_slow_wireless_path() {
-    assert_safe::<m_tcp::State<_>>(&MTcpConfig::default(), without_signals(WIRELESS));
+    assert_safe::<MTcpState<_>>(&MTcpConfig::default(), without_signals(WIRELESS));
 }
 
 #[test]
 fn m_tcp_that_listens_to_signals_is_safe() {
     let config = MTcpConfig { detect: Detect::Signal, ..MTcpConfig::default() };
-    assert_safe::<m_tcp::State<_>>(&config, WIRED);
-    assert_safe::<m_tcp::State<_>>(&config, WIRELESS);
+    assert_safe::<MTcpState<_>>(&config, WIRED);
+    assert_safe::<MTcpState<_>>(&config, WIRELESS);
 }
 
 #[test]
 fn m_tcp_plus_is_safe_over_a_slow_wired_path() {
     let config = MTcpPlusConfig::default();
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRED_REORDERS));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(WIRED_REORDERS));
 }
 
 #[test]
 fn m_tcp_plus_is_safe_over_a_slow_wireless_path() {
     let config = MTcpPlusConfig::default();
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRELESS));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(WIRELESS));
 }
 
 #[test]
 fn m_tcp_plus_that_waits_for_a_probe_is_safe() {
     let config = MTcpPlusConfig { resume: Resume::Probe, ..MTcpPlusConfig::default() };
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRED));
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRELESS));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(WIRED));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(WIRELESS));
 }
 
 #[test]
 fn m_tcp_plus_with_a_small_fifo_is_safe() {
     let config = MTcpPlusConfig { fifo: Bytes(2), ..MTcpPlusConfig::default() };
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRED));
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRELESS));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(WIRED));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(WIRELESS));
 }
 
 #[test]
 fn holdover_is_safe_over_a_slow_wired_path() {
-    assert_safe::<holdover::State<_>>(&HoldoverConfig::default(), WIRED);
+    assert_safe::<HoldoverState<_>>(&HoldoverConfig::default(), WIRED);
 }
 
 #[test]
 fn holdover_is_safe_over_a_slow_wireless_path() {
-    assert_safe::<holdover::State<_>>(&HoldoverConfig::default(), WIRELESS);
+    assert_safe::<HoldoverState<_>>(&HoldoverConfig::default(), WIRELESS);
 }
 
 /// The interval has no influence: the clock stands still.
@@ -125,56 +125,56 @@ const PROBE_INTERVAL: Option<Duration> = Some(Duration::from_millis(500));
 #[test]
 fn m_tcp_plus_that_asks_is_safe() {
     let config = MTcpPlusConfig { probe_interval: PROBE_INTERVAL, ..MTcpPlusConfig::default() };
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRED));
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRELESS));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(WIRED));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(WIRELESS));
 }
 
 #[test]
 fn holdover_that_asks_is_safe() {
     let config = HoldoverConfig { probe_interval: PROBE_INTERVAL, ..HoldoverConfig::default() };
-    assert_safe::<holdover::State<_>>(&config, WIRED);
-    assert_safe::<holdover::State<_>>(&config, WIRELESS);
+    assert_safe::<HoldoverState<_>>(&config, WIRED);
+    assert_safe::<HoldoverState<_>>(&config, WIRELESS);
 }
 
 #[test]
 fn snoop_is_safe() {
-    assert_safe::<snoop::State<_>>(&SnoopConfig::default(), without_signals(WIRED_REORDERS));
-    assert_safe::<snoop::State<_>>(&SnoopConfig::default(), without_signals(WIRELESS));
+    assert_safe::<SnoopState<_>>(&SnoopConfig::default(), without_signals(WIRED_REORDERS));
+    assert_safe::<SnoopState<_>>(&SnoopConfig::default(), without_signals(WIRELESS));
 }
 
 #[test]
 fn no_forger_makes_m_tcp_plus_break_a_promise() {
     let config = MTcpPlusConfig::default();
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_forger(with_custody(WIRED)));
+    assert_safe::<MTcpPlusState<_>>(&config, with_forger(with_custody(WIRED)));
     // With both directions slow it has more states than there is room for.
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(FROM_MOBILE));
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(TO_MOBILE));
-    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(FORGERS));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(FROM_MOBILE));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(TO_MOBILE));
+    assert_safe::<MTcpPlusState<_>>(&config, with_custody(FORGERS));
 }
 
 #[test]
 fn no_forger_leads_holdover_to_a_dead_end() {
     let config = HoldoverConfig::default();
-    assert_safe::<holdover::State<_>>(&config, FROM_FIXED);
-    assert_safe::<holdover::State<_>>(&config, TO_MOBILE);
-    assert_safe::<holdover::State<_>>(&config, FORGERS);
+    assert_safe::<HoldoverState<_>>(&config, FROM_FIXED);
+    assert_safe::<HoldoverState<_>>(&config, TO_MOBILE);
+    assert_safe::<HoldoverState<_>>(&config, FORGERS);
 }
 
 #[test]
 fn no_forger_leads_m_tcp_to_a_dead_end() {
     let config = MTcpConfig::default();
-    assert_safe::<m_tcp::State<_>>(&config, without_signals(FROM_FIXED));
-    assert_safe::<m_tcp::State<_>>(&config, without_signals(TO_MOBILE));
+    assert_safe::<MTcpState<_>>(&config, without_signals(FROM_FIXED));
+    assert_safe::<MTcpState<_>>(&config, without_signals(TO_MOBILE));
     // With three it has more states than there is room for.
-    assert_safe::<m_tcp::State<_>>(&config, without_signals(Setup { forged: 2, ..FORGERS }));
+    assert_safe::<MTcpState<_>>(&config, without_signals(Setup { forged: 2, ..FORGERS }));
 }
 
 #[test]
 fn no_forger_leads_snoop_to_a_dead_end() {
     let config = SnoopConfig::default();
-    assert_safe::<snoop::State<_>>(&config, without_signals(FROM_FIXED));
-    assert_safe::<snoop::State<_>>(&config, without_signals(TO_MOBILE));
-    assert_safe::<snoop::State<_>>(&config, without_signals(FORGERS));
+    assert_safe::<SnoopState<_>>(&config, without_signals(FROM_FIXED));
+    assert_safe::<SnoopState<_>>(&config, without_signals(TO_MOBILE));
+    assert_safe::<SnoopState<_>>(&config, without_signals(FORGERS));
 }
 
 #[track_caller]
@@ -208,6 +208,6 @@ fn a_mechanism_that_relies_on_a_signal_is_found() {
 }
 
 #[test]
-fn a_mechanism_that_believes_a_forger_is_found() {
+fn a_mechanism_that_accepts_forgeries_is_found() {
     assert_found::<Gullible<_>>(with_forger(with_custody(WIRED)), "cannot deliver");
 }

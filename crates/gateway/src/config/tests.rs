@@ -161,8 +161,7 @@ fn mechanisms_take_their_settings_from_the_file() {
         train("mechanism = \"holdover\"").mechanism,
         MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: day, probe_interval })
     );
-    let keys =
-        "mechanism = \"m-tcp-plus\"\nfifo = \"64 KiB\"\nmax-down = \"1 min\"\nnudge = \"2 s\"";
+    let keys = "mechanism = \"m-tcp-plus\"\nfifo = \"64 KiB\"\nmax-down = \"1 min\"\nprobe-interval = \"2 s\"";
     assert_eq!(
         train(keys).mechanism,
         MechanismConfig::MTcpPlus(MTcpPlusConfig {
@@ -174,7 +173,8 @@ fn mechanisms_take_their_settings_from_the_file() {
         })
     );
     assert_eq!(
-        train("mechanism = \"holdover\"\nmax-down = \"1 min\"\nnudge = \"never\"").mechanism,
+        train("mechanism = \"holdover\"\nmax-down = \"1 min\"\nprobe-interval = \"never\"")
+            .mechanism,
         MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: minute, probe_interval: None })
     );
     assert_eq!(
