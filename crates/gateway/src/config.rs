@@ -89,13 +89,13 @@ impl GatewayConfig {
             if group.mechanism.capabilities().signals != SignalUse::Needed {
                 continue;
             }
-            match group.mirror {
-                MirrorMode::WhenFading if !announced => cautions.push(format!(
+            match group.copy {
+                CopyMode::WhenFading if !announced => cautions.push(format!(
                     "{table}: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
                      (expected {}, or signals.planned with a lead)",
                     if is_uplink { "signals.fading-below" } else { "signals.agent" }
                 )),
-                MirrorMode::WhenFading if silence.is_some() => cautions.push(format!(
+                CopyMode::WhenFading if silence.is_some() => cautions.push(format!(
                     "{table}: signals.silence notices nothing before another signal, as copies are taken when \
                      fading"
                 )),
@@ -263,8 +263,8 @@ pub struct Group {
     pub members: Members,
     /// What to do for them.
     pub mechanism: MechanismConfig,
-    /// When to mirror packets.
-    pub mirror: MirrorMode,
+    /// When to take copies.
+    pub copy: CopyMode,
     /// Whether packets of a mobile in reach go on at once.
     pub fast_path: FastPathMode,
 }
@@ -351,7 +351,7 @@ impl Group {
     /// copies.
     pub fn is_mirrored(&self) -> bool {
         let Capabilities { passive, all_protocols, .. } = self.mechanism.capabilities();
-        let always = all_protocols.is_some() || self.mirror == MirrorMode::Always;
+        let always = all_protocols.is_some() || self.copy == CopyMode::Always;
         passive && always && self.fast_path == FastPathMode::Auto
     }
 
@@ -367,10 +367,10 @@ impl Group {
 
     /// Which of its packets come to the gateway and wait there.
     pub fn queued(&self) -> Queued {
-        match self.mirror {
+        match self.copy {
             _ if self.is_of_all_protocols() => Queued::Never,
-            MirrorMode::Always if !self.is_mirrored() => Queued::Always,
-            MirrorMode::Always | MirrorMode::WhenFading => Queued::Watched,
+            CopyMode::Always if !self.is_mirrored() => Queued::Always,
+            CopyMode::Always | CopyMode::WhenFading => Queued::Watched,
         }
     }
 }
@@ -379,7 +379,7 @@ choice! {
     /// Whether packets go on without waiting for the gateway.
     #[default(Off)]
     pub enum FastPathMode {
-        /// with `mirror = "always"` packets of a mobile in reach go on at once, and the gateway gets
+        /// with `copy = "always"` packets of a mobile in reach go on at once, and the gateway gets
         /// copies, where the kernel can (Linux 6.4, CAP_BPF and CAP_PERFMON)
         Auto = "auto",
         /// all packets wait for the gateway
@@ -399,9 +399,9 @@ pub enum Queued {
 }
 
 choice! {
-    /// When to mirror packets.
+    /// When to take copies.
     #[default(Always)]
-    pub enum MirrorMode {
+    pub enum CopyMode {
         /// an outage needs no warning
         Always = "always",
         /// from a fading (or down) signal until the mobile is back; costs nothing while the radio
