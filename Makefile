@@ -17,7 +17,7 @@ endif
 
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 # The longest of cargo's tests are of real time, and mostly wait.
-TEST_THREADS := $(shell expr 2 '*' $(CORES))
+TEST_THREADS := $(shell expr 4 '*' $(CORES))
 # Making a failing case smaller must not take longer than CI has.
 export PROPTEST_MAX_SHRINK_TIME ?= 120000
 
@@ -59,6 +59,8 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(call stage,cargo test)
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
+	$(call stage,rustdoc)
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 	$(call stage,fuzz targets)
 	cargo check --manifest-path fuzz/Cargo.toml --target-dir target
 	$(call stage,ruff)

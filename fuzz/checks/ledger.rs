@@ -2,7 +2,7 @@
 //! continued.
 
 use airtcp_core::{Bytes, Duration, Flow, Instant, LinkSignal};
-use airtcp_edge::{Actions, FlowTableConfig, Mechanism, Middlebox, MobileId, Snapshot};
+use airtcp_edge::{Actions, FlowTableConfig, Mechanism, MechanismSnapshot, Middlebox, MobileId};
 use airtcp_gateway::ledger::format::{
     Entry, Known, Log, NewEntry, Saved, write_head, write_record,
 };
@@ -66,7 +66,7 @@ fn go_on(saved: Saved) {
 }
 
 /// A log of this connection.
-fn log_of(flow: Flow, group: &str, snapshot: &Snapshot<SharedBytes>) -> Vec<u8> {
+fn log_of(flow: Flow, group: &str, snapshot: &MechanismSnapshot<SharedBytes>) -> Vec<u8> {
     let mut log = Vec::new();
     write_head(&mut log, BOOT);
     let entry: NewEntry<'_> = Entry::Snapshot(flow, group, snapshot);

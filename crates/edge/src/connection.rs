@@ -4,17 +4,17 @@
 //! that a test can drive (and a model checker exhaust) alone.
 //! [`PerConnection`](crate::PerConnection) makes a [`Middlebox`](crate::Middlebox) of many.
 
-use crate::belief::Doubts;
-use crate::flow_table::FlowState;
+use crate::conntrack::flow_table::FlowState;
+use crate::conntrack::validate::InvalidPackets;
 use crate::middlebox::{Actions, Side};
 use airtcp_core::{Instant, LinkSignal, Payload, Segment, Timestamps};
 use std::fmt::Debug;
 
-/// What a mechanism does for one connection.
+/// A mechanism's state machine for one connection.
 pub trait Connection<P: Payload>: FlowState + Clone {
     /// Settings, the same for all connections.
     type Config: Clone + Debug;
-    /// What was done, summed over all connections.
+    /// Counters, summed over all connections.
     type Counters: Copy + Default + Debug;
     /// As [`Middlebox::on_segment`](crate::Middlebox::on_segment).
     fn on_segment(
@@ -42,20 +42,20 @@ pub trait Connection<P: Payload>: FlowState + Clone {
     }
 }
 
-/// What a [`Connection`] works with.
+/// Everything that a [`Connection`] may use during a call.
 pub struct Context<'a, P: Payload, C: Connection<P>> {
     /// The mechanism's settings.
     pub config: &'a C::Config,
     /// The mechanism's counters.
     pub counters: &'a mut C::Counters,
-    /// Segments that did not count.
-    pub doubts: &'a mut Doubts,
-    /// What is to be done.
+    /// Counters of invalid packets.
+    pub invalid_packets: &'a mut InvalidPackets,
+    /// The actions for the driver, in order.
     pub out: &'a mut Actions<P>,
     /// Payload bytes that all connections together may still take up.
     pub room: u64,
     /// Connections that are not [`FlowPhase::Connected`](crate::FlowPhase::Connected): all of them
-    /// nudge their mobiles.
+    /// probe their mobiles.
     pub interrupted: u64,
     /// Those of them that belong to the same mobile, and hold something: all of these may send it
     /// copies.

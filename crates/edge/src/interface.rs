@@ -35,7 +35,7 @@ impl FromStr for InterfaceName {
 }
 
 impl InterfaceName {
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         let len = self.bytes.iter().position(|&byte| byte == 0).unwrap_or(LONGEST);
         std::str::from_utf8(&self.bytes[..len]).expect("ASCII")

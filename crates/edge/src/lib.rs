@@ -1,61 +1,47 @@
 //! Mechanisms that run between a fixed and a mobile host, at the edge of the wireless network,
 //! without I/O.
 //!
-//! [`middlebox`] is the contract with the driver that carries segments (simulator or gateway).
-//! [`flow_table`] is the bounded memory of connections, [`connection`] the state machine for one of
-//! them, [`journal`] what survives of it when the driver dies, and [`per_connection`] makes a
-//! middlebox of the three. [`belief`] tells which segments count. Mechanisms share [`cache`]
-//! (copies of segments), [`mobile_end`] (ACKs on the mobile's behalf), [`ends`] (both ends),
-//! [`store`] (copies and ends), [`away`] (is the mobile back?) and [`replay`] (sending it copies at
-//! its pace). Each has a file of its own: [`packet_control`], [`m_tcp`], [`m_tcp_plus`],
-//! [`holdover`], [`snoop`]; [`mechanism`] is any of them.
+//! [`middlebox`] is the contract with the driver that carries segments (simulator or gateway), and
+//! [`connection`] the state machine for one connection. [`per_connection`] makes a middlebox of
+//! many. Below them stand three layers, each of which uses only those before it:
+//! - [`conntrack`]: the bounded table of connections, both peers of each, and which packets are
+//!   valid;
+//! - [`hold`]: copies of segments, their replay at the mobile's pace, and the journal, which
+//!   survives the driver;
+//! - [`mechanisms`]: a file for each, and [`Mechanism`] for any of them.
 //!
 //! The same code sees simulated and live traffic. So nothing here assumes that a segment is one
 //! MSS, sequence numbers are compared only modulo 2^32, and state is soft: where it is missing,
 //! full or forgotten, segments are forwarded as if the mechanism were absent.
 
-pub mod ace;
-pub mod ack_clock;
-pub mod away;
-pub mod belief;
-pub mod cache;
 pub mod connection;
+pub mod conntrack;
 mod counters;
-pub mod ends;
-pub mod flow_table;
-pub mod holdover;
+pub mod hold;
 pub mod interface;
-pub mod journal;
-pub mod m_tcp;
-pub mod m_tcp_plus;
-pub mod mechanism;
+pub mod mechanisms;
 pub mod middlebox;
-pub mod mobile_end;
-pub mod observe;
-pub mod packet_control;
 pub mod per_connection;
-pub mod replay;
-pub mod snoop;
-pub mod store;
-mod unanswered;
-pub mod wake;
 
-pub use belief::{Believed, Doubt, Doubts};
-pub use cache::SegmentCache;
 pub use connection::{Connection, Context};
-pub use flow_table::{FlowPhase, FlowReport, FlowState, FlowTable, FlowTableConfig};
-pub use holdover::{Holdover, HoldoverConfig, HoldoverCounters};
+pub use conntrack::flow_table::{FlowPhase, FlowReport, FlowState, FlowTable, FlowTableConfig};
+pub use conntrack::mobile_peer::MobilePeer;
+pub use conntrack::validate::{InvalidPacket, InvalidPackets, ValidPacket};
+pub use hold::cache::SegmentCache;
+pub use hold::journal::{Call, Input};
 pub use interface::{InterfaceName, NotAnInterface};
-pub use journal::{Call, Input};
-pub use m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters, Retransmit};
-pub use m_tcp_plus::{Acknowledge, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, Resume};
-pub use mechanism::{
-    Capabilities, Mechanism, MechanismConfig, Note, ReconfigureError, SignalUse, Snapshot,
+pub use mechanisms::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
+pub use mechanisms::m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters, Retransmit};
+pub use mechanisms::m_tcp_plus::{
+    Acknowledge, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, MTcpPlusNote, MTcpPlusSnapshot, Resume,
+};
+pub use mechanisms::observe::{Class, ObserveConfig, Observed, Observer, Stalls};
+pub use mechanisms::packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};
+pub use mechanisms::snoop::{Snoop, SnoopConfig, SnoopCounters};
+pub use mechanisms::wake::{FlowId, Packet, Silence, Towards, Wake, WakeConfig, WakeCounters};
+pub use mechanisms::{
+    Capabilities, Mechanism, MechanismConfig, MechanismNote, MechanismSnapshot, ReconfigureError,
+    SignalUse,
 };
 pub use middlebox::{Action, Actions, Middlebox, MobileId, Side};
-pub use mobile_end::MobileEnd;
-pub use observe::{Class, ObserveConfig, Observed, Observer, Stalls};
-pub use packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};
-pub use per_connection::PerConnection;
-pub use snoop::{Snoop, SnoopConfig, SnoopCounters};
-pub use wake::{FlowId, Packet, Silence, Towards, Wake, WakeConfig, WakeCounters};
+pub use per_connection::{PerConnection, TURN};

@@ -41,7 +41,7 @@ impl Side {
     }
 }
 
-/// What can go away: a mobile host, or all hosts behind an uplink.
+/// A unit of mobility, which goes away as one: a mobile host, or all hosts behind an uplink.
 ///
 /// On board of a vehicle the node's uplink is the wireless link. The network behind it is then the
 /// mobile side, and goes away as one; the hosts on board are fixed.
@@ -54,8 +54,8 @@ pub enum MobileId {
 }
 
 impl MobileId {
-    /// What takes a connection away when it goes: the `uplink` that it crosses, or else its mobile
-    /// host. `flow` is that from the fixed to the mobile host.
+    /// The mobility unit of a connection: the `uplink` that it crosses, or else its mobile host.
+    /// `flow` is that from the fixed to the mobile host.
     pub fn of(uplink: Option<InterfaceName>, flow: &Flow) -> Self {
         uplink.map_or(Self::Host(flow.dst.ip), Self::Uplink)
     }
@@ -93,26 +93,26 @@ pub enum Action<P> {
     Forward {
         /// Out of this side.
         to: Side,
-        /// The segment.
+        /// The segment as it came.
         segment: Segment<P>,
     },
     /// Let this segment go no further.
     Drop {
-        /// The segment.
+        /// The segment that ends here.
         segment: Segment<P>,
-        /// Why.
+        /// The reason, for the trace.
         reason: DropReason,
     },
     /// Send a segment of the mechanism's own making.
     Inject {
         /// Out of this side.
         to: Side,
-        /// The segment.
+        /// The segment made here.
         segment: Segment<P>,
     },
 }
 
-/// What a mechanism wants done, in order. Reusable: draining keeps the memory.
+/// A mechanism's actions for the driver, in order. Reusable: draining keeps the memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actions<P> {
     list: Vec<Action<P>>,
@@ -125,7 +125,7 @@ impl<P> Default for Actions<P> {
 }
 
 impl<P> Actions<P> {
-    /// No actions.
+    /// An empty list.
     pub fn new() -> Self {
         Self::default()
     }
@@ -168,6 +168,6 @@ pub trait Middlebox<P: Payload> {
     /// The deadline passed (an early or needless call changes nothing). Where much is due some of
     /// it is left, and the next deadline has passed already.
     fn on_timer(&mut self, now: Instant, out: &mut Actions<P>);
-    /// When to call [`Middlebox::on_timer`] next; `None` while no timer runs.
+    /// Time of the next [`Middlebox::on_timer`]; `None` while no timer runs.
     fn next_deadline(&self) -> Option<Instant>;
 }

@@ -5,13 +5,13 @@
 //!
 //! No call takes long, however many mobiles go away and come back at one instant: what is to be
 //! done for many connections is done in *turns* ([`TURN`]), and what is left is due at once. In
-//! between, the driver attends to packets. To a connection that is told of a signal in a later
+//! between, the driver attends to packets. For a connection that gets a signal in a later
 //! turn it is as if the signal had come that much later.
 
-use crate::belief::Doubts;
 use crate::connection::{Connection, Context};
-use crate::flow_table::{FlowReport, FlowTable, FlowTableConfig, Keyed, Tracked};
-use crate::journal::{Call, Input, Journal, Note, Snapshot};
+use crate::conntrack::flow_table::{FlowReport, FlowTable, FlowTableConfig, Keyed, Tracked};
+use crate::conntrack::validate::InvalidPackets;
+use crate::hold::journal::{Call, ConnectionSnapshot, Input, Journal, JournalNote};
 use crate::middlebox::{Action, Actions, Middlebox, MobileId, Side};
 use airtcp_core::{Addr, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use hashlink::LinkedHashMap;
@@ -37,24 +37,24 @@ pub struct PerConnection<P: Payload, C: Connection<P>> {
     connections: FlowTable<C>,
     /// To find those of a mobile; some may have been forgotten since.
     of_mobiles: BTreeSet<OfMobile>,
-    /// Where to look next for those that were.
+    /// Position of the search for those.
     looked_at: OfMobile,
-    /// Mobiles of whose last signal not all connections were told yet, the first to be told first.
-    telling: LinkedHashMap<MobileId, Telling, Keyed>,
-    /// What signals may still cost at this instant: all of one instant share a turn.
+    /// Mobiles with a signal that not all of their connections have been given yet, first come
+    /// first served.
+    pending: LinkedHashMap<MobileId, PendingSignal, Keyed>,
+    /// Cost that signals may still have at this instant: all of one instant share a turn.
     left: (Instant, usize),
     shared: Shared<P, C>,
-    /// The last signal about each mobile that is out of reach: a connection that begins then must
-    /// be told.
+    /// The last signal about each mobile that is out of reach, for connections that begin then.
     signals: BTreeMap<MobileId, LinkSignal>,
 }
 
-/// The connections of a mobile are being told of a signal, in the order of [`OfMobile`].
+/// Progress of a signal through a mobile's connections, in the order of [`OfMobile`].
 #[derive(Clone, Copy, Debug)]
-struct Telling {
+struct PendingSignal {
     signal: LinkSignal,
     since: Instant,
-    /// The last one that was told.
+    /// The last connection that was given the signal.
     last: Option<OfMobile>,
 }
 
@@ -87,15 +87,15 @@ impl PartialOrd for OfMobile {
     }
 }
 
-/// What connections have in common.
+/// State that all connections share.
 #[derive(Clone, Debug)]
 struct Shared<P: Payload, C: Connection<P>> {
     config: C::Config,
     counters: C::Counters,
-    doubts: Doubts,
+    invalid_packets: InvalidPackets,
     /// Payload bytes that all connections together may hold.
     memory: u64,
-    /// When connections want to be woken; entries may be stale, and then wake nobody.
+    /// Deadlines of connections; entries may be stale, and then do nothing.
     deadlines: BTreeSet<(Instant, Flow)>,
     journal: Option<Journal<P, C, C::Config>>,
 }
@@ -103,30 +103,30 @@ struct Shared<P: Payload, C: Connection<P>> {
 impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     /// Without connections. They will hold at most `memory` payload bytes in all.
     pub fn new(config: C::Config, table: FlowTableConfig, memory: u64) -> Self {
-        let (counters, doubts) = (C::Counters::default(), Doubts::default());
+        let (counters, invalid_packets) = (C::Counters::default(), InvalidPackets::default());
         let deadlines = BTreeSet::new();
         Self {
             connections: FlowTable::new(table),
             of_mobiles: BTreeSet::new(),
             looked_at: OfMobile(Flow::default()),
-            telling: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
+            pending: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
             left: (Instant::ZERO, TURN),
-            shared: Shared { config, counters, doubts, memory, deadlines, journal: None },
+            shared: Shared { config, counters, invalid_packets, memory, deadlines, journal: None },
             signals: BTreeMap::new(),
         }
     }
 
-    /// What was done since the start.
+    /// Counters since the start.
     pub fn counters(&self) -> C::Counters {
         self.shared.counters
     }
 
-    /// Segments that did not count since the start.
-    pub fn doubts(&self) -> Doubts {
-        self.shared.doubts
+    /// Counters of invalid packets since the start.
+    pub fn invalid_packets(&self) -> InvalidPackets {
+        self.shared.invalid_packets
     }
 
-    /// Connections known.
+    /// Number of connections known.
     pub fn flows(&self) -> usize {
         self.connections.len()
     }
@@ -141,7 +141,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         self.connections.held()
     }
 
-    /// What there is to say about each connection.
+    /// Reports on all connections.
     pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
         self.connections.reports()
     }
@@ -151,13 +151,13 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         self.connections.is_interrupted(mobile)
     }
 
-    /// The mobile host of this connection was heard.
+    /// The mobile host of this connection has sent a segment.
     pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
         self.connections.is_mobile_heard(flow)
     }
 
     /// Sequence numbers that the fixed host of this connection has sent and the mobile has not
-    /// acknowledged; `None` while the connection was not met.
+    /// acknowledged; `None` before the connection is established.
     pub fn in_flight(&self, flow: &Flow) -> Option<Range<SeqNum>> {
         self.connections.in_flight(flow)
     }
@@ -192,7 +192,8 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         }
     }
 
-    /// Takes notes from now on: see [`journal`](crate::journal). Take them out after each call.
+    /// Takes notes from now on: see [`journal`](crate::hold::journal). Take them out after each
+    /// call.
     pub fn keep_journal(&mut self) {
         let mut journal = Journal::default();
         for (&flow, connection) in self.connections.iter() {
@@ -202,12 +203,14 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     }
 
     /// Takes out the notes, first one first.
-    pub fn drain_journal(&mut self) -> impl Iterator<Item = Note<P, Snapshot<C, C::Config>>> + '_ {
+    pub fn drain_journal(
+        &mut self,
+    ) -> impl Iterator<Item = JournalNote<P, ConnectionSnapshot<C, C::Config>>> + '_ {
         self.shared.journal.iter_mut().flat_map(Journal::drain)
     }
 
     /// A note about this connection could not be written down; the next one will be complete. If
-    /// the connection is committed, takes back from the actions what would tell its fixed host, as
+    /// the connection is committed, takes back the actions towards its fixed host, as
     /// if it were lost on the way; true then.
     pub fn withhold(&mut self, flow: &Flow, out: &mut Actions<P>) -> bool {
         if let Some(journal) = &mut self.shared.journal {
@@ -255,13 +258,13 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         }
     }
 
-    /// Tells connections of signals that they were not told of yet, at the cost of `left` at most;
+    /// Hands pending signals to connections, at the cost of `left` at most;
     /// what is left of that.
-    fn tell(&mut self, now: Instant, mut left: usize, out: &mut Actions<P>) -> usize {
+    fn deliver_signals(&mut self, now: Instant, mut left: usize, out: &mut Actions<P>) -> usize {
         while left > 0
-            && let Some((&mobile, telling)) = self.telling.iter_mut().next()
+            && let Some((&mobile, pending)) = self.pending.iter_mut().next()
         {
-            let begin = match telling.last {
+            let begin = match pending.last {
                 Some(last) => Bound::Excluded(last),
                 None => Bound::Included(OfMobile::first(mobile)),
             };
@@ -269,12 +272,12 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
             while left > 0 {
                 let is_its = |next: &&OfMobile| self.connections.mobile_of(&next.0) == mobile;
                 let Some(&next) = others.next().filter(is_its) else {
-                    self.telling.pop_front();
+                    self.pending.pop_front();
                     left -= 1;
                     break;
                 };
-                telling.last = Some(next);
-                let call = Call::Link(telling.signal);
+                pending.last = Some(next);
+                let call = Call::Link(pending.signal);
                 let cost = self.connections.get(&next.0).map_or(1, |mut tracked| {
                     self.shared.call_in_turn(now, next.0, &mut tracked, call, out)
                 });
@@ -286,7 +289,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
 }
 
 impl<P: Payload, C: Connection<P>> Shared<P, C> {
-    /// Calls into a connection as a part of a turn; what that cost, as [`TURN`] counts.
+    /// Retries into a connection as a part of a turn; what that cost, as [`TURN`] counts.
     fn call_in_turn(
         &mut self,
         now: Instant,
@@ -304,7 +307,7 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
         1 + out.as_slice()[before..].iter().map(packets).sum::<usize>()
     }
 
-    /// Calls into a connection, and takes note of a deadline that moved earlier. One that moved
+    /// Retries into a connection, and takes note of a deadline that moved earlier. One that moved
     /// later is found by the earlier entry, as in any lazy timer queue.
     fn call(
         &mut self,
@@ -317,12 +320,13 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
         let room = self.memory.saturating_sub(tracked.all_held());
         let (interrupted, waiting) = (tracked.all_interrupted(), tracked.waiting());
         let config = &self.config;
-        let (counters, doubts) = (&mut self.counters, &mut self.doubts);
+        let (counters, invalid_packets) = (&mut self.counters, &mut self.invalid_packets);
         let is_noted = self.journal.is_some() && tracked.state().is_interrupted();
         let input = is_noted.then(|| Input { now, room, interrupted, waiting, call: call.clone() });
         let earlier = tracked.with(now, |connection| {
             let before = connection.next_deadline();
-            let mut cx = Context { config, counters, doubts, out, room, interrupted, waiting };
+            let mut cx =
+                Context { config, counters, invalid_packets, out, room, interrupted, waiting };
             call.make(now, connection, &mut cx);
             connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
         });
@@ -374,19 +378,19 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
             LinkSignal::Up => self.signals.remove(&mobile),
             LinkSignal::Fading | LinkSignal::Down => self.signals.insert(mobile, signal),
         };
-        // The last signal counts, also for connections that were not told of the one before.
-        let is_first = self.telling.is_empty();
-        self.telling.replace(mobile, Telling { signal, since: now, last: None });
+        // The last signal counts, also for connections that were not given the one before.
+        let is_first = self.pending.is_empty();
+        self.pending.replace(mobile, PendingSignal { signal, since: now, last: None });
         if self.left.0 != now {
             self.left = (now, TURN);
         }
         if is_first {
-            self.left.1 = self.tell(now, self.left.1, out);
+            self.left.1 = self.deliver_signals(now, self.left.1, out);
         }
     }
 
     fn on_timer(&mut self, now: Instant, out: &mut Actions<P>) {
-        let mut left = self.tell(now, TURN, out);
+        let mut left = self.deliver_signals(now, TURN, out);
         while left > 0
             && let Some(&(deadline, key)) = self.shared.deadlines.first()
             && deadline <= now
@@ -405,8 +409,8 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let telling = self.telling.front().map(|(_, telling)| telling.since);
+        let pending = self.pending.front().map(|(_, pending)| pending.since);
         let timer = self.shared.deadlines.first().map(|&(deadline, _)| deadline);
-        telling.into_iter().chain(timer).min()
+        pending.into_iter().chain(timer).min()
     }
 }

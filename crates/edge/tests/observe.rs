@@ -29,7 +29,7 @@ impl Packet for Passing {
     fn is_boundary(&self) -> bool {
         self.is_boundary
     }
-    fn asks(&self) -> bool {
+    fn elicits_reply(&self) -> bool {
         self.asks
     }
     fn silence(&self) -> Option<Silence> {
@@ -114,7 +114,7 @@ impl Node {
         self
     }
 
-    /// What was seen by then.
+    /// Outages and stalls observed by then.
     fn seen(&mut self, at: u64) -> Observed {
         self.at(at);
         self.attention.extend(self.observer.drain_attention().map(|(_, on)| on));
@@ -153,7 +153,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// What `stalls` has: stalled, resumed, saved at least and at most.
+/// Contents of `stalls`: stalled, resumed, saved at least and at most.
 macro_rules! stalls {
     ($stalls:expr) => {
         ($stalls.stalled, $stalls.resumed, $stalls.saved_least, $stalls.saved_most)
@@ -166,7 +166,7 @@ fn what_a_sender_waits_from_the_signal_on_less_a_round_trip_is_saved() {
     node.in_an_outage(true).at(4200).told(LinkSignal::Up);
     let seen = node.resume(7200, DOWNLOAD).seen(10_000);
     assert_eq!(stalls!(seen.tcp), (1, 1, ms(2900), ms(2900)));
-    assert_eq!((seen.outages_told, seen.outages_silent), (1, 0));
+    assert_eq!((seen.outages_signalled, seen.outages_silent), (1, 0));
     assert_eq!((seen.away, seen.longest), (ms(3200), ms(3200)));
 }
 
@@ -177,7 +177,7 @@ fn a_mobile_that_speaks_for_itself_is_back_at_that_moment() {
     node.in_an_outage(false).at(5000).heard(other);
     let seen = node.resume(7200, DOWNLOAD).seen(10_000);
     assert_eq!(stalls!(seen.tcp), (1, 1, ms(2100), ms(2100)));
-    assert_eq!((seen.outages_told, seen.outages_silent), (0, 1));
+    assert_eq!((seen.outages_signalled, seen.outages_silent), (0, 1));
     assert_eq!(seen.away, ms(3800), "since the first attempt without an answer");
 }
 
@@ -293,7 +293,7 @@ fn a_link_that_is_not_back_after_all_is_another_outage() {
     // Nobody answers this one, and it does not count as the return of the flow.
     node.at(7200).sent(DOWNLOAD).at(9000).told(LinkSignal::Up);
     let seen = node.resume(13_600, DOWNLOAD).seen(20_000);
-    assert_eq!((seen.outages_told, seen.outages_silent), (1, 1));
+    assert_eq!((seen.outages_signalled, seen.outages_silent), (1, 1));
     assert_eq!(stalls!(seen.tcp), (2, 1, ms(4500), ms(4500)));
 }
 

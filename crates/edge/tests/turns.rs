@@ -2,7 +2,7 @@
 //! what is left is due at once, and packets go in between.
 
 use airtcp_core::{Addr, Duration, Flow, Instant, Length, LinkSignal, Segment, SeqNum};
-use airtcp_edge::per_connection::TURN;
+use airtcp_edge::TURN;
 use airtcp_edge::{
     Action, Actions, FlowPhase, FlowTableConfig, MTcpPlus, MTcpPlusConfig, Middlebox, MobileId,
     Side, Wake, WakeConfig,

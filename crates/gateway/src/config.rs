@@ -22,14 +22,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What the gateway is to do.
+/// Settings of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
-    /// Whether it acts on what it sees.
+    /// Protect the mobiles, or only observe.
     pub mode: Mode,
     /// The queue in which packets wait for the gateway.
     pub nfqueue: NfqueueConfig,
-    /// What packets of the gateway's own making are marked with.
+    /// Firewall mark on packets that the gateway makes.
     pub mark: Mark,
     /// Folder in memory (tmpfs) for what must survive a crash.
     pub state: PathBuf,
@@ -37,11 +37,11 @@ pub struct GatewayConfig {
     pub control: PathBuf,
     /// Bounds on what is kept.
     pub limits: Limits,
-    /// Which mobiles, with which mechanism, then the uplinks; the first that matches counts.
+    /// Groups of mobiles, then the uplinks; the first that matches counts.
     pub groups: Vec<Group>,
     /// Sources of link signals besides the control socket.
     pub signals: Signals,
-    /// Where Prometheus' metrics are served.
+    /// Address that serves Prometheus metrics.
     pub metrics: Option<SocketAddr>,
     /// Writes what was seen and done to this file (pcapng).
     pub record: Option<PathBuf>,
@@ -133,7 +133,7 @@ impl GatewayConfig {
         }
     }
 
-    /// What a gateway that only observes does not do, a line each.
+    /// Settings that have no effect on a gateway that only observes, a line each.
     fn without_effect(&self) -> Vec<String> {
         let observing = "while mode = \"observe\"";
         let of_group = |group: &Group| {
@@ -153,7 +153,7 @@ impl GatewayConfig {
 }
 
 choice! {
-    /// Whether the gateway acts on what it sees.
+    /// Protect the mobiles, or only observe.
     #[default(Protect)]
     pub enum Mode {
         /// does for each group what its mechanism says
@@ -170,7 +170,7 @@ settings! {
     #[table("nfqueue")]
     pub struct NfqueueConfig {
         /// Its number; no other program of this network namespace may use it. Most take 0.
-        #[kind = Kind::Integer { min: 0, max: 65_535 }]
+        #[kind = Kind::Integer { min: 0, max: 65_534 }]
         pub queue: u16 = 77,
         /// Packets that may wait; further ones pass untouched. A long queue delays traffic when the
         /// gateway falls behind.
@@ -178,6 +178,11 @@ settings! {
         #[source = "Linux, nfnetlink_queue"]
         pub length: u32 = 1024,
     }
+}
+
+impl NfqueueConfig {
+    /// The number that the gateway of a network namespace takes to be the only one.
+    pub const CLAIM: u16 = 65_535;
 }
 
 settings! {
@@ -189,7 +194,7 @@ settings! {
         /// Copies of all connections together, bytes of user data.
         #[kind = Kind::Size { min: 1 << 16, max: u64::MAX }]
         pub memory: Bytes = Bytes(128 << 20),
-        /// Connections known.
+        /// Most connections of a group, of all mobiles together.
         #[kind = Kind::Integer { min: 1, max: 10_000_000 }]
         pub flows: usize = 100_000,
         /// Connections of one mobile: so many it cannot take from the others.
@@ -207,7 +212,7 @@ settings! {
 pub struct Mark {
     /// The packet's bits under the mask.
     pub value: u32,
-    /// Which bits count.
+    /// Bits that are compared.
     pub mask: u32,
 }
 
@@ -261,11 +266,11 @@ pub struct Group {
     pub name: String,
     /// Who can go away.
     pub members: Members,
-    /// What to do for them.
+    /// The mechanism that serves them.
     pub mechanism: MechanismConfig,
-    /// When to take copies.
+    /// Time at which copies are taken.
     pub copy: CopyMode,
-    /// Whether packets of a mobile in reach go on at once.
+    /// Path of packets while the mobile is in reach.
     pub fast_path: FastPathMode,
 }
 
@@ -297,7 +302,7 @@ pub fn uplink_of(group: &str) -> Option<&str> {
 }
 
 impl Group {
-    /// What diagnostics call it.
+    /// Its table in the file, for diagnostics.
     fn title(&self) -> String {
         match self.members {
             Members::Mobiles { .. } => format!("mobile.{}", self.name),
@@ -329,13 +334,13 @@ impl Group {
         }
     }
 
-    /// What takes a connection of this group away when it goes; `flow` is that from the fixed to
+    /// The mobile or uplink whose outage interrupts this connection; `flow` runs from the fixed to
     /// the mobile host.
     pub fn mobile_of(&self, flow: &Flow) -> MobileId {
         MobileId::of(self.uplink(), flow)
     }
 
-    /// Whether this can go away by itself and is of this group, as far as its address says.
+    /// True if this mobile or uplink belongs to the group, as far as its address tells.
     pub fn has(&self, mobile: MobileId) -> bool {
         match (&self.members, mobile) {
             (Members::Mobiles { addresses, .. }, MobileId::Host(ip)) => {
@@ -347,25 +352,24 @@ impl Group {
         }
     }
 
-    /// Whether packets of a mobile in reach go on at once, and the gateway gets
-    /// copies.
+    /// True if the kernel forwards packets of a mobile in reach at once and mirrors them.
     pub fn is_mirrored(&self) -> bool {
         let Capabilities { passive, all_protocols, .. } = self.mechanism.capabilities();
         let always = all_protocols.is_some() || self.copy == CopyMode::Always;
         passive && always && self.fast_path == FastPathMode::Auto
     }
 
-    /// Whether it is about packets of all protocols, not of TCP alone.
+    /// True if the mechanism serves packets of all protocols, not TCP alone.
     pub fn is_of_all_protocols(&self) -> bool {
         self.mechanism.capabilities().all_protocols.is_some()
     }
 
-    /// Whether its mechanism sends mobiles what they missed.
+    /// True if the mechanism sends mobiles again what they missed.
     pub fn replays(&self) -> bool {
         self.mechanism.capabilities().fifo.is_some()
     }
 
-    /// Which of its packets come to the gateway and wait there.
+    /// The packets of the group that wait for a verdict.
     pub fn queued(&self) -> Queued {
         match self.copy {
             _ if self.is_of_all_protocols() => Queued::Never,
@@ -376,7 +380,7 @@ impl Group {
 }
 
 choice! {
-    /// Whether packets go on without waiting for the gateway.
+    /// Path of packets while the mobile is in reach.
     #[default(Off)]
     pub enum FastPathMode {
         /// with `copy = "always"` packets of a mobile in reach go on at once, and the gateway gets
@@ -387,10 +391,10 @@ choice! {
     }
 }
 
-/// Which packets of a group are queued: come to this process and wait for its verdict.
+/// The packets of a group that are queued to this process and wait for its verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queued {
-    /// All.
+    /// All packets.
     Always,
     /// Those of watched mobiles: fading, down, or still lacking some of what was held for them.
     Watched,
@@ -399,7 +403,7 @@ pub enum Queued {
 }
 
 choice! {
-    /// When to take copies.
+    /// Time at which copies are taken.
     #[default(Always)]
     pub enum CopyMode {
         /// an outage needs no warning
@@ -419,7 +423,7 @@ pub struct Signals {
     pub carrier: bool,
     /// State of the mobiles in the neighbour table.
     pub neighbour: bool,
-    /// What ModemManager says of the uplinks' modems; false where there are no uplinks.
+    /// Follow the uplinks' modems through ModemManager; false without uplinks.
     pub modem_manager: bool,
     /// An uplink fades while its signal level, in percent, is below this; `None`: the level means
     /// nothing.
@@ -430,7 +434,7 @@ pub struct Signals {
     pub silence: Option<Duration>,
 }
 
-/// How messages of `airtcp agent` come.
+/// Reception of `airtcp agent` messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentConfig {
     /// UDP address to listen on.
@@ -446,7 +450,7 @@ pub struct PlannedOutage {
     pub mobile: MobileId,
     /// First time it begins, in seconds since 1970 (UTC).
     pub begin: u64,
-    /// How long it lasts.
+    /// Its duration.
     pub length: Duration,
     /// It comes again after this long, for ever; `None`: once.
     pub every: Option<Duration>,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 
-/// Where the socket is unless the configuration says otherwise.
+/// The default path of the socket.
 pub const DEFAULT_PATH: &str = "/run/airtcp/gateway.sock";
 
 /// Longest line of a request, in bytes without its end.
@@ -28,16 +28,16 @@ pub const LINE_LIMIT: usize = 4096;
 /// Most mobiles that one signal can be for.
 pub const MOBILES_LIMIT: usize = 256;
 
-/// What can be asked of the gateway.
+/// A request to the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// What it is doing.
+    /// Report the status.
     Status,
     /// To take note of something about the links to some mobiles, or about an uplink.
     Signal {
-        /// Which.
+        /// The mobiles concerned.
         whose: Whose,
-        /// What.
+        /// The state of their link.
         signal: LinkSignal,
     },
     /// To read its configuration again.
@@ -75,17 +75,17 @@ impl Whose {
     }
 }
 
-/// What the gateway answers.
+/// A reply of the gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// What it is doing.
+    /// The status asked for.
     Status(Box<Status>),
     /// It was done.
     Done {},
     /// It was not done.
     Error {
-        /// Why not, and what was expected.
+        /// The reason, and what was expected.
         message: String,
     },
 }
@@ -212,7 +212,7 @@ impl Request {
     }
 }
 
-/// For messages.
+/// Named in error messages.
 const EXPECTED: &str = r#"an object with one request, such as {"status":{}}"#;
 
 fn kind(value: &Value) -> &'static str {

@@ -16,8 +16,8 @@ use airtcp_tcp::ack::{AckPolicy, Arrival, Decision, Departure, Order, policy};
 use airtcp_tcp::config::AckConfig;
 use hashlink::LinkedHashMap;
 
-/// When an ACK is due and the host's latest does not cover the data yet, the one that does is
-/// mostly on its way from the kernel to here.
+/// Wait for the host's own ACK when one is due and the latest does not cover the data yet: it is
+/// usually on its way from the kernel.
 const GRACE: Duration = Duration::from_millis(1);
 /// A connection without data for so long is forgotten.
 const IDLE: Duration = Duration::from_secs(60);
@@ -28,10 +28,10 @@ const PROBE: Duration = Duration::from_secs(2);
 /// holds back, not the path, sends a window in a round trip and the wait for an ACK.
 const PARTS: u32 = 4;
 
-/// What is to become of a packet that waits.
+/// The verdict on a packet that waited.
 pub type Decided = (PacketId, Verdict);
 
-/// What happened to ACKs and data since the start.
+/// Counts of ACKs and data since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Segments with data that arrived; merged ones count by their size.
@@ -62,7 +62,7 @@ struct Held {
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     stamp: u32,
-    /// What the ACK before it acknowledged.
+    /// Acknowledgement number of the ACK before it.
     before: SeqNum,
     left: Instant,
 }
@@ -80,17 +80,18 @@ struct Connection {
     sent: Option<Held>,
     /// The policy wants an ACK: the next one of the host leaves.
     is_due: bool,
-    /// When the one that is held leaves if there is none until then.
+    /// Departure of the held ACK if no newer one comes.
     due: Option<Instant>,
     probe: Option<Probe>,
     /// Bytes in flight when the sender got the latest ACK that it answered.
     flight: u32,
     /// The peer has ended its data, or there is trouble.
     is_over: bool,
-    heard: Instant,
+    last_active: Instant,
 }
 
-/// How far a packet has come, by the time to live that is left: senders begin with 64, 128 or 255.
+/// Hops that a packet has travelled, from its remaining time to live; senders begin with 64, 128 or
+/// 255.
 pub fn hops(ttl: u8) -> u8 {
     let initial = [64, 128, 255].into_iter().find(|initial| ttl <= *initial).unwrap_or(255);
     initial - ttl + 1
@@ -109,7 +110,7 @@ impl Connection {
             probe: None,
             flight: 0,
             is_over: false,
-            heard: now,
+            last_active: now,
         }
     }
 
@@ -127,7 +128,7 @@ impl Connection {
 
     fn on_data(&mut self, now: Instant, data: &Data<'_>, decided: &mut Vec<Decided>) {
         let Data { arrived, segment, mss, hops } = *data;
-        self.heard = now;
+        self.last_active = now;
         let end = segment.seq + segment.payload.0 as u32;
         let order = self.order(segment.seq, end);
         if order == Order::OutOfOrder && self.high == self.next {
@@ -175,7 +176,7 @@ impl Connection {
         }
     }
 
-    /// What the timestamp that `segment` echoes tells.
+    /// The round trip that an echoed timestamp measures, if it answers the probe.
     fn answer(&mut self, now: Instant, segment: &Segment<Length>) -> Option<Duration> {
         let echo = segment.options.timestamps?.echo;
         let probe = self.probe?;
@@ -230,7 +231,7 @@ impl Connection {
         }
     }
 
-    /// What waits leaves.
+    /// Lets the held ACK go.
     fn release(&mut self, now: Instant, decided: &mut Vec<Decided>) {
         if let Some(held) = self.held.take() {
             self.pass(now, held, decided);
@@ -280,13 +281,13 @@ impl Connection {
 /// Data that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Data<'a> {
-    /// When, perhaps some time ago: this process may not have run.
+    /// Its arrival, perhaps some time ago: this process may not have run.
     pub arrived: Instant,
     /// The segment, or several in one.
     pub segment: &'a Segment<Length>,
     /// Largest payload of one.
     pub mss: u32,
-    /// How far it has come.
+    /// Hops it has travelled.
     pub hops: u8,
 }
 
@@ -369,7 +370,7 @@ impl Holder {
         count(&mut self.counters, &decided[before..], Some(id));
     }
 
-    /// When [`Holder::on_timer`] is next to be called.
+    /// Time of the next call of [`Holder::on_timer`].
     pub fn next_deadline(&self) -> Option<Instant> {
         self.connections.values().filter_map(Connection::deadline).min()
     }
@@ -401,7 +402,7 @@ impl Holder {
     /// Connections that have been silent too long are forgotten; what waits of them leaves.
     fn forget(&mut self, now: Instant, decided: &mut Vec<Decided>) {
         while let Some((_, oldest)) = self.connections.front()
-            && now.since(oldest.heard) > IDLE
+            && now.since(oldest.last_active) > IDLE
         {
             if let Some((_, mut oldest)) = self.connections.pop_front() {
                 oldest.release(now, decided);

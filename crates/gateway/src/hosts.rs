@@ -19,7 +19,7 @@ use airtcp_edge::Side;
 /// and in practice of IPv4.
 pub const SAFE_MSS: u16 = 1220;
 
-/// What every host can receive (RFC 9293 §3.7.1).
+/// The segment size that every host can receive (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u16 = 536;
 
 /// A host that offers less gets segments of this size all the same, as from Linux (`TCP_MIN_MSS`):
@@ -32,8 +32,8 @@ const REPEATS: u8 = 2;
 /// The two hosts of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostPair {
-    /// What each can receive in one segment, by its SYN. A SYN counts when the other host has
-    /// acknowledged it; until then anybody may have sent it.
+    /// MSS of each host, by its SYN. A SYN counts when the other host has acknowledged it; until
+    /// then anybody may have sent it.
     fixed_mss: Option<u16>,
     mobile_mss: Option<u16>,
     /// The last SYN that opens a connection.
@@ -45,10 +45,10 @@ pub struct HostPair {
     under_way: Option<(SeqNum, u16)>,
     /// Size of the largest segment that the mobile acknowledged.
     arrived: u16,
-    /// What is larger does not arrive.
+    /// Segments larger than this do not arrive.
     limit: Option<u16>,
-    /// Where the last segment to a mobile in reach began that the gateway sent, and how often it
-    /// was sent.
+    /// Start of the last segment that the gateway sent to a mobile in reach, and the number of
+    /// times it was sent.
     repeated: (SeqNum, u8),
 }
 
@@ -78,7 +78,7 @@ impl HostPair {
         }
     }
 
-    /// Whether [`learn`](Self::learn) would change anything.
+    /// True if [`learn`](Self::learn) would change anything.
     pub fn learns_from<P: Payload>(
         &self,
         from: Side,
@@ -156,14 +156,14 @@ impl HostPair {
         }
     }
 
-    /// What is of this size does not arrive.
+    /// A segment of this size did not arrive.
     fn shrink(&mut self, size: u16) {
         self.limit = Some(if size > SAFE_MSS { SAFE_MSS } else { DEFAULT_MSS });
         self.repeated.1 = 0;
         self.arrived = 0;
     }
 
-    /// How large payload and options of a segment to this side may be together.
+    /// Largest sum of payload and options in a segment to this side.
     pub fn largest(&self, to: Side) -> u16 {
         let most = self.limit.unwrap_or(u16::MAX);
         match to {

@@ -15,25 +15,25 @@ pub const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
 /// Before all names.
 const NAMESPACE: &str = "airtcp_gateway";
 
-/// One metric.
+/// A Prometheus metric.
 #[derive(Clone, Copy, Debug)]
 struct Metric {
     /// Its name after `airtcp_gateway_`.
     name: &'static str,
-    /// What it says.
+    /// Its help text.
     help: &'static str,
-    /// Where it comes from.
+    /// Origin of its samples.
     source: Source,
 }
 
-/// Where a metric comes from, which decides its labels.
+/// Origin of a metric, which decides its labels.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// Something of each group.
     Group(fn(&GroupStatus) -> u64),
-    /// What a mechanism counted under this name; groups with another mechanism are left out.
+    /// A mechanism's counter of this name; groups with another mechanism are left out.
     Mechanism(&'static str),
-    /// What the dispatcher and the queue counted under this name.
+    /// A counter of the dispatcher or the queue.
     Counter(&'static str),
     /// Something of the whole gateway.
     Gateway(fn(&Status) -> u64),
@@ -51,7 +51,7 @@ const fn metric(name: &'static str, source: Source, help: &'static str) -> Metri
     Metric { name, help, source }
 }
 
-/// All metrics.
+/// All metrics, in the order of their output.
 const METRICS: &[Metric] = {
     use Source::{Away, Counter, Gateway, Group, Mechanism, Seen, SeenOf, Signals};
     &[
@@ -90,8 +90,8 @@ const METRICS: &[Metric] = {
             "Packets passed untouched because they are not TCP, are fragments or are malformed",
         ),
         metric(
-            "unconcerned_packets_total",
-            Counter("packets_unconcerned"),
+            "unmatched_packets_total",
+            Counter("packets_unmatched"),
             "Packets passed untouched because they belong to no group",
         ),
         metric(
@@ -131,13 +131,13 @@ const METRICS: &[Metric] = {
             "Connections of an earlier gateway that were reset because this one could not go on with them",
         ),
         metric(
-            "believed_too_big_messages_total",
-            Counter("too_big_believed"),
+            "too_big_messages_accepted_total",
+            Counter("too_big_accepted"),
             "Messages of routers (ICMP) that a segment in flight to a mobile was too big",
         ),
         metric(
-            "doubted_too_big_messages_total",
-            Counter("too_big_doubted"),
+            "too_big_messages_ignored_total",
+            Counter("too_big_ignored"),
             "Messages of routers (ICMP) that a packet was too big, but no segment in flight to a mobile",
         ),
         metric(
@@ -189,8 +189,8 @@ const METRICS: &[Metric] = {
         metric("freezes_total", Mechanism("freezes"), "Times a fixed host was frozen"),
         metric("resumes_total", Mechanism("resumes"), "Times a fixed host was released"),
         metric(
-            "promised_bytes_total",
-            Mechanism("bytes_promised"),
+            "early_acked_bytes_total",
+            Mechanism("bytes_acked_early"),
             "Bytes acknowledged before the mobile acknowledged them",
         ),
         metric(
@@ -209,8 +209,8 @@ const METRICS: &[Metric] = {
             "Copies sent again after a replay, or to find out whether the mobile is there",
         ),
         metric(
-            "nudges_total",
-            Mechanism("nudges"),
+            "sent_probes_total",
+            Mechanism("probes_sent"),
             "Keep-alives sent to find out whether the mobile is there",
         ),
         metric(
@@ -278,34 +278,34 @@ const METRICS: &[Metric] = {
         metric("generated_acks_total", Mechanism("acks_generated"), "ACKs made for the mobile"),
         metric("timeouts_total", Mechanism("timeouts"), "Local time-outs"),
         metric(
-            "doubted_sequence_total",
-            Mechanism("doubted_sequence"),
-            "Segments that did not count: their sequence number was outside of the window",
+            "invalid_sequence_total",
+            Mechanism("invalid_sequence"),
+            "Invalid segments: their sequence number was outside of the window",
         ),
         metric(
-            "doubted_acknowledgement_total",
-            Mechanism("doubted_acknowledgement"),
-            "Segments that did not count: they acknowledged what was not sent or long acknowledged",
+            "invalid_acknowledgement_total",
+            Mechanism("invalid_acknowledgement"),
+            "Invalid segments: they acknowledged data that was not sent, or acknowledged long before",
         ),
         metric(
-            "doubted_reset_total",
-            Mechanism("doubted_reset"),
-            "Resets that did not count: their number was in the window, but not the next one",
+            "invalid_reset_total",
+            Mechanism("invalid_reset"),
+            "Invalid resets: their number was in the window, but not the expected one",
         ),
         metric(
-            "doubted_syn_total",
-            Mechanism("doubted_syn"),
-            "SYNs that did not count: the connection is at work",
+            "invalid_syn_total",
+            Mechanism("invalid_syn"),
+            "Invalid SYNs: the connection is established",
         ),
         metric(
-            "challenges_total",
-            Mechanism("challenges"),
-            "Segments that did not count, answered with an acknowledgement on the mobile's behalf",
+            "challenge_acks_total",
+            Mechanism("challenge_acks"),
+            "Challenge ACKs sent to fixed hosts on the mobile's behalf, in answer to invalid segments",
         ),
         metric(
-            "met_again_total",
-            Mechanism("met_again"),
-            "Times that both hosts of a connection had gone on without the gateway, which then began afresh",
+            "resyncs_total",
+            Mechanism("resyncs"),
+            "Connections picked up anew because both hosts had gone on without the gateway",
         ),
         metric(
             "observed_away_mobiles",
@@ -313,9 +313,9 @@ const METRICS: &[Metric] = {
             "Mobiles that are away, as a gateway that only observes sees it",
         ),
         metric(
-            "observed_told_outages_total",
-            Seen(|group| group.outages_told as f64),
-            "Outages that a signal told of",
+            "observed_signalled_outages_total",
+            Seen(|group| group.outages_signalled as f64),
+            "Outages that began with a signal",
         ),
         metric(
             "observed_silent_outages_total",
@@ -451,7 +451,7 @@ impl Metric {
     }
 }
 
-/// What Prometheus scrapes. A metric without samples is left out.
+/// The exposition text that Prometheus scrapes. A metric without samples is left out.
 pub fn text(status: &Status) -> String {
     let registry = Registry::new();
     for metric in METRICS {
@@ -460,7 +460,7 @@ pub fn text(status: &Status) -> String {
     TextEncoder::new().encode_to_string(&registry.gather()).expect("integers and UTF-8")
 }
 
-/// docs/gateway-metrics.md.
+/// The text of `docs/gateway-metrics.md`.
 pub fn markdown() -> String {
     let mut out = "<!-- Generated: airtcp gateway metrics --markdown > docs/gateway-metrics.md -->\n\n\
          # Metrics of `airtcp gateway`\n\n\
@@ -617,7 +617,7 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
 
     #[test]
     fn promtool_finds_no_fault() {
-        /// Where `scripts/setup test` puts it.
+        /// The path at which `scripts/setup test` installs it.
         const TAKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/promtool");
         let start = |program| {
             Command::new(program)

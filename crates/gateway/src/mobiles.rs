@@ -24,9 +24,9 @@ pub struct Mobiles {
     known: BTreeMap<MobileId, Mobile>,
     /// A mobile that has not answered for this long is down.
     silence: Option<Duration>,
-    /// When to look at mobiles that an answer may be due from, one entry each.
+    /// Deadlines of mobiles that owe an answer, one entry each.
     deadlines: BTreeSet<(Instant, MobileId)>,
-    /// How often each source gave each signal.
+    /// Number of times each source gave each signal.
     signals: BTreeMap<(SignalSource, &'static str), u64>,
 }
 
@@ -40,15 +40,15 @@ const MOST_OWING: usize = 1 << 17;
 struct Mobile {
     /// Sources that say it is away, each with its last report.
     away: BTreeMap<SignalSource, Away>,
-    /// It was heard after it was told to be down.
-    is_heard: bool,
-    /// When it was sent data, if it was not heard since.
+    /// A packet came from it after a signal that it is down.
+    is_seen: bool,
+    /// Time of the first data sent to it since it was last heard.
     owes_since: Option<Instant>,
     /// It has a deadline.
     is_watched: bool,
 }
 
-/// How far away. Ordered: the worst report counts.
+/// Severity of an absence. Ordered: the worst report counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Away {
     Fading,
@@ -76,14 +76,13 @@ impl Mobiles {
         self.silence = silence;
     }
 
-    /// Takes a source's report; returns what the mechanisms must be told, if anything.
+    /// Takes a source's report; returns the signal that mechanisms must get, if any.
     pub fn note(&mut self, signal: MobileSignal) -> Option<LinkSignal> {
         self.count(signal.source, signal.signal);
         self.take(signal)
     }
 
-    /// What a source reported counts no longer; returns what the mechanisms must be told of which
-    /// mobiles.
+    /// Drops the reports of a source; returns the signals that mechanisms must get because of that.
     pub fn withdraw(&mut self, source: SignalSource) -> Vec<(MobileId, LinkSignal)> {
         let of_source = self.known.iter().filter(|(_, known)| known.away.contains_key(&source));
         let mobiles: Vec<MobileId> = of_source.map(|(&mobile, _)| mobile).collect();
@@ -126,7 +125,7 @@ impl Mobiles {
         let before = known.signal();
         change(&mut known.away);
         let after = known.signal();
-        known.is_heard &= after == before;
+        known.is_seen &= after == before;
         self.forget_if_idle(mobile);
         [before, after]
     }
@@ -135,7 +134,7 @@ impl Mobiles {
     /// answered: one that has not may not exist.
     pub fn sent(&mut self, now: Instant, mobile: MobileId, answers: impl FnOnce() -> bool) {
         let known = self.known.get(&mobile);
-        let counts = self.silence.is_some() || known.is_some_and(|known| known.is_heard);
+        let counts = self.silence.is_some() || known.is_some_and(|known| known.is_seen);
         let is_noted = known.is_some_and(|known| known.owes_since.is_some() && known.is_watched);
         if !counts || is_noted || self.deadlines.len() >= MOST_OWING || !answers() {
             return;
@@ -149,11 +148,11 @@ impl Mobiles {
         }
     }
 
-    /// A mobile was heard; returns what the mechanisms must be told first.
-    pub fn heard(&mut self, mobile: MobileId) -> Option<LinkSignal> {
+    /// A packet came from a mobile; returns the signal that mechanisms must get first.
+    pub fn seen(&mut self, mobile: MobileId) -> Option<LinkSignal> {
         let known = self.known.get_mut(&mobile)?;
         known.owes_since = None;
-        known.is_heard = known.signal() == LinkSignal::Down;
+        known.is_seen = known.signal() == LinkSignal::Down;
         if !known.away.contains_key(&SignalSource::Silence) {
             self.forget_if_idle(mobile);
             return None;
@@ -161,19 +160,19 @@ impl Mobiles {
         self.take(MobileSignal { mobile, signal: LinkSignal::Up, source: SignalSource::Silence })
     }
 
-    /// When to call [`Mobiles::silent`] next.
+    /// Time of the next call of [`Mobiles::silent`].
     pub fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(deadline, _)| deadline)
     }
 
-    /// A mobile that has not answered for too long at `now`, with what the mechanisms must be told;
+    /// A mobile that has not answered for too long at `now`, with the signal that mechanisms must get;
     /// `None`: there is no further one.
     pub fn silent(&mut self, now: Instant) -> Option<(MobileId, LinkSignal)> {
-        let told = self.next_silent(now);
-        if let Some((_, signal)) = told {
+        let change = self.next_silent(now);
+        if let Some((_, signal)) = change {
             self.count(SignalSource::Silence, signal);
         }
-        told
+        change
     }
 
     fn next_silent(&mut self, now: Instant) -> Option<(MobileId, LinkSignal)> {
@@ -186,7 +185,7 @@ impl Mobiles {
             let silence = self.silence.unwrap_or(SILENCE_WHEN_DOWN);
             let owing = known.owes_since.map(|since| since + silence);
             if let Some(due) = owing.filter(|&due| due > now) {
-                // It was heard, and another answer is due.
+                // It has answered since, and owes another answer.
                 known.is_watched = true;
                 self.deadlines.insert((due, mobile));
                 continue;
@@ -195,8 +194,8 @@ impl Mobiles {
                 self.forget_if_idle(mobile);
                 continue;
             }
-            if known.is_heard {
-                known.is_heard = false;
+            if known.is_seen {
+                known.is_seen = false;
                 return Some((mobile, LinkSignal::Down));
             }
             if self.silence.is_none() {
@@ -316,18 +315,18 @@ mod tests {
     }
 
     #[test]
-    fn a_mobile_that_owes_an_answer_for_too_long_is_down_until_it_is_heard() {
+    fn a_mobile_that_owes_an_answer_for_too_long_is_down_until_it_is_seen() {
         let mut mobiles = Mobiles::new(Some(Duration::from_millis(500)));
         mobiles.sent(ms(0), MOBILE, || true);
-        assert_eq!(mobiles.heard(MOBILE), None);
+        assert_eq!(mobiles.seen(MOBILE), None);
         mobiles.sent(ms(300), MOBILE, || true);
         mobiles.sent(ms(400), MOBILE, || true);
         assert_eq!(mobiles.silent(ms(700)), None, "it was heard after the first");
         assert_eq!(mobiles.next_deadline(), Some(ms(800)));
         assert_eq!(mobiles.silent(ms(800)), Some((MOBILE, Down)));
         assert_eq!(mobiles.silent(ms(800)), None);
-        assert_eq!(mobiles.heard(MOBILE), Some(Up));
-        assert_eq!(mobiles.heard(MOBILE), None);
+        assert_eq!(mobiles.seen(MOBILE), Some(Up));
+        assert_eq!(mobiles.seen(MOBILE), None);
     }
 
     #[test]
@@ -336,14 +335,14 @@ mod tests {
             let mut mobiles = Mobiles::new(silence);
             assert_eq!(says(&mut mobiles, Agent, Down), Some(Down));
             mobiles.sent(ms(100), MOBILE, || true);
-            assert_eq!(mobiles.heard(MOBILE), None, "an answer");
+            assert_eq!(mobiles.seen(MOBILE), None, "an answer");
             mobiles.sent(ms(500), MOBILE, || true);
             assert_eq!(mobiles.silent(ms(1400)), None);
             assert_eq!(mobiles.silent(ms(1500)), Some((MOBILE, Down)));
             mobiles.sent(ms(1600), MOBILE, || true);
             assert_eq!(mobiles.silent(ms(9000)), None, "told once");
             assert_eq!(says(&mut mobiles, Agent, Up), Some(Up));
-            mobiles.heard(MOBILE);
+            mobiles.seen(MOBILE);
             mobiles.sent(ms(9000), MOBILE, || true);
             let when_up = silence.map(|_| (MOBILE, Down));
             assert_eq!(mobiles.silent(ms(10_000)), when_up);
@@ -361,7 +360,7 @@ mod tests {
     fn who_owes_nothing_may_be_silent() {
         let mut mobiles = Mobiles::new(Some(Duration::from_millis(500)));
         mobiles.sent(ms(0), MOBILE, || true);
-        mobiles.heard(MOBILE);
+        mobiles.seen(MOBILE);
         assert_eq!(mobiles.silent(ms(10_000)), None);
         assert_eq!((mobiles.next_deadline(), mobiles.known.len()), (None, 0));
     }

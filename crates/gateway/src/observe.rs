@@ -1,12 +1,12 @@
 //! `mode = "observe"`: what a gateway would have done, told by one that does nothing.
 //!
-//! Read first: `airtcp_edge::observe` (what is seen). An [`Observation`] is shown copies of packets
-//! that have gone on, and the signals. It returns no verdicts, and wants nothing done but that all be
-//! copied of some mobiles: so it cannot change what passes.
+//! Read first: `airtcp_edge::mechanisms::observe` (what is seen). An [`Observation`] is shown
+//! copies of packets that have gone on, and the signals. It returns no verdicts, and wants nothing
+//! done but that all be copied of some mobiles: so it cannot change what passes.
 
 use crate::config::{FastPathMode, GatewayConfig, Group, Signals};
 use crate::dispatch::Effect;
-use crate::groups::{DispatchError, Place, concerns, of_group, table};
+use crate::groups::{DispatchError, Place, classify, of_group, table};
 use crate::mobiles::Mobiles;
 use crate::packets::{Intercepted, Kept};
 use crate::signals::{MobileSignal, SignalSource};
@@ -21,7 +21,7 @@ use airtcp_wire::outline;
 /// Protocols that are counted apart: TCP, QUIC, others.
 pub const CLASSES: usize = 3;
 
-/// What was counted of a group's packets of one protocol.
+/// Counts of a group's packets of one protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Packets, as they are on the wire.
@@ -33,13 +33,13 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Both together.
+    /// Sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.with(other, u64::wrapping_add)
     }
 
-    /// What has come since.
+    /// Difference to an earlier count.
     #[must_use]
     pub fn minus(self, earlier: Self) -> Self {
         self.with(earlier, u64::wrapping_sub)
@@ -54,8 +54,7 @@ impl Traffic {
     }
 }
 
-/// What was counted of the packets of each group that can be counted, in the order of the
-/// configuration.
+/// The kernel's counts for each group that can be counted, in the order of the configuration.
 pub type Counted = [[Traffic; CLASSES]];
 
 /// The word in the place of a mechanism's, in status.
@@ -66,11 +65,11 @@ struct Observed {
     config: Group,
     place: Place,
     observer: Observer,
-    /// Where the link is.
+    /// The side of the link.
     to: Side,
-    /// What the kernel counted under the configurations before.
+    /// Counted by the kernel under earlier configurations.
     before: [Traffic; CLASSES],
-    /// What it had counted in this group's place when this configuration began.
+    /// Counted by the kernel in this place before this configuration began.
     offset: [Traffic; CLASSES],
 }
 
@@ -126,7 +125,7 @@ impl Observation {
             return;
         };
         let groups = || self.groups.iter().map(|group| (&group.config, &group.place));
-        let Some((n, from)) = concerns(groups, &flow, copy) else { return };
+        let Some((n, from)) = classify(groups, &flow, copy) else { return };
         let Ok(packet) = Kept::new(FlowId { protocol, flow }, copy) else {
             self.packets_undecodable += 1;
             return;
@@ -142,20 +141,20 @@ impl Observation {
 
     /// A source says something about a mobile.
     pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
-        if let Some(told) = self.mobiles.note(signal) {
-            self.tell(now, signal.mobile, told, effects);
+        if let Some(change) = self.mobiles.note(signal) {
+            self.notify(now, signal.mobile, change, effects);
         }
     }
 
     /// A source is not asked any more.
     pub fn on_withdrawn(&mut self, now: Instant, source: SignalSource, effects: &mut Vec<Effect>) {
         for (mobile, signal) in self.mobiles.withdraw(source) {
-            self.tell(now, mobile, signal, effects);
+            self.notify(now, mobile, signal, effects);
         }
     }
 
     /// Tells the observers of a mobile.
-    fn tell(
+    fn notify(
         &mut self,
         now: Instant,
         mobile: MobileId,
@@ -175,7 +174,7 @@ impl Observation {
         }
     }
 
-    /// When to call [`Observation::on_timer`] next.
+    /// Time of the next call of [`Observation::on_timer`].
     pub fn next_deadline(&self) -> Option<Instant> {
         self.groups.iter().filter_map(|group| group.observer.deadline()).min()
     }
@@ -222,7 +221,7 @@ impl Observation {
         Ok(())
     }
 
-    /// What was seen.
+    /// The state and the report of what was observed.
     pub fn status(&self, now: Instant, counted: &Counted) -> Status {
         let undecodable = ("packets_undecodable".to_owned(), self.packets_undecodable);
         let mut status = Status { counters: [undecodable].into(), ..self.mobiles.status() };
@@ -290,7 +289,7 @@ impl Observed {
         GroupReport {
             name: self.config.name.clone(),
             away: self.observer.away() as u64,
-            outages_told: seen.outages_told,
+            outages_signalled: seen.outages_signalled,
             outages_silent: seen.outages_silent,
             outage_seconds: seen.away.as_secs_f64(),
             longest_outage: seen.longest.as_secs_f64(),

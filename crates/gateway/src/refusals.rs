@@ -12,7 +12,7 @@
 
 use crate::packets::SharedBytes;
 use airtcp_core::{Duration, Flags, Flow, Instant, Segment, SeqNum};
-use airtcp_edge::per_connection::TURN;
+use airtcp_edge::TURN;
 use airtcp_edge::{MobileId, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,9 +34,9 @@ struct Refusal {
     /// For the fixed and the mobile host, as far as is known.
     resets: Option<[Segment<SharedBytes>; 2]>,
     /// These hosts were answered, or need no answer.
-    told: [bool; 2],
+    is_reset: [bool; 2],
     pause: Duration,
-    /// When to give up.
+    /// Time to give up.
     until: Instant,
 }
 
@@ -55,7 +55,7 @@ impl Refusals {
         patience: Duration,
     ) {
         let (pause, until) = (FIRST_PAUSE, now + patience);
-        self.known.insert(flow, Refusal { resets, told: [false; 2], pause, until });
+        self.known.insert(flow, Refusal { resets, is_reset: [false; 2], pause, until });
         self.due.insert((now, flow));
     }
 
@@ -74,12 +74,12 @@ impl Refusals {
             // A SYN that is answered opens another connection. A reset may not reach the other
             // host.
             if opens && segment.ack.is_some() {
-                refusal.told = [true; 2];
+                refusal.is_reset = [true; 2];
             }
-            refusal.told[from as usize] |= resets;
+            refusal.is_reset[from as usize] |= resets;
             return None;
         }
-        refusal.told[from as usize] = true;
+        refusal.is_reset[from as usize] = true;
         let flow = segment.flow.reversed();
         let (seq, ack) = match segment.ack {
             Some(ack) => (ack, None),
@@ -88,7 +88,7 @@ impl Refusals {
         Some((from, Segment { flow, seq, ack, flags: Flags::RST, ..Segment::default() }))
     }
 
-    /// What is due, as far as a turn goes: segments to send. Connections that are done with are
+    /// The segments that are due, as many as one turn allows. Connections that are done with are
     /// appended to `over`.
     pub fn on_timer(&mut self, now: Instant, over: &mut Vec<Flow>) -> Vec<Injection> {
         let mut out = Vec::new();
@@ -98,12 +98,12 @@ impl Refusals {
         {
             self.due.pop_first();
             let Some(refusal) = self.known.get_mut(&flow) else { continue };
-            if refusal.told == [true; 2] || refusal.until <= now {
+            if refusal.is_reset == [true; 2] || refusal.until <= now {
                 self.known.remove(&flow);
                 over.push(flow);
                 continue;
             }
-            for side in SIDES.into_iter().filter(|&side| !refusal.told[side as usize]) {
+            for side in SIDES.into_iter().filter(|&side| !refusal.is_reset[side as usize]) {
                 let reset = refusal.resets.as_ref().map(|resets| resets[side as usize].clone());
                 out.extend(reset.map(|reset| (side, reset)));
                 out.push((side, question(flow, side, refusal.pause)));
@@ -114,7 +114,7 @@ impl Refusals {
         out
     }
 
-    /// When to call [`Refusals::on_timer`] next.
+    /// Time of the next call of [`Refusals::on_timer`].
     pub fn next_deadline(&self) -> Option<Instant> {
         self.due.first().map(|&(due, _)| due)
     }

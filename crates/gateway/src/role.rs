@@ -71,7 +71,7 @@ impl Role {
         each!(self, gateway => gateway.on_timer(now, effects));
     }
 
-    /// When to call [`on_timer`](Self::on_timer) next.
+    /// Time of the next call of [`on_timer`](Self::on_timer).
     pub fn next_deadline(&self) -> Option<Instant> {
         each!(self, gateway => gateway.next_deadline())
     }
@@ -100,7 +100,7 @@ impl Role {
         done.map_err(|error| error.to_string())
     }
 
-    /// What it is doing.
+    /// The state of the gateway, its groups and connections.
     pub fn status(&self, now: Instant, counted: &Counted) -> Status {
         match self {
             Self::Protect(dispatcher) => dispatcher.status(now),

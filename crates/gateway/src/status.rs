@@ -4,7 +4,7 @@ use crate::config::uplink_of;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What the gateway is doing.
+/// State of a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Of each group of mobiles, then of each uplink, in the order of the configuration.
@@ -24,7 +24,7 @@ pub struct Status {
     pub counters: BTreeMap<String, u64>,
     /// Signals taken, by source and signal ("control", "down").
     pub signals: BTreeMap<String, BTreeMap<String, u64>>,
-    /// What it saw, if it only observes.
+    /// Observations, in observe mode.
     pub report: Option<Report>,
 }
 
@@ -38,27 +38,27 @@ impl Status {
     }
 }
 
-/// What the gateway is doing for one group of mobiles.
+/// State of one group of mobiles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupStatus {
-    /// Its name.
+    /// Name in the configuration.
     pub name: String,
-    /// Its mechanism.
+    /// The mechanism's word in the configuration.
     pub mechanism: String,
-    /// How its packets reach the mechanism: they wait for it ("nfqueue"), or it gets copies while a
-    /// mobile is in reach ("mirror").
+    /// Path of its packets to the mechanism: they wait for it ("nfqueue"), or the kernel mirrors
+    /// them while a mobile is in reach ("mirror").
     pub path: String,
-    /// Connections known.
+    /// Number of connections known.
     pub flows: u64,
     /// Payload bytes held.
     pub held: u64,
     /// Segments forwarded untouched because a limit was reached.
     pub segments_refused: u64,
-    /// What the mechanism counted.
+    /// Counters of the mechanism.
     pub counters: BTreeMap<String, u64>,
 }
 
-/// What a gateway that only observes has seen, and what it would have been good for.
+/// Observations of a gateway in observe mode, and the time it would have saved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// For how long it has looked.
@@ -67,22 +67,22 @@ pub struct Report {
     pub groups: Vec<GroupReport>,
 }
 
-/// What was seen of one group of mobiles.
+/// Observations of one group of mobiles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupReport {
-    /// Its name.
+    /// Name in the configuration.
     pub name: String,
     /// Mobiles that are away now.
     pub away: u64,
-    /// Outages that a signal told of.
-    pub outages_told: u64,
+    /// Outages that began with a signal.
+    pub outages_signalled: u64,
     /// Outages that were noticed because a mobile did not answer.
     pub outages_silent: u64,
     /// Seconds of all outages that are over.
     pub outage_seconds: f64,
     /// Seconds of the longest of them.
     pub longest_outage: f64,
-    /// TCP.
+    /// Observations of TCP.
     pub tcp: ProtocolReport,
     /// UDP port 443.
     pub quic: ProtocolReport,
@@ -90,14 +90,14 @@ pub struct GroupReport {
     pub other: ProtocolReport,
 }
 
-/// What was seen of one protocol.
+/// Observations of one protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProtocolReport {
     /// Packets in both directions.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
-    /// Flows, about.
+    /// Number of flows, estimated.
     pub flows: u64,
     /// Flows that were sent something while their mobile was away, each once an outage.
     pub stalled: u64,
@@ -118,7 +118,7 @@ impl GroupReport {
     /// Adds what was seen of another group.
     pub fn add(&mut self, other: &Self) {
         self.away += other.away;
-        self.outages_told += other.outages_told;
+        self.outages_signalled += other.outages_signalled;
         self.outages_silent += other.outages_silent;
         self.outage_seconds += other.outage_seconds;
         self.longest_outage = self.longest_outage.max(other.longest_outage);
@@ -142,7 +142,7 @@ impl ProtocolReport {
     }
 }
 
-/// What the gateway is doing for one connection.
+/// State of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatus {
     /// The fixed host's end.
@@ -151,7 +151,7 @@ pub struct FlowStatus {
     pub mobile: String,
     /// Group of mobiles.
     pub group: String,
-    /// Mechanism.
+    /// The mechanism's word in the configuration.
     pub mechanism: String,
     /// "connected", "frozen", "resuming" or "reset".
     pub state: String,

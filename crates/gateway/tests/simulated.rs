@@ -2,7 +2,7 @@
 //! with a configuration as an operator writes it. Hosts, links and outages are the simulator's.
 
 use airtcp_core::{Flow, Instant, Length, LinkSignal, Payload, Segment, SeqNum};
-use airtcp_edge::{Actions, Middlebox, MobileId, Note, Side};
+use airtcp_edge::{Actions, MechanismNote, Middlebox, MobileId, Side};
 use airtcp_gateway::config::GatewayConfig;
 use airtcp_gateway::dispatch::{Dispatcher, Effect, Keeper};
 use airtcp_gateway::ledger::WriteError;
@@ -19,8 +19,8 @@ const BYTES: u64 = 2_000_000;
 
 /// Keys of a scenario's middlebox and of a gateway's group alike, with the gateway's defaults.
 const WITH_MIRROR: [&str; 2] = [
-    r#"mechanism = "m-tcp-plus", fifo = "4 MiB", max-down = "24 h", nudge = "100 ms", acknowledge = "in-time""#,
-    r#"mechanism = "holdover", fifo = "4 MiB", max-down = "24 h", nudge = "100 ms""#,
+    r#"mechanism = "m-tcp-plus", fifo = "4 MiB", max-down = "24 h", probe-interval = "100 ms", acknowledge = "in-time""#,
+    r#"mechanism = "holdover", fifo = "4 MiB", max-down = "24 h", probe-interval = "100 ms""#,
 ];
 const WITHOUT: [&str; 2] = [
     r#"mechanism = "m-tcp", fifo = "4 MiB", max-down = "24 h""#,
@@ -49,7 +49,7 @@ fn with_payload<P: Payload, Q: Payload>(segment: &Segment<P>, payload: Q) -> Seg
 struct Forgetful;
 
 impl Keeper for Forgetful {
-    fn write(&mut self, _: &str, _: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+    fn write(&mut self, _: &str, _: &[MechanismNote<SharedBytes>]) -> Result<(), WriteError> {
         Ok(())
     }
 

@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn every_mechanism_reads_back() {
         let max_down = Some(Duration::from_nanos(1_500_000_001));
-        let nudge = Some(Duration::from_millis(500));
+        let probe_interval = Some(Duration::from_millis(500));
         for mechanism in [
             MechanismConfig::PacketControl { threshold: 5 },
             MechanismConfig::MTcp(MTcpConfig::default()),
@@ -192,18 +192,18 @@ mod tests {
             MechanismConfig::MTcpPlus(MTcpPlusConfig {
                 resume: Resume::Probe,
                 max_down,
-                nudge,
+                probe_interval,
                 acknowledge: Acknowledge::InTime,
                 ..MTcpPlusConfig::default()
             }),
             MechanismConfig::Holdover(HoldoverConfig {
                 max_down,
-                nudge,
+                probe_interval,
                 ..HoldoverConfig::default()
             }),
             MechanismConfig::Snoop(SnoopConfig::default()),
         ] {
-            let uplink = nudge.map(|_| "wwan0".parse().unwrap());
+            let uplink = probe_interval.map(|_| "wwan0".parse().unwrap());
             let setup = Setup {
                 name: "phones in the train".into(),
                 mechanism,

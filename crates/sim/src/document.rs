@@ -70,7 +70,7 @@ pub fn markdown() -> String {
         rows(&mut out, fields);
     }
     out.push_str("\n| counter of all but `wake` | meaning |\n|---|---|\n");
-    rows(&mut out, MechanismConfig::DOUBTS);
+    rows(&mut out, MechanismConfig::INVALID_PACKETS);
     out.push_str(SERIES);
     for series in Series::ALL {
         let _ = writeln!(out, "| `{}` | {} |", series.name(), series.about());
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(fields(&run["udp"][0]), documented(UdpMetrics::FIELDS));
         let snoop = MechanismConfig::COUNTERS.iter().find(|(word, _)| *word == "snoop");
         let mut middlebox = documented(snoop.expect("it is there").1);
-        middlebox.extend(documented(MechanismConfig::DOUBTS));
+        middlebox.extend(documented(MechanismConfig::INVALID_PACKETS));
         middlebox.extend(["name", "kind", "segments_refused"].map(str::to_owned));
         assert_eq!(fields(&run["middleboxes"][0]), middlebox);
     }

@@ -50,7 +50,7 @@ fn repeating<T: Send>(bed: &Testbed, work: impl FnOnce() -> T + Send) -> T {
 /// How many packets wake has repeated.
 fn repeated(bed: &Testbed) -> u64 {
     let counters = &bed.daemon().status().groups[0].counters;
-    counters["packets_released"] + counters["packets_called"]
+    counters["packets_released"] + counters["packets_retried"]
 }
 
 /// Sends packets that the mobile echoes, and has wake repeat some of them. What came back: what the

@@ -54,7 +54,7 @@ fn what_an_outage_costs_is_reported_within_300_ms_if_signals_tell_its_end() {
         return;
     }
     let ([dead, late], report) = observed_outage(Told::Timely);
-    assert_eq!((report.outages_told, report.outages_silent), (1, 0));
+    assert_eq!((report.outages_signalled, report.outages_silent), (1, 0));
     assert_eq!((report.tcp.stalled, report.away), (1, 0));
     for saved in [report.tcp.saved_least, report.tcp.saved_most] {
         assert!((saved - dead).abs() <= 0.3 + late, "{dead}: {report:?}");
@@ -68,7 +68,7 @@ fn what_an_outage_costs_is_reported_with_bounds_if_nobody_tells_its_end() {
         return;
     }
     let ([dead, late], report) = observed_outage(Told::Nothing);
-    assert_eq!((report.outages_told, report.outages_silent), (0, 1));
+    assert_eq!((report.outages_signalled, report.outages_silent), (0, 1));
     let (least, most) = (report.tcp.saved_least, report.tcp.saved_most);
     assert!(least <= dead + 0.3 + late && dead - 0.3 - late <= most, "{dead}: {report:?}");
 }

@@ -10,7 +10,7 @@ use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
 use segments::Hosts;
 pub(crate) use segments::{Seg, with_flags, with_payload, with_timestamps, with_window};
 
-/// Where the sequence space starts: in the middle, and so that scripts cross the wraparound.
+/// Start of the sequence space: in the middle, and so that scripts cross the wraparound.
 pub(crate) const ISNS: [u32; 4] = [1_000_000, u32::MAX - 500, u32::MAX - 1500, u32::MAX];
 
 pub(crate) struct Script<M> {
@@ -47,7 +47,7 @@ impl<M: Middlebox<Length>> Script<M> {
         self.pass(Side::Mobile, self.mobile(ack))
     }
 
-    /// What becomes of a segment: `pass`, `drop`, and what is sent besides.
+    /// The node's verdict on a segment: `pass`, `drop`, and the segments sent besides.
     pub(crate) fn pass(&mut self, from: Side, segment: Seg) -> Vec<String> {
         let mut out = Actions::new();
         self.machine.on_segment(self.now, from, segment.clone(), &mut out);

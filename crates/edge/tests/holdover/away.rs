@@ -187,7 +187,7 @@ fn the_mobile_s_data_passes_with_window_0() {
 }
 
 #[test]
-fn an_answer_to_a_nudge_means_that_the_mobile_is_back() {
+fn an_answer_to_a_probe_means_that_the_mobile_is_back() {
     each(|mut s| {
         s.down();
         s.data(1000, 1000);
@@ -225,7 +225,7 @@ fn an_answer_to_what_left_the_fixed_host_after_the_signal_means_that_the_mobile_
 }
 
 #[test]
-fn an_answer_to_a_nudge_before_the_last_signal_proves_nothing() {
+fn an_answer_to_a_probe_before_the_last_signal_proves_nothing() {
     each(|mut s| {
         s.fading();
         s.data(1000, 1000);
@@ -343,15 +343,15 @@ fn the_mobile_echoes_no_retransmission_of_the_outage() {
     let retransmission = with_timestamps(s.fixed(0, 1000), 3100, 900);
     let injected = s.injected(Side::Fixed, retransmission);
     let values: Vec<u32> = injected.iter().map(|i| i.options.timestamps.unwrap().value).collect();
-    assert_eq!(values, [900, 100], "the answer, and the nudge with the original's");
+    assert_eq!(values, [900, 100], "the answer, and the probe with the original's");
     let copy = &s.injected_by(LinkSignal::Up)[0];
     assert_eq!(copy.options.timestamps, Some(Timestamps { value: 100, echo: 900 }));
 }
 
-// --- Asking ---
+// --- Probing ---
 
 fn asking() -> HoldoverConfig {
-    HoldoverConfig { nudge: Some(Duration::from_secs(1)), ..HoldoverConfig::default() }
+    HoldoverConfig { probe_interval: Some(Duration::from_secs(1)), ..HoldoverConfig::default() }
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn a_mobile_that_is_down_is_asked_and_its_answer_means_that_it_is_back() {
         assert!(s.next_timer()[..] == ["+M 999:999"] && s.now >= Instant::from_secs(10));
         assert_eq!(s.timer(1), ["+M 999:999"]);
         assert_eq!(s.ack(1000).len(), 6, "released, and all is replayed");
-        assert_eq!(counters(&s).nudges, 2);
+        assert_eq!(counters(&s).probes_sent, 2);
         assert_eq!(s.timer(1), ["+M 1000:2000"], "the replay's");
     });
 }

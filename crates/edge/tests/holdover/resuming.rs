@@ -66,7 +66,7 @@ fn retransmissions_and_probes_are_answered_until_the_mobile_is_heard() {
         assert_eq!(
             s.data(6000, 1),
             ["+F ack 1000 win 0", "x 6000:6001"],
-            "a replay is nudge enough"
+            "a replay is probe enough"
         );
         assert_eq!(s.data(6000, 1000), ["+M 6000:7000", "kept 6000:7000"], "new data follows");
     });

@@ -9,8 +9,8 @@ mod rules;
 mod segments;
 
 use airtcp_core::{Bytes, Duration, Flow, Instant, Length, LinkSignal};
-use airtcp_edge::m_tcp_plus::{Note, Snapshot};
 use airtcp_edge::{Actions, FlowTableConfig, MTcpPlus, MTcpPlusConfig, Middlebox, MobileId, Side};
+use airtcp_edge::{MTcpPlusNote, MTcpPlusSnapshot};
 use segments::{Hosts, Seg};
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Driver {
     pub(crate) node: MTcpPlus<Length>,
     pub(crate) now: Instant,
-    pub(crate) file: BTreeMap<Flow, Snapshot<Length>>,
+    pub(crate) file: BTreeMap<Flow, MTcpPlusSnapshot<Length>>,
     /// Nothing can be written.
     pub(crate) is_full: bool,
 }
@@ -70,14 +70,14 @@ impl Driver {
         for note in notes {
             match note {
                 // There is no file if it could never be written.
-                Note::Released(flow) => drop(self.file.remove(&flow)),
-                Note::Snapshot(flow, _) | Note::Input(flow, _) if self.is_full => {
+                MTcpPlusNote::Released(flow) => drop(self.file.remove(&flow)),
+                MTcpPlusNote::Snapshot(flow, _) | MTcpPlusNote::Input(flow, _) if self.is_full => {
                     self.node.withhold(&flow, &mut out);
                 }
-                Note::Snapshot(flow, snapshot) => {
+                MTcpPlusNote::Snapshot(flow, snapshot) => {
                     self.file.insert(flow, *snapshot);
                 }
-                Note::Input(flow, input) => {
+                MTcpPlusNote::Input(flow, input) => {
                     self.file.get_mut(&flow).expect("a snapshot comes first").apply(input);
                 }
             }
@@ -86,11 +86,11 @@ impl Driver {
     }
 
     /// The interrupted connections as they are now: what a journal begins with.
-    pub(crate) fn live(&self) -> BTreeMap<Flow, Snapshot<Length>> {
+    pub(crate) fn live(&self) -> BTreeMap<Flow, MTcpPlusSnapshot<Length>> {
         let mut node = self.node.clone();
         node.keep_journal();
         let snapshots = node.drain_journal().map(|note| match note {
-            Note::Snapshot(flow, snapshot) => (flow, *snapshot),
+            MTcpPlusNote::Snapshot(flow, snapshot) => (flow, *snapshot),
             other => panic!("{other:?}"),
         });
         snapshots.collect()

@@ -4,8 +4,8 @@ use crate::segments::{Hosts, Seg};
 use airtcp_core::{Bytes, Duration, Flags, Instant, Length, LinkSignal};
 use airtcp_edge::{
     Actions, Detect, FlowPhase, FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig,
-    Mechanism, MechanismConfig, Middlebox, MobileId, Note, ReconfigureError, Side, SignalUse,
-    SnoopConfig, ThresholdTooSmall, WakeConfig,
+    Mechanism, MechanismConfig, MechanismNote, Middlebox, MobileId, ReconfigureError, Side,
+    SignalUse, SnoopConfig, ThresholdTooSmall, WakeConfig,
 };
 use airtcp_settings::schema::Conditions;
 
@@ -226,11 +226,11 @@ fn a_snapshot_of_holdover_and_the_inputs_since_go_on_in_another_process() {
     let mut snapshot = None;
     for note in through.mechanism.drain_journal() {
         match note {
-            Note::Snapshot(_, first) => snapshot = Some(*first),
-            Note::Input(_, input) => {
+            MechanismNote::Snapshot(_, first) => snapshot = Some(*first),
+            MechanismNote::Input(_, input) => {
                 snapshot.as_mut().expect("a snapshot comes first").apply(input)
             }
-            Note::Released(flow) => panic!("{flow} is frozen"),
+            MechanismNote::Released(flow) => panic!("{flow} is frozen"),
         }
     }
     let snapshot = snapshot.unwrap();
@@ -257,7 +257,8 @@ fn resets_of_a_snapshot_fit_both_hosts() {
         let mut through = Through::new(&config);
         through.mechanism.keep_journal();
         through.signal(5, LinkSignal::Down);
-        let Some(Note::Snapshot(_, snapshot)) = through.mechanism.drain_journal().next() else {
+        let Some(MechanismNote::Snapshot(_, snapshot)) = through.mechanism.drain_journal().next()
+        else {
             panic!("it is frozen");
         };
         let [fixed, mobile] = snapshot.resets().expect("both were met");

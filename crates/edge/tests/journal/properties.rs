@@ -6,7 +6,7 @@ use airtcp_core::{Duration, Flags, Length, LinkSignal, SeqNum};
 use airtcp_edge::{Acknowledge, Action, Actions, MTcpPlusConfig, Resume, Side};
 use proptest::prelude::*;
 
-/// What happens next; segments have their numbers in a small range, so that all relations between
+/// A step of the test; segments have their numbers in a small range, so that all relations between
 /// them occur.
 #[derive(Clone, Debug)]
 enum Any {
@@ -22,7 +22,7 @@ enum Any {
     },
     Link(LinkSignal),
     Wait(Duration),
-    /// Whether files can be written from now on.
+    /// True: files cannot be written from now on.
     Full(bool),
 }
 
@@ -107,7 +107,7 @@ impl World {
     }
 }
 
-/// What the hosts of one connection said and heard.
+/// Segments that the hosts of one connection sent and received.
 struct Observer {
     /// The highest ACK of the mobile that acknowledges what was sent; any, until both were heard.
     mobile: SeqNum,

@@ -3,7 +3,7 @@
 use crate::segments::Hosts;
 use crate::{Driver, config};
 use airtcp_core::{Duration, Instant, Length, LinkSignal};
-use airtcp_edge::m_tcp_plus::Note;
+use airtcp_edge::MTcpPlusNote;
 use airtcp_edge::{
     Action, Actions, FlowPhase, FlowTableConfig, MTcpPlus, Middlebox, MobileId, Side,
 };
@@ -109,7 +109,7 @@ fn inputs_that_outgrow_the_snapshot_become_one() {
         let mut out = Actions::new();
         driver.node.on_segment(driver.now, Side::Fixed, hosts.fixed(0, 1000), &mut out);
         for note in driver.node.drain_journal() {
-            inputs = if let Note::Input(..) = note { inputs + 1 } else { 0 };
+            inputs = if let MTcpPlusNote::Input(..) = note { inputs + 1 } else { 0 };
             most = most.max(inputs);
         }
     }

@@ -45,8 +45,8 @@ fn streams() -> impl Strategy<Value = Vec<Any>> {
     proptest::collection::vec(any_segment(), 0..200)
 }
 
-/// What an observer on both sides of the node knows: the highest ACK of the mobile that the fixed
-/// host can believe (any, until that is heard), the highest one sent to the fixed host, and the
+/// An observer on both sides of the node, with the highest ACK of the mobile that the fixed host
+/// can accept (any, until the mobile sends one), the highest one sent to the fixed host, and the
 /// highest sequence number from there.
 struct Observer {
     mobile: SeqNum,

@@ -10,7 +10,7 @@ fn algorithm_2_sends_two_acks() {
     // The last ACK with window 0, then one of all data: Fig. 3 (b) and (c).
     each(|mut s| {
         assert_eq!(s.down(), ["+F ack 1000 win 0", "+F ack 6000 win 0"]);
-        assert_eq!((counters(&s).freezes, counters(&s).bytes_promised), (1, 5000));
+        assert_eq!((counters(&s).freezes, counters(&s).bytes_acked_early), (1, 5000));
     });
 }
 
@@ -19,7 +19,7 @@ fn algorithm_2_sends_one_ack_with_nothing_outstanding() {
     each(|mut s| {
         s.ack(6000);
         assert_eq!(s.down(), ["+F ack 6000 win 0"]);
-        assert_eq!(counters(&s).bytes_promised, 0);
+        assert_eq!(counters(&s).bytes_acked_early, 0);
     });
 }
 
@@ -72,7 +72,7 @@ fn data_that_was_on_the_wire_is_stored_and_acknowledged() {
         s.down();
         assert_eq!(s.data(6000, 1000), ["+F ack 7000 win 0", "kept 6000:7000"]);
         assert_eq!(s.data(7000, 300), ["+F ack 7300 win 0", "kept 7000:7300"]);
-        assert_eq!((s.node.held(), counters(&s).bytes_promised), (6300, 6300));
+        assert_eq!((s.node.held(), counters(&s).bytes_acked_early), (6300, 6300));
     });
 }
 
@@ -213,7 +213,7 @@ fn a_mobile_that_lacks_data_after_down_gets_it() {
 }
 
 #[test]
-fn an_answer_to_a_nudge_means_that_the_mobile_is_back() {
+fn an_answer_to_a_probe_means_that_the_mobile_is_back() {
     each(|mut s| {
         s.fading();
         s.data(6000, 1);
@@ -278,7 +278,7 @@ fn an_answer_to_a_retransmission_means_that_the_mobile_is_back() {
 }
 
 #[test]
-fn an_answer_to_a_nudge_before_the_last_signal_proves_nothing() {
+fn an_answer_to_a_probe_before_the_last_signal_proves_nothing() {
     each(|mut s| {
         s.fading();
         s.data(6000, 1);
@@ -338,10 +338,10 @@ fn the_mobile_s_own_closed_window_is_not_opened() {
     });
 }
 
-// --- Asking ---
+// --- Probing ---
 
 fn asking() -> MTcpPlusConfig {
-    MTcpPlusConfig { nudge: Some(Duration::from_secs(3)), ..MTcpPlusConfig::default() }
+    MTcpPlusConfig { probe_interval: Some(Duration::from_secs(3)), ..MTcpPlusConfig::default() }
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn a_mobile_that_is_down_is_asked_and_its_answer_means_that_it_is_back() {
         assert!(s.now >= Instant::from_secs(3));
         assert_eq!(s.timer(3), ["+M 5999:5999"]);
         assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
-        assert_eq!(counters(&s).nudges, 2);
+        assert_eq!(counters(&s).probes_sent, 2);
         assert!(s.next_timer().is_empty(), "connected");
     });
 }
@@ -423,9 +423,9 @@ fn connections_that_went_down_together_ask_one_after_the_other() {
     let (mut asked, mut most) = (0, 0);
     while let Some(due) = node.next_deadline().filter(|&due| due < Instant::from_secs(6)) {
         node.on_timer(due, &mut out);
-        let questions = out.drain().count();
-        asked += questions;
-        most = most.max(questions);
+        let keep_alives = out.drain().count();
+        asked += keep_alives;
+        most = most.max(keep_alives);
     }
     assert_eq!(asked, usize::from(connections));
     assert!(most <= asked / 100, "{most} at an instant");

@@ -5,7 +5,7 @@
 use crate::script::{Script, Seg, with_flags};
 use crate::{Node, counters, each};
 use airtcp_core::{Duration, Flags, Segment, SeqNum};
-use airtcp_edge::Doubts;
+use airtcp_edge::InvalidPackets;
 
 /// Far from everything, and nearer than the largest window.
 const FAR: u32 = 1 << 29;
@@ -26,11 +26,11 @@ fn assert_kept(mut s: Script<Node>) {
         (1..6).map(|n| format!("+M {}:{}", n * 1000, (n + 1) * 1000)).collect();
     assert_eq!(s.up(), copies);
     assert_eq!(s.ack(6000), [">F ack 6000 win 500"], "the fixed host is released");
-    assert_eq!(counters(&s).bytes_promised, 5000);
+    assert_eq!(counters(&s).bytes_acked_early, 5000);
 }
 
-fn doubts(s: &Script<Node>) -> Doubts {
-    s.node.doubts()
+fn invalid_packets(s: &Script<Node>) -> InvalidPackets {
+    s.node.invalid_packets()
 }
 
 fn acknowledging(segment: Seg, ack: SeqNum) -> Seg {
@@ -44,7 +44,7 @@ fn data_outside_of_the_window_does_not_count() {
     // RFC 5961 §5.2. It would make any reset below it credible.
     promised(|mut s| {
         assert_eq!(s.data(FAR, 1000).len(), 2);
-        assert_eq!(doubts(&s).doubted_sequence, 1);
+        assert_eq!(invalid_packets(&s).invalid_sequence, 1);
         let reset = with_flags(s.fixed(FAR, 0), Flags::RST);
         s.fixed_sends(reset);
         assert_kept(s);
@@ -62,7 +62,7 @@ fn data_that_acknowledges_what_the_mobile_did_not_send_does_not_count() {
         }
         let silent = Segment { ack: None, ..s.fixed(6000, 1000) };
         s.fixed_sends(silent);
-        assert_eq!(doubts(&s).doubted_acknowledgement, 3);
+        assert_eq!(invalid_packets(&s).invalid_acknowledgement, 3);
         assert_kept(s);
     });
 }
@@ -75,14 +75,17 @@ fn a_reset_counts_at_the_next_number_only() {
             let reset = with_flags(s.fixed(seq, 0), Flags::RST);
             assert_eq!(s.fixed_sends(reset).last().unwrap(), &format!(">M R {seq}:{seq}"));
         }
-        assert_eq!((doubts(&s).doubted_reset, doubts(&s).doubted_sequence), (6, 1));
+        assert_eq!(
+            (invalid_packets(&s).invalid_reset, invalid_packets(&s).invalid_sequence),
+            (6, 1)
+        );
         assert_kept(s);
     });
     for next in [1000, 6000] {
         promised(|mut s| {
             let reset = Segment { ack: None, ..with_flags(s.fixed(next, 0), Flags::RST) };
             assert_eq!(s.fixed_sends(reset), [format!("x R {next}:{next}")]);
-            assert_eq!(doubts(&s), Doubts::default());
+            assert_eq!(invalid_packets(&s), InvalidPackets::default());
         });
     }
 }
@@ -96,7 +99,7 @@ fn a_syn_does_not_count() {
             s.fixed_sends(syn.clone());
             s.fixed_sends(Segment { ack: None, ..syn });
         }
-        assert_eq!(doubts(&s).doubted_syn, 4);
+        assert_eq!(invalid_packets(&s).invalid_syn, 4);
         assert_kept(s);
     });
 }
@@ -135,7 +138,7 @@ fn an_acknowledgement_with_a_wrong_sequence_number_frees_nothing() {
             let ack = Segment { seq: ack.seq + by, ..ack };
             assert_eq!(s.mobile_sends(ack), [">F ack 6000 win 500"], "the fixed host judges it");
         }
-        assert_eq!(doubts(&s).doubted_sequence, 2);
+        assert_eq!(invalid_packets(&s).invalid_sequence, 2);
         assert_kept(s);
     });
 }
@@ -148,7 +151,10 @@ fn a_reset_of_the_mobile_counts_at_the_next_number_only() {
             let reset = Segment { seq: reset.seq + by, ..reset };
             assert_eq!(s.mobile_sends(reset).len(), 1);
         }
-        assert_eq!((doubts(&s).doubted_reset, doubts(&s).doubted_sequence), (2, 1));
+        assert_eq!(
+            (invalid_packets(&s).invalid_reset, invalid_packets(&s).invalid_sequence),
+            (2, 1)
+        );
         assert_kept(s);
     });
 }
@@ -167,7 +173,7 @@ fn two_forgeries_that_agree_do_not_undo_a_promise() {
                 s.mobile_sends(Segment { seq: number, ..ack });
             }
         }
-        assert_eq!(doubts(&s).met_again, 0);
+        assert_eq!(invalid_packets(&s).resyncs, 0);
         assert_kept(s);
     });
 }
@@ -193,7 +199,10 @@ fn challenges_are_rare() {
             s.wait(Duration::from_millis(5));
             s.data(FAR, 1000);
         }
-        assert_eq!((doubts(&s).doubted_sequence, doubts(&s).challenges), (400, 4));
+        assert_eq!(
+            (invalid_packets(&s).invalid_sequence, invalid_packets(&s).challenge_acks),
+            (400, 4)
+        );
         assert_kept(s);
     });
 }
@@ -218,6 +227,6 @@ fn while_the_mobile_is_in_reach_the_hosts_challenge_each_other() {
             let segment = with_flags(s.mobile(FAR), flags);
             assert_eq!(s.mobile_sends(segment).len(), 1);
         }
-        assert_eq!((s.node.held(), doubts(&s).challenges), (5000, 0));
+        assert_eq!((s.node.held(), invalid_packets(&s).challenge_acks), (5000, 0));
     });
 }

@@ -1,5 +1,5 @@
-//! `acknowledge = "in-time"`: what is held is acknowledged no sooner than the mobile would have, and
-//! so no round trip seems shorter than it is (RFC 9406 §4.2: what a sender does by its shortest
+//! `acknowledge = "in-time"`: what is held is acknowledged no sooner than the mobile would have,
+//! and so no round trip seems shorter than it is (RFC 9406 §4.2: what a sender does by its shortest
 //! one); and soon enough for the sender's timer (RFC 6298) not to expire.
 
 use crate::script::{Script, with_payload, with_timestamps};
@@ -39,7 +39,7 @@ fn each(script: impl Fn(Script<Node>)) {
     });
 }
 
-/// What the next timer does, and after how many milliseconds.
+/// Actions of the next timer, and the milliseconds until then.
 fn timer(s: &mut Script<Node>) -> (u64, Vec<String>) {
     let before = s.now;
     let shown = s.next_timer();
@@ -54,7 +54,7 @@ fn what_is_held_is_acknowledged_a_round_trip_after_it_came() {
         for (after, ack) in [(20, 2000), (20, 3000), (20, 4000), (20, 5000)] {
             assert_eq!(timer(&mut s), (after, vec![format!("+F ack {ack} win 0")]));
         }
-        assert_eq!(counters(&s).bytes_promised, 4000);
+        assert_eq!(counters(&s).bytes_acked_early, 4000);
     });
 }
 
@@ -74,7 +74,7 @@ fn what_comes_later_is_acknowledged_in_its_turn() {
         assert_eq!(timer(&mut s).1, ["+F ack 2000 win 0"]);
         let last = std::iter::repeat_with(|| timer(&mut s)).nth(2);
         assert_eq!(last, Some((20, vec!["+F ack 6000 win 0".to_owned()])));
-        assert_eq!(counters(&s).bytes_promised, 5000);
+        assert_eq!(counters(&s).bytes_acked_early, 5000);
     });
 }
 
@@ -95,7 +95,7 @@ fn a_mobile_that_is_back_before_anything_was_due_frees_the_fixed_host_and_is_rep
         assert_eq!(shown.pop().unwrap(), "+F ack 1000 win 500");
         let copies = ["1000:2000", "2000:3000", "3000:4000", "4000:5000"];
         assert_eq!(shown, copies.map(|copy| format!("+M {copy}")));
-        assert_eq!(counters(&s).bytes_promised, 0);
+        assert_eq!(counters(&s).bytes_acked_early, 0);
         assert_eq!(s.ack(2000), [">F ack 2000 win 500"], "it is the mobile's word");
         s.wait(ms(300));
         s.ack(3000);
@@ -110,7 +110,7 @@ fn what_is_due_during_the_replay_is_acknowledged_and_then_awaited() {
         s.wait(ms(20));
         s.down();
         s.up();
-        assert_eq!(counters(&s).bytes_promised, 1000);
+        assert_eq!(counters(&s).bytes_acked_early, 1000);
         s.wait(ms(10));
         let data = with_payload(s.mobile(1000), 100);
         assert_eq!(s.mobile_sends(data), ["x 0:100 ack 1000 win 500", "+F 0:100 ack 2000 win 0"]);
@@ -191,7 +191,7 @@ fn the_mobile_s_answer_to_what_was_acknowledged_frees_the_fixed_host_which_is_no
     each_with_timestamps(|mut s| {
         s.down();
         s.next_timer();
-        assert_eq!(counters(&s).bytes_promised, 1000);
+        assert_eq!(counters(&s).bytes_acked_early, 1000);
         s.up();
         assert_eq!(s.ack(2000).last().unwrap(), ">F ack 2000 win 500");
         assert_eq!(s.ack(3000).last().unwrap(), ">F ack 3000 win 500");

@@ -4,7 +4,7 @@
 use crate::script::{ISNS, Script, with_flags, with_payload, with_window};
 use crate::{Node, each, node};
 use airtcp_core::{Duration, Flags, Segment};
-use airtcp_edge::{Doubts, MTcpPlusConfig};
+use airtcp_edge::{InvalidPackets, MTcpPlusConfig};
 
 /// A node that has just started.
 fn restarted(script: impl Fn(Script<Node>)) {
@@ -37,7 +37,7 @@ fn in_the_middle_of_a_download() {
                 s.ack(up_to(n));
             }
             s.ack(5_002_000);
-            assert_eq!(s.node.doubts(), Doubts::default());
+            assert_eq!(s.node.invalid_packets(), InvalidPackets::default());
             assert_met(&mut s, 5_003_000, &["+M 5002000:5003000"]);
         });
     }
@@ -56,7 +56,7 @@ fn in_the_middle_of_an_upload() {
         s.fixed_sends(acknowledging.clone());
         let next = sent(&s, 5_001_000);
         s.mobile_sends(next.clone());
-        assert_eq!(s.node.doubts(), Doubts::default());
+        assert_eq!(s.node.invalid_packets(), InvalidPackets::default());
         s.fixed_sends(Segment { ack: Some(first.seq), ..acknowledging });
         assert_eq!(s.down(), ["+F ack 0 win 0"]);
         let held_back = s.mobile_sends(next);
@@ -113,7 +113,11 @@ fn who_acknowledges_what_was_not_sent_is_not_met() {
         s.up();
         s.ack(1000);
         s.data(1000, 1000);
-        assert_eq!(s.node.doubts(), Doubts::default(), "the forgery hides nothing");
+        assert_eq!(
+            s.node.invalid_packets(),
+            InvalidPackets::default(),
+            "the forgery hides nothing"
+        );
         assert_met(&mut s, 2000, &["+M 1000:2000"]);
     });
 }
@@ -140,7 +144,7 @@ fn forged_segments_of_one_host_find_none_of_the_other_to_agree_with() {
             let ack = s.ack(1000);
             assert_eq!(ack, [">F ack 1000 win 500"]);
         }
-        assert_eq!((s.node.held(), s.node.doubts().met_again), (5000, 0));
+        assert_eq!((s.node.held(), s.node.invalid_packets().resyncs), (5000, 0));
     });
 }
 
@@ -150,7 +154,7 @@ fn when_the_hosts_went_on_while_copies_were_missed() {
         s.data(10_000_000, 1000);
         assert_eq!(s.node.held(), 5000, "it could be forged");
         s.ack(10_001_000);
-        assert_eq!((s.node.held(), s.node.doubts().met_again), (0, 1), "both say so");
+        assert_eq!((s.node.held(), s.node.invalid_packets().resyncs), (0, 1), "both say so");
         s.data(10_001_000, 1000);
         assert_met(&mut s, 10_002_000, &["+M 10001000:10002000"]);
     });
@@ -163,9 +167,9 @@ fn when_the_hosts_went_on_after_a_promise_was_kept() {
         s.down();
         s.data(10_000_000, 1000);
         s.ack(5000);
-        assert_eq!(s.node.doubts().met_again, 0, "it is less than was promised");
+        assert_eq!(s.node.invalid_packets().resyncs, 0, "it is less than was promised");
         s.ack(10_000_000);
-        assert_eq!((s.node.held(), s.node.doubts().met_again), (0, 1));
+        assert_eq!((s.node.held(), s.node.invalid_packets().resyncs), (0, 1));
         assert_eq!(s.data(10_001_000, 1000), [">M 10001000:10002000"]);
         assert_eq!(s.ack(10_001_000), [">F ack 10001000 win 500"]);
     });
@@ -176,10 +180,10 @@ fn a_gap_of_a_window_lost_on_the_wire_is_no_other_connection() {
     // As much as 64 KiB at any time, and as much as ever was under way.
     each(|mut s| {
         s.data(6000 + (64 << 10), 1000);
-        assert_eq!((s.node.held(), s.node.doubts()), (6000, Doubts::default()));
+        assert_eq!((s.node.held(), s.node.invalid_packets()), (6000, InvalidPackets::default()));
         s.ack(2000);
         s.data(6000 + (128 << 10), 1000);
-        assert_eq!((s.node.held(), s.node.doubts()), (6000, Doubts::default()));
+        assert_eq!((s.node.held(), s.node.invalid_packets()), (6000, InvalidPackets::default()));
     });
 }
 

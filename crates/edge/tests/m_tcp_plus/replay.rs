@@ -35,7 +35,7 @@ fn each_replayed(script: impl Fn(Script<Node>)) {
     });
 }
 
-/// What was sent to the mobile, in thousands of bytes.
+/// Data sent to the mobile, in thousands of bytes.
 fn replayed(shown: Vec<String>) -> Vec<u32> {
     let numbers = shown.iter().filter_map(|line| line.strip_prefix("+M "));
     numbers.map(|range| range.split(':').next().unwrap().parse::<u32>().unwrap() / 1000).collect()
@@ -178,7 +178,8 @@ fn what_three_later_segments_passed_is_lost() {
     });
 }
 
-// RFC 2018 §4: the first block has what caused the acknowledgement, unless that moved its number on.
+// RFC 2018 §4: the first block has what caused the acknowledgement, unless that moved its number
+// on.
 #[test]
 fn what_the_mobile_has_had_since_before_the_outage_shows_no_loss() {
     each_replayed(|mut s| {

@@ -1,5 +1,6 @@
 //! Properties that hold for any traffic, on a circle of sequence numbers that wraps. With a
-//! threshold of three, duplicate ACKs pass untouched (Packet Control, figure 8: R = 3 is no filter).
+//! threshold of three, duplicate ACKs pass untouched (Packet Control, figure 8: R = 3 is no
+//! filter).
 
 use crate::script::{Script, Seg, Verdict, len, with_flags, with_payload, with_window};
 use airtcp_core::{Duration, Flags, Segment, SeqNum};

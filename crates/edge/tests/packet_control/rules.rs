@@ -9,7 +9,7 @@ use airtcp_edge::{
     Actions, FlowTableConfig, Middlebox, MobileId, PacketControl, Side, ThresholdTooSmall,
 };
 
-/// Where the sequence space starts: in the middle, and so that every script crosses the wraparound.
+/// Start of the sequence space: in the middle, and so that every script crosses the wraparound.
 const ISNS: [u32; 3] = [1_000_000, u32::MAX - 500, u32::MAX - 5000];
 
 fn answer(verdict: Verdict) -> Seg {

@@ -12,7 +12,7 @@ use airtcp_edge::{
 use segments::Hosts;
 pub(crate) use segments::{Seg, with_flags, with_payload, with_timestamps, with_window};
 
-/// What the base station did with a segment.
+/// The base station's verdict on a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Forwarded,
@@ -67,7 +67,7 @@ impl Script {
         self.pass(Side::Mobile, segment)
     }
 
-    /// Which of the next `n` duplicates of `ack` are forwarded, from 1.
+    /// Numbers of the next `n` duplicates of `ack` that are forwarded, from 1.
     pub(crate) fn forwarded_duplicates(&mut self, ack: u32, n: usize) -> Vec<usize> {
         (1..=n).filter(|_| self.ack(ack) == Verdict::Forwarded).collect()
     }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 /// So much was under way when the link went down: what the path and a queue as long hold.
 const UNDER_WAY: u32 = 2_500_000;
 
-/// Seconds.
+/// Replays `bytes` over a path with each node, and checks each outcome.
 fn each(path: &Path, bytes: u32, check: impl Fn(&Outcome)) {
     for node in nodes() {
         let outcome = replay(path, node, bytes, 1448);

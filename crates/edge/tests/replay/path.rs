@@ -17,7 +17,7 @@ type Seg = Segment<Length>;
 
 /// The sequence space wraps early in the transfer.
 const ISN: SeqNum = SeqNum(u32::MAX - 5000);
-/// What the link carries at once, as a gateway cuts it.
+/// Segment size of the link, as a gateway cuts for it.
 const MSS: u32 = 1448;
 /// More than is ever held.
 const MEMORY: Bytes = Bytes(1 << 30);
@@ -32,7 +32,7 @@ const END: Duration = Duration::from_secs(200);
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) rate: DataRate,
-    /// One way.
+    /// One-way delay.
     pub(crate) delay: Duration,
     /// Bytes that wait at most.
     pub(crate) queue: u64,
@@ -69,12 +69,12 @@ pub(crate) fn nodes() -> [Mechanism<Length>; 2] {
         .map(|config| Mechanism::new(&config, FlowTableConfig::default(), MEMORY).unwrap())
 }
 
-/// What became of it.
+/// Outcome of a replay.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     /// The mobile has everything.
     pub(crate) is_whole: bool,
-    /// When it had, after the link's return.
+    /// Time to completion, after the link's return.
     pub(crate) time: Duration,
     /// Payload bytes sent to it, again and again, and how many of them were lost.
     pub(crate) sent: u64,
@@ -124,7 +124,7 @@ struct World<'a> {
     now: Instant,
     queue: BTreeMap<(Instant, u64), Arrival>,
     inserted: u64,
-    /// When the link is free.
+    /// Time at which the link is free.
     free: Instant,
     random: Stream,
     segments: u64,

@@ -1,12 +1,12 @@
 //! Mechanisms with the mistakes that the properties are there to find: the tests of the tests.
 
 use airtcp_core::{Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
-use airtcp_edge::{Connection, Context, FlowState, MobileEnd, SegmentCache, Side};
+use airtcp_edge::{Connection, Context, FlowState, MobilePeer, SegmentCache, Side};
 
 /// Acknowledges what it forwards and keeps no copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct AcknowledgesEarly {
-    mobile: Option<MobileEnd>,
+    mobile: Option<MobilePeer>,
     told: Option<SeqNum>,
 }
 
@@ -41,7 +41,7 @@ impl<P: Payload> Connection<P> for AcknowledgesEarly {
 /// without its first bytes, so many; and perhaps it forgets them at any reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Keeps<P, const SKIPPED: usize, const FORGETS: bool> {
-    mobile: Option<MobileEnd>,
+    mobile: Option<MobilePeer>,
     cache: SegmentCache<P>,
     down: bool,
 }
@@ -139,7 +139,7 @@ impl<P: Payload> Connection<P> for WaitsForUp {
 /// Acknowledges the FIN for a mobile that is away, and lets it go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct AcknowledgesFin {
-    mobile: Option<MobileEnd>,
+    mobile: Option<MobilePeer>,
     down: bool,
 }
 
@@ -173,10 +173,10 @@ impl<P: Payload> Connection<P> for AcknowledgesFin {
     }
 }
 
-fn note<P: Payload>(mobile: &mut Option<MobileEnd>, from: Side, segment: &Segment<P>) {
+fn note<P: Payload>(mobile: &mut Option<MobilePeer>, from: Side, segment: &Segment<P>) {
     match (from, mobile) {
         (Side::Mobile, Some(known)) => known.note(segment),
-        (Side::Mobile, unknown) => *unknown = MobileEnd::new(segment),
+        (Side::Mobile, unknown) => *unknown = MobilePeer::new(segment),
         (Side::Fixed, _) => {}
     }
 }

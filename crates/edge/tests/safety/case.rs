@@ -22,7 +22,7 @@ pub(crate) struct Path {
     pub(crate) duplication: f64,
 }
 
-/// What an application does at one end.
+/// Behaviour of an application at one end.
 #[derive(Clone, Debug)]
 pub(crate) struct App {
     pub(crate) bytes: u32,
@@ -35,20 +35,20 @@ pub(crate) struct App {
     pub(crate) closes_first: bool,
 }
 
-/// One run.
+/// Everything that determines a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) seed: u64,
     pub(crate) isns: [u32; 2],
-    /// Wired, wireless.
+    /// Paths of the wired and the wireless side.
     pub(crate) paths: [Path; 2],
     /// Nothing passes the wireless path between these.
     pub(crate) outages: Vec<(Instant, Instant)>,
-    /// What the node's radio reports.
+    /// Signals of the node's radio.
     pub(crate) signals: Vec<(Instant, LinkSignal)>,
-    /// What the mobile's own radio reports: all outages, in time; perhaps more.
+    /// Signals of the mobile's own radio: all outages, in time; perhaps more.
     pub(crate) mobile_signals: Vec<(Instant, LinkSignal)>,
-    /// Fixed, mobile.
+    /// Settings of the fixed and the mobile host.
     pub(crate) configs: [TcpConfig; 2],
     pub(crate) apps: [App; 2],
     pub(crate) limits: Limits,
@@ -68,7 +68,7 @@ pub(crate) struct Forgery {
     pub(crate) len: usize,
 }
 
-/// What a forger takes for a sequence number.
+/// A forger's choice of a sequence number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
     /// So far from the next byte expected, in either direction, that no window reaches it.
@@ -124,7 +124,7 @@ pub(crate) fn in_order(gaps: impl IntoIterator<Item = (u64, u64)>) -> Vec<(Insta
     gaps.into_iter().map(after).collect()
 }
 
-/// How the radio tells of one outage: delays in milliseconds, negative when it is early; `None`:
+/// Signals of the radio for one outage: delays in milliseconds, negative when it is early; `None`:
 /// not at all.
 #[derive(Clone, Debug)]
 struct Reports {
@@ -301,13 +301,15 @@ fn limits() -> impl Strategy<Value = Limits> {
         ]
     };
     let max_down = proptest::option::weighted(0.15, millis(500..20_000));
-    let nudge = proptest::option::of(millis(100..2_000));
-    (size(), size(), max_down, nudge).prop_map(|(fifo, memory, max_down, nudge)| Limits {
-        fifo,
-        memory,
-        max_down,
-        nudge,
-    })
+    let probe_interval = proptest::option::of(millis(100..2_000));
+    (size(), size(), max_down, probe_interval).prop_map(
+        |(fifo, memory, max_down, probe_interval)| Limits {
+            fifo,
+            memory,
+            max_down,
+            probe_interval,
+        },
+    )
 }
 
 /// A download with every kind of trouble, and sometimes an upload on the same connection.

@@ -28,7 +28,7 @@ const WIRELESS: Setup = Setup { persist: Persist::Probes, channels: [0, 0, 1, 1]
 const WIRED_REORDERS: Setup = Setup { channels: [2, 1, 0, 0], ..WIRED };
 const WIRELESS_REORDERS: Setup = Setup { channels: [0, 0, 1, 2], ..WIRELESS };
 
-/// What does not look at signals needs none.
+/// The same without signals, for mechanisms that ignore them.
 const fn without_signals(setup: Setup) -> Setup {
     Setup { signals: [0; 3], ..setup }
 }
@@ -46,7 +46,7 @@ const FROM_FIXED: Setup = with_forger(Setup { channels: [1, 0, 0, 0], ..WIRED })
 const FROM_MOBILE: Setup = with_forger(Setup { channels: [0, 0, 1, 0], ..WIRELESS });
 const TO_MOBILE: Setup = with_forger(Setup { channels: [0, 0, 0, 1], ..WIRELESS });
 
-/// What is sent arrives at once or is lost, and several forgeries work together.
+/// Segments arrive at once or are lost, and several forgeries work together.
 const FORGERS: Setup = Setup { channels: [0; 4], forged: 3, ..WIRED };
 
 #[track_caller]
@@ -120,18 +120,18 @@ fn holdover_is_safe_over_a_slow_wireless_path() {
 }
 
 /// The interval has no influence: the clock stands still.
-const NUDGE: Option<Duration> = Some(Duration::from_millis(500));
+const PROBE_INTERVAL: Option<Duration> = Some(Duration::from_millis(500));
 
 #[test]
 fn m_tcp_plus_that_asks_is_safe() {
-    let config = MTcpPlusConfig { nudge: NUDGE, ..MTcpPlusConfig::default() };
+    let config = MTcpPlusConfig { probe_interval: PROBE_INTERVAL, ..MTcpPlusConfig::default() };
     assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRED));
     assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRELESS));
 }
 
 #[test]
 fn holdover_that_asks_is_safe() {
-    let config = HoldoverConfig { nudge: NUDGE, ..HoldoverConfig::default() };
+    let config = HoldoverConfig { probe_interval: PROBE_INTERVAL, ..HoldoverConfig::default() };
     assert_safe::<holdover::State<_>>(&config, WIRED);
     assert_safe::<holdover::State<_>>(&config, WIRELESS);
 }

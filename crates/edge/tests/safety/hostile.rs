@@ -71,7 +71,7 @@ pub(crate) fn check(input: &[u8]) {
 
 const SIGNALS: [LinkSignal; 3] = [LinkSignal::Fading, LinkSignal::Down, LinkSignal::Up];
 
-/// What a strategy makes of this seed.
+/// The strategy's value for this seed.
 fn sample<S: Strategy>(strategy: &S, seed: u64) -> S::Value {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

@@ -23,7 +23,7 @@ use crate::observer::{Violation, ensure};
 use crate::subjects::Promise;
 use crate::world::flow;
 use airtcp_core::{Flags, Instant, LinkSignal, Segment, SeqNum};
-use airtcp_edge::{Action, Actions, Connection, Context, Doubts, Side};
+use airtcp_edge::{Action, Actions, Connection, Context, InvalidPackets, Side};
 use hashlink::DefaultHashBuilder;
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -56,11 +56,11 @@ const MOST: usize = 3;
 pub(crate) enum Persist {
     /// Retransmits (strict, Linux).
     Retransmits,
-    /// Probes (4.4BSD).
+    /// Sends window probes (4.4BSD).
     Probes,
 }
 
-/// What is explored.
+/// Bounds of the search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     pub(crate) promise: Promise,
@@ -68,9 +68,9 @@ pub(crate) struct Setup {
     /// Most segments under way in each channel; more are lost. From and to the fixed host, then
     /// from and to the mobile. 0: what is sent arrives at once, or is lost.
     pub(crate) channels: [usize; 4],
-    /// How often each signal may come: Fading, Down, Up.
+    /// Most signals of each kind: Fading, Down, Up.
     pub(crate) signals: [u8; 3],
-    /// How many forged segments may come.
+    /// Most forged segments.
     pub(crate) forged: u8,
     /// Payload bytes that the mechanism may hold in all.
     pub(crate) memory: u64,
@@ -78,7 +78,7 @@ pub(crate) struct Setup {
     pub(crate) limit: usize,
 }
 
-/// What was explored.
+/// Size of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Explored {
     pub(crate) states: usize,
@@ -154,7 +154,7 @@ impl Packet {
         }
     }
 
-    /// What a segment to the mobile amounts to, with the right bytes in it.
+    /// Meaning of a segment to the mobile, with the right bytes in it.
     fn of_data(segment: &Segment<Vec<u8>>) -> Result<Self, Violation> {
         let from = segment.seq.bytes_after(ISN) as u8;
         let right = (from..).zip(&segment.payload).all(|(n, byte)| n == *byte);
@@ -166,7 +166,7 @@ impl Packet {
     }
 }
 
-/// What somebody sends who knows the connection's addresses and ports.
+/// A segment of an attacker who knows the connection's addresses and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Forgery {
     from: Side,
@@ -237,7 +237,7 @@ fn is_credible(to: Side, segment: &Segment<Vec<u8>>) -> bool {
     is_near(seq) && ack.is_none_or(is_near)
 }
 
-/// What may happen to the connection's code.
+/// An event for the connection's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Input {
     Segment(Packet),
@@ -246,7 +246,7 @@ enum Input {
     Timer,
 }
 
-/// What it does.
+/// An action of the connection's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output {
     ToFixed { ack: u8, window: u8, injected: bool },
@@ -254,7 +254,7 @@ enum Output {
     Reset,
 }
 
-/// What it does, and its number afterwards.
+/// Number of the state afterwards, and the actions.
 type Reaction = (u32, Rc<[Output]>);
 
 /// The states of the connection, by number, and how they follow each other.
@@ -289,12 +289,13 @@ where
         }
         let mut next = self.states[node as usize].clone();
         let mut out = Actions::new();
-        let (mut counters, mut doubts) = (C::Counters::default(), Doubts::default());
+        let (mut counters, mut invalid_packets) =
+            (C::Counters::default(), InvalidPackets::default());
         let room = self.setup.memory.saturating_sub(next.held() as u64);
         let mut cx = Context {
             config: self.config,
             counters: &mut counters,
-            doubts: &mut doubts,
+            invalid_packets: &mut invalid_packets,
             out: &mut out,
             room,
             interrupted: 1,
@@ -399,7 +400,7 @@ const TO_FIXED: usize = 1;
 const FROM_MOBILE: usize = 2;
 const TO_MOBILE: usize = 3;
 
-/// The system.
+/// A state of the whole system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct State {
     /// Number of the connection's state.
@@ -409,9 +410,9 @@ struct State {
     received: u8,
     /// Sorted: empty places come first.
     channels: [[Place; MOST]; 4],
-    /// What is left of [`Setup::signals`].
+    /// Remainder of [`Setup::signals`].
     signals: [u8; 3],
-    /// What is left of [`Setup::forged`].
+    /// Remainder of [`Setup::forged`].
     forged: u8,
     /// The highest acknowledgement that came to the node, and the highest that left it.
     acked: u8,
@@ -420,7 +421,7 @@ struct State {
     reset: bool,
 }
 
-/// One step.
+/// One step of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Start,

@@ -8,7 +8,7 @@ use crate::subjects::Promise;
 use airtcp_core::{Flags, Flow, Segment, SeqNum};
 use airtcp_edge::{Action, Side};
 
-/// What the node did that it must not do.
+/// A violation of the rules by the node.
 pub(crate) type Violation = String;
 
 macro_rules! ensure {
@@ -27,11 +27,11 @@ pub(crate) fn pattern(host: usize, n: u32) -> u8 {
     (n.wrapping_add(host as u32 * 77_777).wrapping_mul(0x9e37_79b1) >> 24) as u8
 }
 
-/// What one host showed on its side of the node.
+/// Everything that one host showed on its side of the node.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
     isn: SeqNum,
-    /// Which positions of its stream came by; FIN counts as one.
+    /// Positions of its stream that came by; FIN counts as one.
     sent: Vec<bool>,
     /// One past its highest position seen.
     pub(crate) end: u32,
@@ -105,20 +105,20 @@ fn newer(known: Option<u32>, value: u32) -> u32 {
     known.map_or(value, |known| SeqNum(known).later(SeqNum(value)).0)
 }
 
-/// The tap.
+/// A tap on both sides of the node.
 #[derive(Clone, Debug)]
 pub(crate) struct Observer {
     promise: Promise,
     /// From the fixed to the mobile host.
     flow: Flow,
-    /// Fixed, mobile.
+    /// The fixed and the mobile host.
     pub(crate) hosts: [Host; 2],
     /// The highest acknowledgement that the fixed host was shown (since the node's crash).
     pub(crate) told: u32,
     /// The node crashed, or a late SYN or a RST told it to forget: it may repeat what is old, which
     /// the fixed host ignores.
     has_forgotten: bool,
-    /// What the mechanism holds back and may still forward.
+    /// Segments that the mechanism holds back and may still forward.
     kept: Vec<Seg>,
     /// Forged segments that the mechanism was handed, and from which side.
     forged: Vec<(Side, Seg)>,
@@ -209,7 +209,7 @@ impl Observer {
             && self.forged.iter().any(is_it)
     }
 
-    /// What the node did when a forged segment came: it may hand it on.
+    /// Checks the node's output when a forged segment came: it may hand it on.
     pub(crate) fn on_output_of_forgery(
         &mut self,
         forgery: (Side, &Seg),
@@ -225,7 +225,7 @@ impl Observer {
         self.on_output(None, &rest)
     }
 
-    /// What the node did, in one call. `input`: the segment it was called with.
+    /// Checks the node's output of one call. `input`: the segment it was called with.
     pub(crate) fn on_output(
         &mut self,
         input: Option<(Side, &Seg)>,

@@ -10,7 +10,7 @@ use crate::subjects::{
 };
 use crate::world::{Outcome, run};
 use airtcp_core::{Instant, LinkSignal, Segment, SeqNum};
-use airtcp_edge::{Actions, Doubts, MTcpPlus, Middlebox, MobileId, Resume, Side};
+use airtcp_edge::{Actions, InvalidPackets, MTcpPlus, Middlebox, MobileId, Resume, Side};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -123,7 +123,7 @@ proptest! {
 
     /// RFC 5961 keeps forgeries out, not connections: any network, any outage, large windows.
     #[test]
-    fn what_a_host_has_not_seen_is_never_doubted(mut case in case()) {
+    fn what_a_host_has_not_seen_is_never_invalid(mut case in case()) {
         case.apps[0].bytes *= 20;
         case.apps[0].piece *= 20;
         let node = Watched::new(m_tcp_plus(case.limits, Resume::Flush));
@@ -132,7 +132,7 @@ proptest! {
     }
 }
 
-/// Panics when a segment with news for its receiver is doubted.
+/// Panics when a segment with news for its receiver is taken for invalid.
 #[derive(Clone)]
 struct Watched {
     node: MTcpPlus<Vec<u8>>,
@@ -155,8 +155,9 @@ impl Middlebox<Vec<u8>> for Watched {
         out: &mut Actions<Vec<u8>>,
     ) {
         let numbers = |node: &MTcpPlus<_>| {
-            let Doubts { doubted_sequence, doubted_acknowledgement, .. } = node.doubts();
-            (doubted_sequence, doubted_acknowledgement)
+            let InvalidPackets { invalid_sequence, invalid_acknowledgement, .. } =
+                node.invalid_packets();
+            (invalid_sequence, invalid_acknowledgement)
         };
         let number = match from {
             Side::Fixed => Some(segment.seq_end()),
@@ -165,7 +166,7 @@ impl Middlebox<Vec<u8>> for Watched {
         let is_news = self.acked.is_none_or(|acked| number.is_some_and(|n| n.after(acked)));
         let (before, shown) = (numbers(&self.node), segment.to_string());
         self.node.on_segment(now, from, segment, out);
-        assert!(!is_news || numbers(&self.node) == before, "doubted: {shown} from {from:?}");
+        assert!(!is_news || numbers(&self.node) == before, "invalid: {shown} from {from:?}");
         if from == Side::Mobile && is_news {
             self.acked = number.or(self.acked);
         }

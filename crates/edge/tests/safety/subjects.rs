@@ -7,7 +7,7 @@ use airtcp_edge::{
     SnoopConfig, Wake, WakeConfig,
 };
 
-/// What a mechanism promises about the acknowledgements that the fixed host sees.
+/// A mechanism's guarantee about the acknowledgements that the fixed host sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Promise {
     /// The mobile has given them all. A crash of the node loses nothing.
@@ -15,8 +15,8 @@ pub(crate) enum Promise {
     /// As [`EndToEnd`](Self::EndToEnd), of a mechanism that tells no segment from another: it may
     /// repeat whatever it was handed, as any network may.
     Repeats,
-    /// What the mobile has not acknowledged the node can deliver by itself; a FIN never comes from
-    /// the node.
+    /// The node can deliver by itself all that the mobile has not acknowledged; a FIN never comes
+    /// from the node.
     Custody,
 }
 
@@ -27,13 +27,13 @@ pub(crate) struct Limits {
     pub(crate) fifo: u64,
     /// For all connections together, in bytes.
     pub(crate) memory: u64,
-    /// How long it may wait for a mobile.
+    /// The longest absence of a mobile.
     pub(crate) max_down: Option<Duration>,
-    /// How often it asks for one that is down.
-    pub(crate) nudge: Option<Duration>,
+    /// Interval of keep-alive probes to a mobile whose link is down.
+    pub(crate) probe_interval: Option<Duration>,
 }
 
-/// Forwards everything.
+/// Forwards everything, unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Plain;
 
@@ -99,15 +99,18 @@ fn m_tcp_plus_that(limits: Limits, resume: Resume, acknowledge: Acknowledge) -> 
         fifo: Bytes(limits.fifo),
         resume,
         max_down: limits.max_down,
-        nudge: limits.nudge,
+        probe_interval: limits.probe_interval,
         acknowledge,
     };
     PerConnection::new(config, Default::default(), limits.memory)
 }
 
 pub(crate) fn holdover(limits: Limits) -> Holdover<Vec<u8>> {
-    let config =
-        HoldoverConfig { fifo: Bytes(limits.fifo), max_down: limits.max_down, nudge: limits.nudge };
+    let config = HoldoverConfig {
+        fifo: Bytes(limits.fifo),
+        max_down: limits.max_down,
+        probe_interval: limits.probe_interval,
+    };
     PerConnection::new(config, Default::default(), limits.memory)
 }
 

@@ -14,7 +14,7 @@ type Seg = Segment<Vec<u8>>;
 
 /// Far above what any case needs: a livelock.
 const MOST_EVENTS: usize = 200_000;
-/// How soon an application asks again when nothing could be written.
+/// Interval at which an application tries again when nothing could be written.
 const RETRY_WRITE: Duration = Duration::from_millis(100);
 
 /// A transfer that nobody gives up ends within this after [`HOSTILE_UNTIL`]. A plain sender may
@@ -56,7 +56,7 @@ struct Progress {
     reading: bool,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// Everything that left an end or the node, with its time: `0 > ` from the fixed host, and so
@@ -66,7 +66,7 @@ pub(crate) struct Outcome {
     pub(crate) injected: [u64; 2],
     /// Both streams arrived whole.
     pub(crate) is_whole: bool,
-    /// When the last byte that arrived was read.
+    /// Time at which the last byte that arrived was read.
     pub(crate) last_read: Instant,
 }
 

@@ -18,7 +18,7 @@ use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
 use segments::Hosts;
 pub(crate) use segments::{Seg, with_flags, with_payload, with_timestamps, with_window};
 
-/// Where the sequence space starts: in the middle, and so that scripts cross the wraparound.
+/// Start of the sequence space: in the middle, and so that scripts cross the wraparound.
 pub(crate) const ISNS: [u32; 4] = [1_000_000, u32::MAX - 500, u32::MAX - 3500, u32::MAX - 6000];
 
 pub(crate) struct Script<M> {
@@ -116,7 +116,7 @@ impl<M: Middlebox<Length>> Script<M> {
         out.drain().map(|action| self.show(&action)).collect()
     }
 
-    /// What the node does with a segment; checks that it is forwarded as it came, dropped or kept,
+    /// The node's verdict on a segment; checks that it is forwarded as it came, dropped or kept,
     /// once.
     pub(crate) fn pass(&mut self, from: Side, segment: Seg) -> Vec<String> {
         let actions = self.actions(from, segment.clone());

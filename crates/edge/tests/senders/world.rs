@@ -19,7 +19,7 @@ const OUTAGE: Instant = Instant::from_secs(5);
 /// Time to resume in, longer than any back-off.
 const REST: Duration = Duration::from_secs(120);
 
-/// What became of the sender.
+/// State of the sender after the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     /// From the end of the outage to the first new byte at the mobile; `None` if none came.
@@ -43,14 +43,14 @@ enum Arrival {
 }
 
 struct World<M> {
-    /// Fixed, mobile.
+    /// The fixed and the mobile host.
     ends: [Endpoint<Length>; 2],
     node: M,
     now: Instant,
     queue: BTreeMap<(Instant, u64), Arrival>,
     inserted: u64,
     outage: (Instant, Instant),
-    /// When the wireless link is free, towards the mobile and back.
+    /// Times at which the wireless link is free, towards the mobile and back.
     free: [Instant; 2],
 }
 
@@ -124,7 +124,7 @@ impl<M: Middlebox<Length>> World<M> {
         }
     }
 
-    /// What is on the air or sent while the link is out of order is lost.
+    /// Loses segments that are on the air or sent while the link is out of order.
     fn over_the_air(&mut self, from: usize, segment: Seg) {
         let start = self.now.max(self.free[from]);
         let sent = start + RATE.transmission_time(segment.wire_len());

@@ -20,12 +20,12 @@ pub(crate) struct Named {
     id: FlowId,
     end: Option<SeqNum>,
     boundary: bool,
-    asks: bool,
+    elicits_reply: bool,
     silence: Option<Silence>,
     /// As large as packets of a bulk transfer.
     full: bool,
-    /// There are questions of its flow.
-    questions: bool,
+    /// A keep-alive of its flow exists.
+    keep_alives: bool,
     name: String,
 }
 
@@ -39,8 +39,8 @@ impl Packet for Named {
     fn is_boundary(&self) -> bool {
         self.boundary
     }
-    fn asks(&self) -> bool {
-        self.asks
+    fn elicits_reply(&self) -> bool {
+        self.elicits_reply
     }
     fn silence(&self) -> Option<Silence> {
         self.silence
@@ -48,8 +48,8 @@ impl Packet for Named {
     fn is_full(&self) -> bool {
         self.full
     }
-    fn question(&self) -> Option<Self> {
-        self.questions.then(|| Self { name: format!("{}?", self.name), ..self.clone() })
+    fn keep_alive(&self) -> Option<Self> {
+        self.keep_alives.then(|| Self { name: format!("{}?", self.name), ..self.clone() })
     }
 }
 
@@ -70,8 +70,8 @@ fn id(protocol: u8, port: u16, mobile: u8) -> FlowId {
 pub(crate) fn udp(port: u16, name: impl Into<String>) -> Named {
     let name = name.into();
     let id = id(UDP, port, MOBILE);
-    let (boundary, asks, full, questions) = (false, true, true, true);
-    Named { id, end: None, boundary, asks, silence: None, full, questions, name }
+    let (boundary, elicits_reply, full, keep_alives) = (false, true, true, true);
+    Named { id, end: None, boundary, elicits_reply, silence: None, full, keep_alives, name }
 }
 
 pub(crate) fn small_udp(port: u16, name: impl Into<String>) -> Named {
@@ -89,7 +89,7 @@ pub(crate) fn tcp(port: u16, end: u32) -> Named {
 pub(crate) struct Node {
     pub(crate) wake: Wake<Named>,
     pub(crate) now: Instant,
-    /// Where the script's time begins.
+    /// Time at which the script begins.
     origin: Instant,
     pub(crate) mobile: MobileId,
 }
@@ -153,7 +153,7 @@ impl Node {
         self.now.since(self.origin).as_millis()
     }
 
-    /// What is sent at once.
+    /// Packets sent at once.
     pub(crate) fn sends(&mut self) -> Vec<String> {
         let now = self.ms();
         let prefix = format!("{now} ");

@@ -48,8 +48,8 @@ fn a_mobile_whose_answers_were_never_shown_is_known_all_the_same() {
     let mut node = Node::new();
     node.until(1_000);
     node.send_into_silence(100, udp(443, "x"));
-    let calls = node.until(400_000);
-    let last: u64 = calls.last().unwrap().strip_suffix(" x").unwrap().parse().unwrap();
+    let retries = node.until(400_000);
+    let last: u64 = retries.last().unwrap().strip_suffix(" x").unwrap().parse().unwrap();
     assert!(last > 300_000, "called for five minutes, not ten seconds: {last} ms");
 }
 

@@ -50,7 +50,7 @@ proptest! {
                     let (seq, ack) = (SeqNum(seq), (port > 0).then_some(SeqNum(port.into())));
                     let segment = Segment { flow, seq, ack, payload, ..Segment::default() };
                     let copies = [segment.end(), segment.beginning()];
-                    seen.extend(copies.iter().filter_map(Packet::question));
+                    seen.extend(copies.iter().filter_map(Packet::keep_alive));
                     seen.extend(copies);
                     wake.on_segment(now, from, segment.clone(), &mut out);
                     let forward = Action::Forward { to: from.opposite(), segment };

@@ -93,7 +93,7 @@ fn a_reset_in_an_outage_which_may_be_forged_displaces_nothing_from_before() {
 fn a_segment_that_asks_for_no_answer_is_not_kept() {
     let mut node = Node::known();
     node.send(tcp(80, 2000));
-    node.send(Named { asks: false, name: "pure ACK".to_owned(), ..tcp(80, 2000) });
+    node.send(Named { elicits_reply: false, name: "pure ACK".to_owned(), ..tcp(80, 2000) });
     node.signal(LinkSignal::Down);
     node.signal(LinkSignal::Up);
     assert_eq!(node.sends(), ["2000"]);
@@ -442,11 +442,11 @@ fn a_sender_that_only_repeats_older_segments_needs_the_tail() {
 }
 
 #[test]
-fn over_a_long_path_calls_are_without_the_tail() {
+fn over_a_long_path_retries_are_without_the_tail() {
     let mut node = Node::back(101);
     assert_eq!(node.sends(), ["500"]);
-    let calls = node.until(node.ms() + 150);
-    assert!(calls.len() == 1 && calls[0].ends_with(" 500"), "{calls:?}");
+    let retries = node.until(node.ms() + 150);
+    assert!(retries.len() == 1 && retries[0].ends_with(" 500"), "{retries:?}");
 }
 
 #[test]

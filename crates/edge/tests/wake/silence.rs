@@ -1,12 +1,12 @@
-//! Without signals: silence, calls, and the end of both.
+//! Without signals: silence, retries, and the end of both.
 
 use crate::{Named, Node, tcp, udp};
 use airtcp_core::{Flags, Length, LinkSignal, Options, Segment, SeqNum, Timestamps};
 use airtcp_edge::{MobileId, Packet};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Calls of the flow with this name, up to `at` milliseconds.
-fn calls(node: &mut Node, name: &str, at: u64) -> Vec<u64> {
+/// Retries of the flow with this name, up to `at` milliseconds.
+fn retries(node: &mut Node, name: &str, at: u64) -> Vec<u64> {
     let parse = |line: String| {
         let (ms, what) = line.split_once(' ').unwrap();
         (what == name).then(|| ms.parse().unwrap())
@@ -27,7 +27,7 @@ fn a_mobile_that_answers_is_sent_nothing() {
 #[test]
 fn a_mobile_that_was_asked_nothing_is_not_called() {
     let mut node = Node::known();
-    node.send(Named { asks: false, ..tcp(80, 1000) });
+    node.send(Named { elicits_reply: false, ..tcp(80, 1000) });
     assert!(node.until(60_000).is_empty(), "a pure ACK has no answer");
 }
 
@@ -35,9 +35,9 @@ fn a_mobile_that_was_asked_nothing_is_not_called() {
 fn after_a_silence_of_300_ms_a_flow_calls_every_100_ms() {
     let mut node = Node::known();
     node.send(tcp(80, 1000));
-    assert_eq!(calls(&mut node, "1000", 650), [300, 400, 500, 600]);
+    assert_eq!(retries(&mut node, "1000", 650), [300, 400, 500, 600]);
     node.hear();
-    assert_eq!(node.sends(), ["1000"], "calls do not say that the packet arrived");
+    assert_eq!(node.sends(), ["1000"], "retries do not say that the packet arrived");
     assert!(node.until(10_000).is_empty());
 }
 
@@ -85,45 +85,45 @@ fn answers_that_were_slow_long_ago_are_forgotten() {
 }
 
 #[test]
-fn the_longer_the_silence_the_fewer_the_calls() {
+fn the_longer_the_silence_the_fewer_the_retries() {
     let mut node = Node::known();
     node.send(tcp(80, 1000));
-    let calls = calls(&mut node, "1000", 400_000);
+    let retries = retries(&mut node, "1000", 400_000);
     let gap = |from: u64| {
-        let next = calls.iter().position(|&at| at >= from).unwrap();
-        calls[next + 1] - calls[next]
+        let next = retries.iter().position(|&at| at >= from).unwrap();
+        retries[next + 1] - retries[next]
     };
     assert_eq!([gap(1_000), gap(4_000)], [100, 100]);
     assert!((200..=205).contains(&gap(10_000)) && (1_000..=1_025).contains(&gap(50_000)));
-    assert!((300_000..306_000).contains(calls.last().unwrap()), "five minutes");
-    assert!(calls.len() < 300);
+    assert!((300_000..306_000).contains(retries.last().unwrap()), "five minutes");
+    assert!(retries.len() < 300);
 }
 
 #[test]
-fn between_calls_that_are_far_apart_a_tcp_flow_asks_every_100_ms() {
+fn between_retries_that_are_far_apart_a_tcp_flow_sends_keep_alives_every_100_ms() {
     let mut node = Node::known();
     node.send(udp(443, "QUIC"));
     node.send(tcp(80, 1000));
     node.send(tcp(80, 500));
-    assert!(calls(&mut node, "500?", 5_000).is_empty(), "it calls as often");
+    assert!(retries(&mut node, "500?", 5_000).is_empty(), "it retries as often");
     node.until(20_000);
     let told = node.until(21_000);
-    let (questions, calls): (Vec<_>, Vec<_>) =
+    let (keep_alives, retries): (Vec<_>, Vec<_>) =
         told.iter().partition(|line| line.ends_with(" 500?"));
-    assert_eq!(questions.len() + calls.len(), told.len(), "by the newest packet: {told:?}");
-    assert!((7..=9).contains(&questions.len()), "{told:?}");
+    assert_eq!(keep_alives.len() + retries.len(), told.len(), "by the newest packet: {told:?}");
+    assert!((7..=9).contains(&keep_alives.len()), "{told:?}");
     node.hear();
     assert_eq!(node.sends(), ["500", "1000", "QUIC"]);
     assert!(node.until(30_000).is_empty());
-    assert!(node.wake.counters().questions > 100);
+    assert!(node.wake.counters().keep_alives > 100);
 }
 
 #[test]
-fn what_has_no_questions_only_calls() {
+fn what_has_no_keep_alive_only_retries() {
     let mut node = Node::known();
-    node.send(Named { questions: false, ..udp(443, "QUIC") });
+    node.send(Named { keep_alives: false, ..udp(443, "QUIC") });
     assert!(node.until(100_000).iter().all(|line| line.ends_with(" QUIC")));
-    assert_eq!(node.wake.counters().questions, 0);
+    assert_eq!(node.wake.counters().keep_alives, 0);
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn other_protocols_ask_where_tcp_does_not() {
 }
 
 #[test]
-fn questions_end_when_calls_do() {
+fn keep_alives_end_when_retries_do() {
     let mut node = Node::known();
     node.send(tcp(80, 1000));
-    let last = *calls(&mut node, "1000?", 1_000_000).last().unwrap();
+    let last = *retries(&mut node, "1000?", 1_000_000).last().unwrap();
     assert!((299_000..306_000).contains(&last), "{last}");
 }
 
@@ -159,7 +159,7 @@ fn of_many_silent_mobiles_each_is_asked_less_often() {
     }
     node.until(20_000);
     let asked = node.until(21_000).iter().filter(|line| line.ends_with('?')).count();
-    // 200 ms apart, and some of them are calls; one by one there would be 15,000.
+    // 200 ms apart, and some of them are retries; one by one there would be 15,000.
     assert!((4_000..=10_000).contains(&asked), "{asked}");
 }
 
@@ -170,15 +170,15 @@ fn a_question_lies_before_what_the_other_side_expects_and_is_empty() {
     let flags = Flags::FIN;
     let ack = Some(SeqNum(5));
     let segment = Segment { payload: Length(100), ack, flags, options, ..Segment::default() };
-    let question = segment.question().unwrap();
-    assert_eq!((question.seq, question.seq_len()), (SeqNum(u32::MAX), 0));
-    assert_eq!((question.ack, question.options.timestamps), (ack, Some(stamps)));
-    assert_eq!(Segment { flags: Flags::SYN, ..segment.clone() }.question(), None);
-    assert_eq!(Segment { ack: None, ..segment }.question(), None);
+    let keep_alive = segment.keep_alive().unwrap();
+    assert_eq!((keep_alive.seq, keep_alive.seq_len()), (SeqNum(u32::MAX), 0));
+    assert_eq!((keep_alive.ack, keep_alive.options.timestamps), (ack, Some(stamps)));
+    assert_eq!(Segment { flags: Flags::SYN, ..segment.clone() }.keep_alive(), None);
+    assert_eq!(Segment { ack: None, ..segment }.keep_alive(), None);
 }
 
 #[test]
-fn when_the_sender_tries_again_calls_go_on() {
+fn when_the_sender_tries_again_retries_go_on() {
     let mut node = Node::known();
     node.send(tcp(80, 1000));
     node.until(400_000);
@@ -190,8 +190,8 @@ fn when_the_sender_tries_again_calls_go_on() {
 fn a_mobile_that_was_never_heard_is_called_for_ten_seconds() {
     let mut node = Node::new();
     node.send(udp(80, "x"));
-    let calls = calls(&mut node, "x", 100_000);
-    assert!((10_000..10_300).contains(calls.last().unwrap()));
+    let retries = retries(&mut node, "x", 100_000);
+    assert!((10_000..10_300).contains(retries.last().unwrap()));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn calls_are_counted_and_silence_once() {
     node.hear();
     node.sends();
     let counters = node.wake.counters();
-    assert_eq!((counters.silences, counters.packets_called), (1, 4));
+    assert_eq!((counters.silences, counters.packets_retried), (1, 4));
     assert_eq!((counters.releases, counters.packets_released), (1, 1));
 }
 

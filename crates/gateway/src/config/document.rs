@@ -22,7 +22,7 @@ addresses = ["10.8.0.0/24"]
 
 "#;
 
-/// `docs/gateway-config.md`.
+/// The text of `docs/gateway-config.md`.
 pub fn markdown() -> String {
     let mut out = INTRODUCTION.to_owned();
     for (what, units) in [("Durations", units::DURATION), ("Sizes", units::SIZE)] {

@@ -221,7 +221,7 @@ fn addresses(section: &Section<'_>) -> Option<Vec<(Name, IpNet)>> {
     texts.into_iter().map(read).collect::<Vec<_>>().into_iter().collect()
 }
 
-/// What is done for a group, when and where.
+/// The mechanism of a group, with its copies and its path.
 fn treatment(
     section: &Section<'_>,
     limits: Option<Limits>,
@@ -270,7 +270,7 @@ fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {
     })
 }
 
-/// Whether ModemManager is followed, and the level of a signal below which uplinks fade.
+/// `modem-manager`, and the signal level below which uplinks fade.
 fn modems(section: &Section<'_>, groups: &[Group]) -> Option<(bool, Option<u8>)> {
     let wanted = section.get::<bool>("modem-manager");
     let level = section.get::<Option<Name>>("fading-below")?;

@@ -125,7 +125,7 @@ pub(super) static GATEWAY: Table = Table::new(
 const MECHANISMS: [Word; 5] =
     choose(MechanismConfig::WORDS, ["wake", "holdover", "m-tcp-plus", "m-tcp", "packet-control"]);
 
-/// What live traffic asks of mechanisms beyond what a simulation does.
+/// Settings of mechanisms that exist only on live traffic.
 const LIVE: &[Field] = &[
     field("mechanism", Kind::Choice(&MECHANISMS), Is("wake"), "What to do for them."),
     field(
@@ -140,19 +140,19 @@ const LIVE: &[Field] = &[
     )
     .source("M-TCP+ §3; RFC 7323 §2"),
     field(
-        "nudge",
+        "probe-interval",
         Kind::WordOr("never", &at_least(Duration::from_millis(100))),
         Is("100 ms"),
-        "How often a mobile whose link has been down for half a second is asked, by a keep-alive of 40 to 72 \
-         bytes for each connection, whether it is back: so long may it take to notice if nobody says that it \
-         is up. A group asks 10,000 times a second at most: where more than 1000 connections wait, less often.",
+        "Interval of keep-alive probes of 40 to 72 bytes, on each connection, to a mobile whose link has been \
+         down for half a second. Without an `up` signal, so long may it take to notice that the mobile is back. \
+         A group sends 10,000 probes a second at most: where more than 1000 connections wait, the interval is longer.",
     )
     .source("RFC 9293 §3.8.4"),
     field(
         "acknowledge",
         Acknowledge::KIND,
         Is("in-time"),
-        "When what is held is acknowledged on the mobile's behalf.",
+        "Timing of the acknowledgements on the mobile's behalf.",
     )
     .source("M-TCP+ §3; RFC 9406 §4.2"),
     field(

@@ -92,7 +92,7 @@ control = "/run/a.sock"
 record = "/var/tmp/a.pcapng"
 mark = "0x10/240"
 mode = "observe"
-nfqueue = { queue = 65535, length = 200 }
+nfqueue = { queue = 65534, length = 200 }
 limits = { memory = "1 GiB", flows = 7, flows-per-mobile = 3, idle = "5 min" }
 metrics = { listen = "[::1]:9100" }
 mobile = [{ name = "m", addresses = ["10.0.0.1", "10.1.0.0/16"], interfaces = ["eth0", "br-lan.7"], mechanism = "holdover", copy = "when-fading" }]
@@ -120,7 +120,7 @@ lead = "0 s"
         metrics,
         record,
     } = parse(text).unwrap();
-    assert_eq!(nfqueue, NfqueueConfig { queue: 65_535, length: 200 });
+    assert_eq!(nfqueue, NfqueueConfig { queue: 65_534, length: 200 });
     assert_eq!(mode, Mode::Observe);
     assert_eq!(mark, Mark { value: 0x10, mask: 0xf0 });
     assert_eq!((state, control), ("/dev/shm/airtcp".into(), "/run/a.sock".into()));
@@ -156,10 +156,10 @@ lead = "0 s"
 fn mechanisms_take_their_settings_from_the_file() {
     let (fifo, minute) = (Bytes(4 << 20), Some(Duration::from_secs(60)));
     let ms = Duration::from_millis;
-    let (day, nudge) = (Some(Duration::from_secs(24 * 3600)), Some(ms(100)));
+    let (day, probe_interval) = (Some(Duration::from_secs(24 * 3600)), Some(ms(100)));
     assert_eq!(
         train("mechanism = \"holdover\"").mechanism,
-        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: day, nudge })
+        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: day, probe_interval })
     );
     let keys =
         "mechanism = \"m-tcp-plus\"\nfifo = \"64 KiB\"\nmax-down = \"1 min\"\nnudge = \"2 s\"";
@@ -169,13 +169,13 @@ fn mechanisms_take_their_settings_from_the_file() {
             fifo: Bytes(64 << 10),
             resume: Resume::Flush,
             max_down: minute,
-            nudge: Some(ms(2000)),
+            probe_interval: Some(ms(2000)),
             acknowledge: Acknowledge::InTime,
         })
     );
     assert_eq!(
         train("mechanism = \"holdover\"\nmax-down = \"1 min\"\nnudge = \"never\"").mechanism,
-        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: minute, nudge: None })
+        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: minute, probe_interval: None })
     );
     assert_eq!(
         train("mechanism = \"m-tcp\"").mechanism,

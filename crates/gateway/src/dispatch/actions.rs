@@ -105,7 +105,7 @@ impl Dispatcher {
         effects.into_iter().filter_map(packet).collect()
     }
 
-    /// How a packet of a connection of no group leaves, as far as its addresses say.
+    /// The egress of packets of a connection that no group has, as far as its addresses tell.
     pub(super) fn egress_of(&self, flow: &Flow, to: Side) -> Option<Egress> {
         let uplink = || self.groups.iter().find(|group| group.config.uplink().is_some());
         let group = self.group_of_mobile(flow).or_else(uplink);

@@ -11,7 +11,7 @@ pub(super) struct Counters {
     /// Passed untouched: not TCP, a fragment, malformed.
     pub(super) undecodable: u64,
     /// Passed untouched: of no group.
-    pub(super) unconcerned: u64,
+    pub(super) unmatched: u64,
     /// Passed untouched: only the hosts can send valid segments on this connection.
     pub(super) foreign: u64,
     /// Could not be encoded.
@@ -21,9 +21,9 @@ pub(super) struct Counters {
     /// Connections of an earlier process that were reset.
     pub(super) refused: u64,
     /// Messages of routers that a segment was too big.
-    pub(super) too_big_believed: u64,
+    pub(super) too_big_accepted: u64,
     /// The same, of no segment in flight.
-    pub(super) too_big_doubted: u64,
+    pub(super) too_big_ignored: u64,
 }
 
 impl Counters {
@@ -34,26 +34,26 @@ impl Counters {
             dropped,
             injected,
             undecodable,
-            unconcerned,
+            unmatched,
             foreign,
             unsendable,
             unkept,
             refused,
-            too_big_believed,
-            too_big_doubted,
+            too_big_accepted,
+            too_big_ignored,
         } = self;
         owned([
             ("packets_passed", passed),
             ("packets_dropped", dropped),
             ("packets_injected", injected),
             ("packets_undecodable", undecodable),
-            ("packets_unconcerned", unconcerned),
+            ("packets_unmatched", unmatched),
             ("packets_foreign", foreign),
             ("packets_unsendable", unsendable),
             ("promises_unkept", unkept),
             ("takeovers_refused", refused),
-            ("too_big_believed", too_big_believed),
-            ("too_big_doubted", too_big_doubted),
+            ("too_big_accepted", too_big_accepted),
+            ("too_big_ignored", too_big_ignored),
         ])
     }
 }

@@ -3,7 +3,7 @@
 use crate::ledger::WriteError;
 use crate::packets::{Egress, SharedBytes};
 use airtcp_core::{Flow, Instant};
-use airtcp_edge::{Action, MobileId, Note, Side};
+use airtcp_edge::{Action, MechanismNote, MobileId, Side};
 use airtcp_record::{Input, Setup};
 use std::io;
 
@@ -14,7 +14,7 @@ pub enum Effect {
     Inject {
         /// Out of this side.
         to: Side,
-        /// How it gets there.
+        /// Its egress from this host.
         egress: Egress,
         /// From the IP header on.
         packet: Vec<u8>,
@@ -22,16 +22,16 @@ pub enum Effect {
     /// Intercept the packets of a mobile of a group that is
     /// [`Queued::Watched`](crate::config::Queued::Watched) from now on, or no longer.
     Watch {
-        /// Which mobile.
+        /// The mobile.
         mobile: MobileId,
-        /// From now on.
+        /// Intercept from now on, or stop.
         watched: bool,
     },
-    /// Copy all packets of a mobile from now on, also if it answers; or no longer.
+    /// Begins or ends to mirror all packets of a mobile, even while it answers.
     MirrorAll {
-        /// Which mobile.
+        /// The mobile.
         mobile: MobileId,
-        /// From now on.
+        /// True to begin, false to end.
         on: bool,
     },
 }
@@ -42,7 +42,11 @@ pub trait Keeper: Send {
     ///
     /// # Errors
     /// Some were not written; promises of their connections are then not given.
-    fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError>;
+    fn write(
+        &mut self,
+        group: &str,
+        notes: &[MechanismNote<SharedBytes>],
+    ) -> Result<(), WriteError>;
 
     /// Lets the notes about released connections take effect: the actions that came with them were
     /// carried out. Returns the connections that are due for a complete note.

@@ -53,7 +53,7 @@ pub struct Dispatcher {
     /// Mobiles whose packets are intercepted, of groups that are [`Queued::Watched`], or all
     /// copied, of groups with wake.
     watched: BTreeSet<MobileId>,
-    /// When to look whether some of them can be left alone.
+    /// Next check for mobiles that no longer need watching.
     unwatch: Option<Instant>,
     counters: Counters,
     table: FlowTableConfig,

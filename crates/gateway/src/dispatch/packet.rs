@@ -3,7 +3,7 @@
 use super::Dispatcher;
 use super::counters::Counters;
 use super::effects::Effect;
-use crate::groups::{ActiveGroup, concerns};
+use crate::groups::{ActiveGroup, classify};
 use crate::packets::{Intercepted, Kept, SharedBytes, Verdict};
 use airtcp_core::{Flags, Flow, Instant, Segment};
 use airtcp_edge::{FlowId, Side};
@@ -39,8 +39,8 @@ impl Dispatcher {
             Err(DecodeError::NotTcp { .. }) => return self.on_message(intercepted),
             Err(_) => return self.pass(|c| &mut c.undecodable),
         };
-        let Some((n, from)) = self.concerns(&segment.flow, intercepted) else {
-            return self.pass(|c| &mut c.unconcerned);
+        let Some((n, from)) = self.classify(&segment.flow, intercepted) else {
+            return self.pass(|c| &mut c.unmatched);
         };
         if intercepted.is_copy() && !self.groups[n].config.is_mirrored() {
             return Verdict::Pass;
@@ -63,7 +63,7 @@ impl Dispatcher {
             return false;
         }
         let Ok((protocol, flow)) = outline(&intercepted.packet) else { return false };
-        let Some((n, from)) = self.concerns(&flow, intercepted) else { return false };
+        let Some((n, from)) = self.classify(&flow, intercepted) else { return false };
         let mobile = self.groups[n].config.mobile_of(&from.to_mobile(flow));
         let Some(link) = self.groups[n].config.mechanism.capabilities().all_protocols else {
             return false;
@@ -84,27 +84,28 @@ impl Dispatcher {
     /// any case, for the fixed host.
     fn on_message(&mut self, intercepted: &Intercepted) -> Verdict {
         if intercepted.is_copy() {
-            return self.pass(|c| &mut c.unconcerned);
+            return self.pass(|c| &mut c.unmatched);
         }
-        let heard = match too_big(&intercepted.packet, intercepted.checksums) {
-            Ok(None) => return self.pass(|c| &mut c.unconcerned),
-            Ok(Some(message)) => self.believed_room(&message, intercepted).zip(Some(message.flow)),
+        let room = match too_big(&intercepted.packet, intercepted.checksums) {
+            Ok(None) => return self.pass(|c| &mut c.unmatched),
+            Ok(Some(message)) => self.validated_room(&message, intercepted).zip(Some(message.flow)),
             Err(_) => None,
         };
-        match heard {
+        match room {
             Some((room, flow)) => {
-                self.counters.too_big_believed += 1;
+                self.counters.too_big_accepted += 1;
                 self.host_pair(flow).note_room(room);
             }
-            None => self.counters.too_big_doubted += 1,
+            None => self.counters.too_big_ignored += 1,
         }
         self.pass(|c| &mut c.passed)
     }
 
-    /// How much room the path to a mobile has, by a router's message. RFC 5927 §4.1: the segment
-    /// that it quotes is in flight. Anybody can send such messages, but not see which are.
-    fn believed_room(&self, message: &TooBig, intercepted: &Intercepted) -> Option<usize> {
-        let (n, from) = self.concerns(&message.flow.reversed(), intercepted)?;
+    /// The room on the path to a mobile, from a router's message that can be trusted. RFC 5927
+    /// §4.1: the segment that it quotes is in flight. Anybody can send such messages, but not see
+    /// which are.
+    fn validated_room(&self, message: &TooBig, intercepted: &Intercepted) -> Option<usize> {
+        let (n, from) = self.classify(&message.flow.reversed(), intercepted)?;
         let in_flight = self.groups[n].mechanism.in_flight(&message.flow);
         let in_flight = in_flight.filter(|_| from == Side::Mobile)?;
         let is_in_flight =
@@ -113,8 +114,8 @@ impl Dispatcher {
     }
 
     /// The group that a packet belongs to, and from which side it comes.
-    fn concerns(&self, flow: &Flow, packet: &Intercepted) -> Option<(usize, Side)> {
-        concerns(|| self.groups.iter().map(|group| (&group.config, &group.place)), flow, packet)
+    fn classify(&self, flow: &Flow, packet: &Intercepted) -> Option<(usize, Side)> {
+        classify(|| self.groups.iter().map(|group| (&group.config, &group.place)), flow, packet)
     }
 
     /// Resets a connection that could not be taken over, if this is one; whether it is.
@@ -173,8 +174,8 @@ impl Dispatcher {
             }
             Side::Fixed => {}
             Side::Mobile => {
-                if let Some(signal) = self.mobiles.heard(mobile) {
-                    self.tell(now, mobile, signal, effects);
+                if let Some(signal) = self.mobiles.seen(mobile) {
+                    self.notify(now, mobile, signal, effects);
                 }
             }
         }

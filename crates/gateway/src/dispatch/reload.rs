@@ -77,8 +77,8 @@ impl Dispatcher {
     }
 }
 
-/// Whether a group goes on, with all connections that it holds up for mobiles that are away;
-/// otherwise they are to be [handed over](Dispatcher::hand_over_from). Wake holds up none.
+/// True if a group stays, with all connections that it holds up for absent mobiles; otherwise they
+/// are to be handed over. Wake holds up none.
 ///
 /// # Errors
 /// Some of them cannot be.

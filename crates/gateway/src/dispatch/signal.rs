@@ -10,29 +10,29 @@ use airtcp_edge::{InterfaceName, MobileId};
 use airtcp_record::Input;
 use std::collections::BTreeSet;
 
-/// How often to look whether a mobile that is back still needs its packets intercepted. Whatever a
-/// mechanism drops in the first round trips after an outage should be intercepted.
+/// Interval between checks whether a mobile that is back still needs its packets intercepted.
+/// Whatever a mechanism drops in the first round trips after an outage should be intercepted.
 pub(super) const SETTLING: Duration = Duration::from_secs(1);
 
 impl Dispatcher {
     /// A source says something about a mobile.
     pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
         let mobile = signal.mobile;
-        let told = self.mobiles.note(signal).or_else(|| {
+        let change = self.mobiles.note(signal).or_else(|| {
             // Connections may wait because of a signal that an earlier process was given.
             let waits = || self.groups.iter().any(|group| group.mechanism.is_interrupted(mobile));
             let is_back = signal.signal == LinkSignal::Up && !self.mobiles.is_away(mobile);
             (is_back && waits()).then_some(LinkSignal::Up)
         });
-        if let Some(told) = told {
-            self.tell(now, mobile, told, effects);
+        if let Some(change) = change {
+            self.notify(now, mobile, change, effects);
         }
     }
 
     /// A source is not asked any more.
     pub fn on_withdrawn(&mut self, now: Instant, source: SignalSource, effects: &mut Vec<Effect>) {
         for (mobile, signal) in self.mobiles.withdraw(source) {
-            self.tell(now, mobile, signal, effects);
+            self.notify(now, mobile, signal, effects);
         }
     }
 
@@ -44,7 +44,7 @@ impl Dispatcher {
     }
 
     /// Tells the mechanisms of a mobile.
-    pub(super) fn tell(
+    pub(super) fn notify(
         &mut self,
         now: Instant,
         mobile: MobileId,
@@ -100,7 +100,7 @@ impl Dispatcher {
     }
 }
 
-/// What begins, or ends, to show all about a mobile to a mechanism that needs that in outages.
+/// The effect that starts, or ends, showing a mechanism everything about a mobile in an outage.
 fn watches(group: &ActiveGroup, mobile: MobileId, on: bool) -> Option<Effect> {
     if !group.config.has(mobile) {
         return None;

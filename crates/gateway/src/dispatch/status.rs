@@ -7,7 +7,7 @@ use crate::status::{FlowStatus, GroupStatus, Status};
 use airtcp_core::Instant;
 
 impl Dispatcher {
-    /// What it is doing.
+    /// The state of the gateway, its groups and connections.
     pub fn status(&self, now: Instant) -> Status {
         let mut status = Status { counters: self.counters.by_name(), ..self.mobiles.status() };
         for ActiveGroup { config, mechanism, .. } in &self.groups {

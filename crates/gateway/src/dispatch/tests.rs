@@ -10,7 +10,8 @@ use crate::packets::{Egress, Intercepted, PacketId, Verdict};
 use crate::signals::{MobileSignal, SignalSource};
 use airtcp_core::{Addr, Bytes, Duration, Flags, LinkSignal, Options, Segment, SeqNum};
 use airtcp_edge::{
-    Action, HoldoverConfig, InterfaceName, MTcpPlusConfig, MechanismConfig, Note, Side, Snapshot,
+    Action, HoldoverConfig, InterfaceName, MTcpPlusConfig, MechanismConfig, MechanismNote,
+    MechanismSnapshot, Side,
 };
 use airtcp_record::{Contents, Input, Setup, Writer};
 use airtcp_wire::{Checksums, decode, encode, outline};
@@ -83,14 +84,18 @@ struct Written(Arc<Mutex<Notes>>);
 #[derive(Debug, Default)]
 struct Notes {
     is_full: bool,
-    connections: BTreeMap<Flow, Snapshot<SharedBytes>>,
+    connections: BTreeMap<Flow, MechanismSnapshot<SharedBytes>>,
     released: Vec<Flow>,
     /// To be written down anew.
     due: Vec<Flow>,
 }
 
 impl Keeper for Written {
-    fn write(&mut self, _group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+    fn write(
+        &mut self,
+        _group: &str,
+        notes: &[MechanismNote<SharedBytes>],
+    ) -> Result<(), WriteError> {
         let mut written = self.0.lock().unwrap();
         if written.is_full {
             let flows = notes.iter().map(|note| *note.flow()).collect();
@@ -99,11 +104,13 @@ impl Keeper for Written {
         }
         for note in notes {
             match note.clone() {
-                Note::Snapshot(flow, known) => drop(written.connections.insert(flow, *known)),
-                Note::Input(flow, input) => {
+                MechanismNote::Snapshot(flow, known) => {
+                    drop(written.connections.insert(flow, *known))
+                }
+                MechanismNote::Input(flow, input) => {
                     written.connections.get_mut(&flow).unwrap().apply(input)
                 }
-                Note::Released(flow) => written.released.push(flow),
+                MechanismNote::Released(flow) => written.released.push(flow),
             }
         }
         Ok(())
@@ -245,7 +252,7 @@ fn what_is_no_tcp_segment_passes() {
     *damaged.last_mut().unwrap() ^= 1;
     assert_eq!(bench.packet(damaged), Verdict::Pass);
     assert_eq!(
-        (bench.dispatcher.counters.undecodable, bench.dispatcher.counters.unconcerned),
+        (bench.dispatcher.counters.undecodable, bench.dispatcher.counters.unmatched),
         (2, 1)
     );
 }
@@ -315,7 +322,7 @@ fn who_is_in_no_group_is_left_alone() {
     let mut other = from_fixed(1, 10);
     other.flow.dst.ip = "10.0.1.7".parse().unwrap();
     assert_eq!(bench.segment(&other), Verdict::Pass);
-    assert_eq!(bench.dispatcher.counters.unconcerned, 1);
+    assert_eq!(bench.dispatcher.counters.unmatched, 1);
 }
 
 #[test]
@@ -383,9 +390,9 @@ fn replayed_after(seq: u32, message: impl Fn(&[u8]) -> Vec<u8>) -> (Vec<usize>, 
     assert_eq!(bench.injected(), []);
     bench.signal(LinkSignal::Up);
     let sizes = bench.injected().into_iter().map(|(_, s)| s.payload.len()).collect();
-    let Counters { too_big_believed, too_big_doubted, passed, .. } = bench.dispatcher.counters;
-    assert_eq!((too_big_believed + too_big_doubted, passed), (1, 7));
-    (sizes, too_big_believed == 1)
+    let Counters { too_big_accepted, too_big_ignored, passed, .. } = bench.dispatcher.counters;
+    assert_eq!((too_big_accepted + too_big_ignored, passed), (1, 7));
+    (sizes, too_big_accepted == 1)
 }
 
 // RFC 1191, RFC 5927 §4.1.
@@ -439,7 +446,7 @@ fn a_router_behind_another_interface_is_not_believed() {
     let message = fragmentation_needed(1000, &encoded(&from_fixed(500, 1400)));
     // It has no ports: as if the fixed host had sent it.
     bench.packet(message);
-    assert_eq!(bench.dispatcher.counters.too_big_doubted, 1);
+    assert_eq!(bench.dispatcher.counters.too_big_ignored, 1);
 }
 
 #[test]
@@ -980,14 +987,14 @@ fn what_does_not_cross_the_uplink_is_left_alone() {
         let mut bench = Bench { over, ..bench_on_board() };
         bench.establish(100);
         let counters = bench.dispatcher.counters;
-        assert_eq!((counters.passed, counters.unconcerned), (0, 4), "{over:?}");
+        assert_eq!((counters.passed, counters.unmatched), (0, 4), "{over:?}");
     }
     let mut both = on_board(MechanismConfig::MTcpPlus(MTcpPlusConfig::default()));
     let members = Members::Uplink("wwan1".parse().unwrap());
     both.groups.push(Group { members, name: "uplink.wwan1".to_owned(), ..both.groups[0].clone() });
     let mut bench = Bench { over: [Some(3), Some(2)], ..Bench::new(&both) };
     bench.establish(100);
-    assert_eq!(bench.dispatcher.counters.unconcerned, 4);
+    assert_eq!(bench.dispatcher.counters.unmatched, 4);
 }
 
 #[test]

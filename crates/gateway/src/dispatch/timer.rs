@@ -4,8 +4,8 @@ use super::Dispatcher;
 use super::actions::tell_unwritten;
 use super::effects::Effect;
 use airtcp_core::Instant;
-use airtcp_edge::per_connection::TURN;
-use airtcp_edge::{Note, Side};
+use airtcp_edge::TURN;
+use airtcp_edge::{MechanismNote, Side};
 use airtcp_record::Input;
 use airtcp_wire::checksummed;
 
@@ -16,7 +16,7 @@ impl Dispatcher {
         while effects.len() < TURN
             && let Some((mobile, signal)) = self.mobiles.silent(now)
         {
-            self.tell(now, mobile, signal, effects);
+            self.notify(now, mobile, signal, effects);
         }
         let deadlines = self.groups.iter().map(|group| group.mechanism.next_deadline()).zip(0..);
         let first = deadlines.filter_map(|(due, n)| Some((due?, n))).min();
@@ -38,7 +38,7 @@ impl Dispatcher {
                 let egress = self.egress_of(&to.opposite().to_mobile(segment.flow), to);
                 self.counters.inject(to, egress, &segment, effects);
             }
-            let notes: Vec<_> = over.into_iter().map(Note::Released).collect();
+            let notes: Vec<_> = over.into_iter().map(MechanismNote::Released).collect();
             self.keeper.write("", &notes).unwrap_or_else(tell_unwritten);
         }
         if self.unwatch.is_some_and(|due| due <= now) {
@@ -46,7 +46,7 @@ impl Dispatcher {
         }
     }
 
-    /// When to call [`Dispatcher::on_timer`] next.
+    /// Time of the next call of [`Dispatcher::on_timer`].
     pub fn next_deadline(&self) -> Option<Instant> {
         let mechanisms = self.groups.iter().filter_map(|group| group.mechanism.next_deadline());
         let others = [self.mobiles.next_deadline(), self.refusals.next_deadline(), self.unwatch];

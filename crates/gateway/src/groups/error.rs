@@ -2,15 +2,15 @@
 
 use airtcp_edge::ThresholdTooSmall;
 
-/// Why a configuration cannot be put to work.
+/// A configuration that cannot be put to work.
 #[derive(Debug, thiserror::Error)]
 pub enum DispatchError {
-    /// See there.
+    /// Packet Control's threshold is too small.
     #[error("group {group:?}: {source}")]
     Threshold {
         /// Name of the group.
         group: String,
-        /// What is wrong.
+        /// The bound it violates.
         source: ThresholdTooSmall,
     },
     /// An interface does not exist.
@@ -39,7 +39,7 @@ pub enum DispatchError {
     /// The kernel counts the packets of so many groups.
     #[error("more than {most} groups while the gateway observes: restart it")]
     TooManyObserved {
-        /// Groups.
+        /// Most groups that can be observed.
         most: usize,
     },
     /// Connections that it holds up for mobiles that are away have no group that could go on with
@@ -52,7 +52,7 @@ pub enum DispatchError {
     Interrupted {
         /// Name of the group.
         group: String,
-        /// Connections.
+        /// Number of connections held up.
         connections: usize,
         /// Word of its mechanism.
         mechanism: &'static str,

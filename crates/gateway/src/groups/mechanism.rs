@@ -5,8 +5,8 @@ use crate::config::{GatewayConfig, Group};
 use crate::packets::{Kept, Sent, SharedBytes};
 use airtcp_core::{Bytes, Flow, Instant, LinkSignal, Segment, SeqNum};
 use airtcp_edge::{
-    Actions, FlowReport, FlowTableConfig, Mechanism, MechanismConfig, Middlebox, MobileId, Note,
-    ReconfigureError, Side, Snapshot, Wake,
+    Actions, FlowReport, FlowTableConfig, Mechanism, MechanismConfig, MechanismNote,
+    MechanismSnapshot, Middlebox, MobileId, ReconfigureError, Side, Wake,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -136,7 +136,7 @@ impl GroupMechanism {
         }
     }
 
-    pub(crate) fn drain_journal(&mut self) -> Vec<Note<SharedBytes>> {
+    pub(crate) fn drain_journal(&mut self) -> Vec<MechanismNote<SharedBytes>> {
         match self {
             Self::Segments(mechanism) => mechanism.drain_journal().collect(),
             Self::Packets(..) => Vec::new(),
@@ -144,13 +144,13 @@ impl GroupMechanism {
     }
 
     /// All there is to know of each connection that it holds up.
-    pub(crate) fn snapshots(&mut self) -> Vec<(Flow, Snapshot<SharedBytes>)> {
+    pub(crate) fn snapshots(&mut self) -> Vec<(Flow, MechanismSnapshot<SharedBytes>)> {
         match self {
             Self::Segments(mechanism) => {
                 mechanism.keep_journal();
                 let of_note = |note| match note {
-                    Note::Snapshot(flow, snapshot) => Some((flow, *snapshot)),
-                    Note::Input(..) | Note::Released(_) => None,
+                    MechanismNote::Snapshot(flow, snapshot) => Some((flow, *snapshot)),
+                    MechanismNote::Input(..) | MechanismNote::Released(_) => None,
                 };
                 mechanism.drain_journal().filter_map(of_note).collect()
             }
@@ -176,7 +176,7 @@ impl GroupMechanism {
         &mut self,
         now: Instant,
         flow: Flow,
-        snapshot: Snapshot<SharedBytes>,
+        snapshot: MechanismSnapshot<SharedBytes>,
     ) -> bool {
         match self {
             Self::Segments(mechanism) => mechanism.restore(now, flow, snapshot),

@@ -6,7 +6,7 @@ mod place;
 
 pub use error::DispatchError;
 use mechanism::GroupMechanism;
-pub(crate) use place::{Place, concerns, egress};
+pub(crate) use place::{Place, classify, egress};
 
 use crate::config::{GatewayConfig, Group, Limits};
 use airtcp_edge::FlowTableConfig;
@@ -44,7 +44,7 @@ impl ActiveGroup {
         self.config.mechanism.word() == other.config.mechanism.word()
     }
 
-    /// What it runs, as a recording tells it.
+    /// The mechanism and its limits, as a recording stores them.
     pub(crate) fn setup(&self, limits: &Limits) -> Setup {
         let group = &self.config;
         Setup {
@@ -62,7 +62,7 @@ impl ActiveGroup {
     }
 }
 
-/// How many connections the flow tables may have.
+/// Bounds on the groups' flow tables.
 pub(crate) fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
     let &Limits { flows: limit, flows_per_mobile: per_mobile, idle, .. } = limits;
     FlowTableConfig { limit, per_mobile, uplink: None, idle, hash_key }

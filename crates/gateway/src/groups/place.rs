@@ -7,7 +7,7 @@ use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId, Side};
 use std::net::IpAddr;
 
-/// Where a group's packets pass.
+/// The interfaces that a group's packets cross.
 pub(crate) enum Place {
     /// Indices of the interfaces behind which the mobiles are; empty: any.
     Mobiles(Vec<u32>),
@@ -35,7 +35,7 @@ impl Place {
         })
     }
 
-    /// Whether a mobile with this address, behind this interface, is of the group.
+    /// True if a mobile with this address, behind this interface, belongs to the group.
     fn has(&self, group: &Group, ip: IpAddr, interface: Option<u32>) -> bool {
         let Self::Mobiles(interfaces) = self else { return false };
         let is_there = |index| interfaces.contains(&index);
@@ -50,12 +50,12 @@ impl Place {
         }
     }
 
-    /// Whether this is the interface of the uplink.
+    /// True if this is the uplink's interface.
     fn is_uplink(&self, interface: Option<u32>) -> bool {
         matches!(*self, Self::Uplink(index) if index.is_some() && index == interface)
     }
 
-    /// How packets leave; `None`: not at all, there is no such interface.
+    /// The egress of packets to a side; `None` if the interface does not exist.
     pub(crate) fn egress(&self, to: Side) -> Option<Egress> {
         match (self, to) {
             (Self::Mobiles(_), _) => Some(egress(to)),
@@ -67,7 +67,7 @@ impl Place {
 
 /// The group that a packet belongs to, and from which side it comes. Nobody on board sends what
 /// goes from one uplink to another.
-pub(crate) fn concerns<'a, G: Iterator<Item = (&'a Group, &'a Place)>>(
+pub(crate) fn classify<'a, G: Iterator<Item = (&'a Group, &'a Place)>>(
     groups: impl Fn() -> G,
     flow: &Flow,
     packet: &Intercepted,
@@ -87,7 +87,7 @@ pub(crate) fn concerns<'a, G: Iterator<Item = (&'a Group, &'a Place)>>(
     })
 }
 
-/// How packets leave a router at the network's edge.
+/// The egress of packets on a router at the edge of the network.
 pub(crate) fn egress(to: Side) -> Egress {
     match to {
         Side::Fixed => Egress::Tracked,

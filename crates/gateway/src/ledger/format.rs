@@ -8,17 +8,17 @@
 
 use crate::packets::SharedBytes;
 use airtcp_core::{Flow, Segment};
-use airtcp_edge::{Input, Snapshot};
+use airtcp_edge::{Input, MechanismSnapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use thiserror::Error;
 
-/// How every log begins: the format, and its version. A new one whenever the layout of a record
+/// The first bytes of every log: format and version. A new one whenever the layout of a record
 /// changes, or what a mechanism does with an input.
 pub const HEAD: [u8; 12] = *b"airtcpLG\x08\0\0\0";
 
-/// Where the format ends and the version begins.
+/// Length of the format's name; the version follows.
 const FORMAT: usize = 8;
 
 /// Length of a record's body, its complement, and the body's CRC-32; each four bytes, the lowest
@@ -32,15 +32,15 @@ pub enum Entry<G, S, I> {
     Snapshot(Flow, G, S),
     /// An input to a connection: which one since its snapshot, from 1 on.
     Input(Flow, u32, I),
-    /// What came before is to be forgotten.
+    /// Everything before about this connection is void.
     Released(Flow),
 }
 
 /// An [`Entry`] to write.
-pub type NewEntry<'a> = Entry<&'a str, &'a Snapshot<SharedBytes>, &'a Input<SharedBytes>>;
+pub type NewEntry<'a> = Entry<&'a str, &'a MechanismSnapshot<SharedBytes>, &'a Input<SharedBytes>>;
 
 /// An [`Entry`] that was read.
-type OldEntry = Entry<String, Snapshot<SharedBytes>, Input<SharedBytes>>;
+type OldEntry = Entry<String, MechanismSnapshot<SharedBytes>, Input<SharedBytes>>;
 
 /// A connection as an earlier process left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,10 +50,10 @@ pub struct Saved {
     /// From the fixed to the mobile host.
     pub flow: Flow,
     /// Its state, and the settings it worked by.
-    pub snapshot: Snapshot<SharedBytes>,
+    pub snapshot: MechanismSnapshot<SharedBytes>,
 }
 
-/// What files say about a connection.
+/// A connection's state on file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known {
     /// All there is to know: the inputs are those that the snapshot has taken.
@@ -61,7 +61,7 @@ pub enum Known {
         /// Group of mobiles.
         group: String,
         /// Its state, and the settings it worked by.
-        snapshot: Box<Snapshot<SharedBytes>>,
+        snapshot: Box<MechanismSnapshot<SharedBytes>>,
         /// Inputs since it was written.
         inputs: u32,
     },
@@ -79,7 +79,7 @@ impl Known {
     }
 }
 
-/// Why a file cannot be read, or not wholly.
+/// A log that cannot be read, or not to its end.
 #[derive(Debug, Error)]
 pub enum Unreadable {
     /// It is no file of a ledger, or not by the name it should have.
@@ -91,7 +91,7 @@ pub enum Unreadable {
     /// Its times are of before a reboot.
     #[error("written before the machine was started")]
     OtherBoot,
-    /// What is there cannot have been written so.
+    /// A record at this byte that no gateway writes.
     #[error("damaged: byte {0}")]
     Damaged(usize),
     /// It cannot be read.
@@ -179,7 +179,7 @@ impl<'a> Log<'a> {
     }
 }
 
-/// Which connection a damaged record seems to be about, unless that was being released.
+/// The connection that a damaged record seems to be about, unless it was being released.
 fn concerned(record: &[u8]) -> Option<Flow> {
     match postcard::take_from_bytes(record.get(RECORD_HEAD..)?).ok()? {
         (Entry::Snapshot(flow, (), ()) | Entry::Input(flow, _, ()), _) => Some(flow),

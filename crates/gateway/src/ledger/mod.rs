@@ -1,6 +1,7 @@
 //! What the gateway has promised, and which connections it holds frozen, as it is written down.
 //!
-//! Read first: [`airtcp_edge::journal`], whose notes these are. [`mod@format`] is what files say.
+//! Read first: [`airtcp_edge::hold::journal`], whose notes these are. [`mod@format`] is what files
+//! say.
 
 pub mod format;
 
@@ -20,7 +21,7 @@ pub struct WriteError {
     pub flows: Vec<Flow>,
     /// The ledger's folder.
     pub dir: PathBuf,
-    /// Why they are, or the last of them is.
+    /// The cause, or the cause of the latest.
     pub source: io::Error,
 }
 
@@ -29,7 +30,7 @@ pub struct WriteError {
 pub struct Refused {
     /// From the fixed to the mobile host.
     pub flow: Flow,
-    /// Why, in words.
+    /// The cause, in words.
     pub why: String,
     /// Resets that the fixed and the mobile host accept, if that is known.
     pub resets: Option<[Segment<SharedBytes>; 2]>,

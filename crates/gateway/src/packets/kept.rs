@@ -32,7 +32,7 @@ pub struct Kept {
     /// Of a TCP segment.
     seq_end: Option<SeqNum>,
     is_boundary: bool,
-    asks: bool,
+    elicits_reply: bool,
     silence: Option<Silence>,
     content: Content,
 }
@@ -48,7 +48,7 @@ enum Content {
 }
 
 impl Kept {
-    /// What may be kept of a packet of this flow on its way.
+    /// A copy of a packet of this flow, without what need not be kept.
     ///
     /// # Errors
     /// It is no IP packet, or malformed.
@@ -60,7 +60,7 @@ impl Kept {
                 id,
                 seq_end: Some(segment.seq_end()),
                 is_boundary: segment.is_boundary(),
-                asks: segment.asks(),
+                elicits_reply: segment.elicits_reply(),
                 silence,
                 content: match foreign_option {
                     None => Content::Tcp(Box::new(segment)),
@@ -73,7 +73,14 @@ impl Kept {
                 let datagrams = id.protocol == FlowId::UDP && !id.is_overlay();
                 let datagram = datagram.filter(|_| datagrams);
                 let content = Content::Other { packet: packet.clone(), datagram };
-                Self { id, seq_end: None, is_boundary: false, asks: true, silence, content }
+                Self {
+                    id,
+                    seq_end: None,
+                    is_boundary: false,
+                    elicits_reply: true,
+                    silence,
+                    content,
+                }
             }
             Err(error) => return Err(error),
         })
@@ -113,7 +120,7 @@ impl Kept {
     }
 }
 
-/// What is sent of a kept packet.
+/// The packet that is sent from a copy.
 #[derive(Clone, Copy, Debug)]
 pub enum Sent<'a> {
     /// A TCP segment, to be cut to the receiver's MSS.
@@ -135,17 +142,17 @@ impl Packet for Kept {
         self.is_boundary
     }
 
-    fn asks(&self) -> bool {
-        self.asks
+    fn elicits_reply(&self) -> bool {
+        self.elicits_reply
     }
 
     fn silence(&self) -> Option<Silence> {
         self.silence
     }
 
-    fn question(&self) -> Option<Self> {
+    fn keep_alive(&self) -> Option<Self> {
         let content = match &self.content {
-            Content::Tcp(segment) => Content::Tcp(Box::new(segment.question()?)),
+            Content::Tcp(segment) => Content::Tcp(Box::new(segment.keep_alive()?)),
             Content::Other { .. } => {
                 let mut packet = Vec::new();
                 encode_echo_request(&self.id.flow, ECHO_IDENTIFIER, &mut packet).ok()?;
@@ -190,7 +197,7 @@ mod tests {
         Kept::new(FlowId { protocol, flow }, &intercepted).unwrap()
     }
 
-    /// What is sent of a packet of another protocol than TCP.
+    /// The packet to send, of a protocol other than TCP.
     fn bytes(kept: &Kept) -> Option<Vec<u8>> {
         let Sent::Packet(packet) = kept.sent() else { return None };
         checksummed(packet).ok()
@@ -258,8 +265,8 @@ mod tests {
         };
         let kept = with_foreign_option(&data);
         assert!(matches!(kept.sent(), Sent::Packet(_)));
-        assert_eq!((kept.seq_end(), kept.asks()), (Some(SeqNum(90)), true));
-        assert!(!with_foreign_option(&Segment { payload: Vec::new(), ..data }).asks());
+        assert_eq!((kept.seq_end(), kept.elicits_reply()), (Some(SeqNum(90)), true));
+        assert!(!with_foreign_option(&Segment { payload: Vec::new(), ..data }).elicits_reply());
     }
 
     #[test]
@@ -285,7 +292,7 @@ mod tests {
 
     #[test]
     fn other_protocols_ask_by_an_echo_request_between_the_hosts() {
-        let question = kept(udp(b"x"), None).question().unwrap();
+        let question = kept(udp(b"x"), None).keep_alive().unwrap();
         let (protocol, asked) = outline(&bytes(&question).unwrap()).unwrap();
         let hosts = |flow: Flow| (flow.src.ip, flow.dst.ip);
         assert_eq!((protocol, hosts(asked)), (1, hosts(flow())));

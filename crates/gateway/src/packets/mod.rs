@@ -13,7 +13,7 @@ use airtcp_edge::Silence;
 use airtcp_wire::Checksums;
 use bytes::Bytes;
 
-/// Which of the packets that wait for a [`Verdict`].
+/// Number of a packet that waits for a [`Verdict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId(pub u32);
 
@@ -28,12 +28,12 @@ pub struct Intercepted {
     pub input: Option<u32>,
     /// Index of the interface it is about to leave by.
     pub output: Option<u32>,
-    /// Whether its checksums are there to be verified: offloads fill them in later, or have
-    /// verified them.
+    /// The checksums that can be verified: offloads fill them in later, or have verified them.
     pub checksums: Checksums,
     /// Payload bytes of each packet, of one that offloads made of several (known of copies).
     pub datagram: Option<u16>,
-    /// What the kernel knew of the mobile, where it copies only what goes into a silence.
+    /// The mobile's silence as the kernel knew it, where it copies only packets sent into a
+    /// silence.
     pub silence: Option<Silence>,
 }
 
@@ -44,7 +44,7 @@ impl Intercepted {
     }
 }
 
-/// Egress of a packet that the gateway made: how it leaves this host.
+/// The egress of the gateway's own packets from this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Egress {
     /// By the routes, as a part of its connection.
@@ -55,7 +55,7 @@ pub enum Egress {
     Uplink(u32),
 }
 
-/// What becomes of an intercepted packet.
+/// The decision on an intercepted packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes on as it came.

@@ -26,7 +26,7 @@ pub const MOST_AGE: Duration = Duration::from_secs(30);
 /// A report from further in the future is not taken.
 pub const MOST_AHEAD: Duration = Duration::from_secs(1);
 
-/// What became of the datagrams received.
+/// Counts of received datagrams, by outcome.
 #[derive(Debug, Default)]
 pub struct AgentCounters {
     taken: AtomicU64,
@@ -54,7 +54,7 @@ impl AgentCounters {
     }
 }
 
-/// Which stamps are taken. It outlives those who listen.
+/// The stamps still acceptable. It outlives those who listen.
 #[derive(Debug)]
 pub struct Window {
     /// Nothing made before is taken.
@@ -195,7 +195,7 @@ pub(super) mod tests {
         report(stamp).seal(&secret(PHONE))
     }
 
-    /// Whether it was acted on, and what the phone was answered.
+    /// The action taken on a message, and the reply to the phone.
     fn outcome(
         gate: &mut Listener<'_>,
         now: Stamp,

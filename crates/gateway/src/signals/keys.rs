@@ -32,7 +32,7 @@ impl KeyName {
         let is_name = (1..=Self::MOST).contains(&text.len()) && text.bytes().all(allowed);
         is_name.then(|| Self(text.to_owned()))
     }
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -51,7 +51,7 @@ impl KeyName {
     }
 }
 
-/// What an agent and the gateway share. It is never shown.
+/// The secret that an agent shares with the gateway. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
@@ -74,16 +74,16 @@ impl fmt::Debug for Secret {
 /// One line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// How messages name it.
+    /// Its name in messages.
     pub name: KeyName,
-    /// What makes them authentic.
+    /// The secret that authenticates messages.
     pub secret: Secret,
     /// Addresses of the mobiles that it speaks for; at least one.
     pub speaks_for: Vec<IpNet>,
 }
 
 impl Key {
-    /// Whether it speaks for this mobile.
+    /// True if this key may report on the mobile.
     pub fn is_allowed(&self, mobile: IpAddr) -> bool {
         self.speaks_for.iter().any(|net| net.contains(&mobile))
     }
@@ -120,7 +120,7 @@ impl Key {
     }
 }
 
-/// Whether there is one address in it.
+/// True if the network is a single address.
 pub fn is_single(net: &IpNet) -> bool {
     net.prefix_len() == net.max_prefix_len()
 }
@@ -148,17 +148,17 @@ pub fn network(text: &str) -> Result<IpNet, String> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys(BTreeMap<KeyName, Key>);
 
-/// Why a file of keys is refused.
+/// A file of keys that is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// A line is wrong.
     #[error("{}:{line}: {problem}", path.display())]
     Line {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Its number, from 1 on.
         line: usize,
-        /// What is wrong and what was expected.
+        /// The mistake, and what was expected.
         problem: String,
     },
     /// There is no key in it.

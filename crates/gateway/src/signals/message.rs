@@ -38,7 +38,7 @@ const REPORT_HEAD: usize = 32;
 const ANSWER_HEAD: usize = 24;
 const TAG: usize = 32;
 
-/// When a message was made, and at the same time its number: nanoseconds since 1970. Of two
+/// Time at which a message was made, and its sequence number: nanoseconds since 1970. Of two
 /// messages the one with the larger stamp is the later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp(pub u64);
@@ -57,11 +57,11 @@ impl Stamp {
 /// An agent says how the link to mobiles is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Who speaks.
+    /// Name of the sender's key.
     pub key: KeyName,
     /// Larger than in any earlier report by that key.
     pub stamp: Stamp,
-    /// How the link is.
+    /// State of the link.
     pub signal: LinkSignal,
     /// Addresses of the mobiles, 1 to [`MOST_MOBILES`].
     pub mobiles: Vec<IpAddr>,
@@ -72,13 +72,13 @@ pub struct Report {
 pub struct Answer {
     /// Stamp of the report.
     pub to: Stamp,
-    /// What became of it.
+    /// The gateway's verdict.
     pub verdict: Verdict,
     /// A report with this stamp would not be untimely now.
     pub clock: Stamp,
 }
 
-/// What becomes of an authentic report.
+/// The verdict on an authentic report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The gateway acts on it.
@@ -89,7 +89,7 @@ pub enum Verdict {
     NotAllowed,
 }
 
-/// Why a datagram is no message.
+/// A datagram that is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Not of this protocol and version, or cut.
@@ -196,7 +196,7 @@ fn sealed(mut bytes: Vec<u8>, secret: &Secret) -> Vec<u8> {
     bytes
 }
 
-/// What is before the tag, if the tag is right (compared in constant time).
+/// The bytes before the tag, if the tag is right (compared in constant time).
 fn verified<'a>(bytes: &'a [u8], secret: &Secret) -> Result<&'a [u8], Refusal> {
     let (body, tag) = bytes.split_at(bytes.len() - TAG);
     mac(secret, body).verify_slice(tag).map_err(|_| Refusal::Forged)?;

@@ -12,18 +12,18 @@ pub mod timetable;
 use airtcp_core::LinkSignal;
 use airtcp_edge::MobileId;
 
-/// What a source says about a mobile, or about an uplink.
+/// A report of a source on a mobile or an uplink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MobileSignal {
     /// About which mobile.
     pub mobile: MobileId,
-    /// What.
+    /// State of its link.
     pub signal: LinkSignal,
-    /// Which source reports it.
+    /// The source.
     pub source: SignalSource,
 }
 
-/// Where link signals come from.
+/// A source of link signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SignalSource {
     /// A person or a program, by the control socket.

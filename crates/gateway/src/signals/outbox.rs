@@ -12,10 +12,10 @@ use std::net::IpAddr;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// The longest wait: a mobile that is back is heard at most this much later.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// How often a report gets another stamp at once; after that only when it is repeated anyway.
+/// Most new stamps a report gets at once; later ones come only with repetitions.
 const RESTAMPS: u32 = 3;
 
-/// What an answer of the gateway meant.
+/// Meaning of a reply from the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
     /// The gateway has the signal, so long after it was first said.
@@ -26,7 +26,7 @@ pub enum Answered {
     Nothing,
 }
 
-/// What an agent has to say.
+/// The reports of an agent.
 #[derive(Debug)]
 pub struct Outbox {
     key: Key,
@@ -44,16 +44,16 @@ struct Pending {
     signal: LinkSignal,
     stamp: Stamp,
     bytes: Vec<u8>,
-    /// When it was first said, by our clock.
+    /// Time of the first report, by our clock.
     since: Stamp,
-    /// When it is sent next, by our clock.
+    /// Time of the next repetition, by our clock.
     due: Stamp,
     wait: Duration,
     restamps: u32,
 }
 
 impl Outbox {
-    /// Empty.
+    /// An outbox without reports.
     pub fn new(key: Key, mobiles: Vec<IpAddr>) -> Self {
         Self { key, mobiles, offset: 0, last: None, pending: None }
     }
@@ -78,7 +78,7 @@ impl Outbox {
         self.pending.as_ref().map(|pending| pending.signal)
     }
 
-    /// When [`Outbox::send`] has something next.
+    /// Time at which [`Outbox::send`] has something next.
     pub fn due(&self) -> Option<Stamp> {
         self.pending.as_ref().map(|pending| pending.due)
     }

@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 /// Nanoseconds since 1970, of any year.
 pub type Time = u128;
 
-/// A second.
+/// A second, in nanoseconds.
 pub const SECOND: Time = 1_000_000_000;
 
-/// What holds at a time.
+/// The links' states at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// How the link to each mobile of the timetable is.
+    /// State of the link to each mobile of the timetable.
     pub signals: BTreeMap<MobileId, LinkSignal>,
-    /// When to look again; `None`: nothing will change.
+    /// Time of the next change; `None` if nothing will change.
     pub next: Option<Time>,
 }
 
@@ -33,7 +33,7 @@ impl Timetable {
         Self(outages.to_vec())
     }
 
-    /// What holds at `now`. Of several outages of one mobile the worst counts.
+    /// The links' states at `now`. Of several outages of one mobile the worst counts.
     pub fn at(&self, now: Time) -> View {
         let mut view = View { signals: BTreeMap::new(), next: None };
         for outage in &self.0 {
@@ -46,7 +46,7 @@ impl Timetable {
     }
 }
 
-/// What one outage says at `now`, and until when.
+/// The signal of one outage at `now`, and the end of its validity.
 fn state(outage: &PlannedOutage, now: Time) -> (LinkSignal, Option<Time>) {
     let first = Time::from(outage.begin) * SECOND;
     let (length, lead) = (Time::from(outage.length.as_nanos()), Time::from(outage.lead.as_nanos()));
@@ -94,8 +94,7 @@ mod tests {
         }
     }
 
-    /// What a timetable says from `from` to `to`: seconds and signals; the first is its view at
-    /// `from`.
+    /// The signals of a timetable from `from` to `to`, by second; the first is its view at `from`.
     fn said(outages: &[PlannedOutage], from: u64, to: u64) -> Vec<(u64, LinkSignal)> {
         let timetable = Timetable::new(outages);
         let mut said: Vec<(u64, LinkSignal)> = Vec::new();

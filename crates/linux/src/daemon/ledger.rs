@@ -1,7 +1,7 @@
 //! Promises of the gateway, and the connections that it holds frozen, in files that outlive the
 //! process.
 //!
-//! Read first: [`airtcp_edge::journal`], whose notes are written here;
+//! Read first: [`airtcp_edge::hold::journal`], whose notes are written here;
 //! [`format`](mod@airtcp_gateway::ledger::format) (the files).
 //!
 //! The notes of one call are appended to a *log* together. A log that has grown long is followed by
@@ -281,21 +281,25 @@ impl Ledger {
     /// There is no room, in the file system or below the limit. The dispatcher must
     /// [withhold](airtcp_edge::Mechanism::withhold) the segments to the fixed hosts of these
     /// connections that the call that made the notes would send.
-    pub fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+    pub fn write(
+        &mut self,
+        group: &str,
+        notes: &[MechanismNote<SharedBytes>],
+    ) -> Result<(), WriteError> {
         let (mut chunk, mut failed) = (Chunk::default(), HashSet::new());
         let mut source = None;
         for note in notes {
             let added = match note {
-                Note::Released(flow) => {
+                MechanismNote::Released(flow) => {
                     self.released.insert(*flow);
                     continue;
                 }
                 note if failed.contains(note.flow()) => continue,
-                Note::Snapshot(flow, snapshot) => {
+                MechanismNote::Snapshot(flow, snapshot) => {
                     let known = self.place(&chunk, flow);
                     self.add(&mut chunk, known, *flow, &Entry::Snapshot(*flow, group, snapshot))
                 }
-                Note::Input(flow, input) => match self.place(&chunk, flow) {
+                MechanismNote::Input(flow, input) => match self.place(&chunk, flow) {
                     Some(known) => {
                         let entry = Entry::Input(*flow, known.inputs + 1, input);
                         self.add(&mut chunk, Some(known), *flow, &entry)
@@ -526,7 +530,11 @@ impl Ledger {
 }
 
 impl Keeper for Ledger {
-    fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+    fn write(
+        &mut self,
+        group: &str,
+        notes: &[MechanismNote<SharedBytes>],
+    ) -> Result<(), WriteError> {
         Self::write(self, group, notes)
     }
 

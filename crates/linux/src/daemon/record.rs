@@ -184,7 +184,7 @@ mod tests {
         fifo: Bytes(1 << 16),
         resume: airtcp_edge::Resume::Flush,
         max_down: None,
-        nudge: None,
+        probe_interval: None,
         acknowledge: airtcp_edge::Acknowledge::AtOnce,
     });
 

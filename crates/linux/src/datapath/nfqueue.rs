@@ -120,13 +120,7 @@ impl Nfqueue {
     /// # Errors
     /// See [`NfqueueError`].
     pub fn open(queue: u16, length: u32) -> Result<Self, NfqueueError> {
-        let bind = "listening to a queue of netfilter";
-        let netlink = Netlink::open(libc::NETLINK_NETFILTER)
-            .map_err(|error| NfqueueError::new(bind, error))?;
-        netlink.ask(&configuration(queue, length)).map_err(|error| match listener(queue) {
-            Some(port) => NfqueueError::InUse { queue, port },
-            None => NfqueueError::new(bind, error),
-        })?;
+        let netlink = listen(queue, &configuration(queue, length))?;
         let buffer = (length as usize).saturating_mul(WAITING);
         let buffer = buffer.clamp(*RECEIVE_BUFFER.start(), *RECEIVE_BUFFER.end());
         RcvBufForce
@@ -262,12 +256,22 @@ pub(crate) fn wait<'a>(
 
 /// The request that binds and configures the queue.
 fn configuration(queue: u16, length: u32) -> Vec<u8> {
-    // `struct nfqnl_msg_config_cmd`: command, padding, no family (a queue serves all).
-    let bind = [libc::NFQNL_CFG_CMD_BIND as u8, 0, 0, 0];
     // `struct nfqnl_msg_config_params`: bytes to copy of a packet, and the copy mode.
     let mut copy = u32::from(u16::MAX).to_be_bytes().to_vec();
     copy.push(libc::NFQNL_COPY_PACKET as u8);
     let flags = (libc::NFQA_CFG_F_FAIL_OPEN | libc::NFQA_CFG_F_GSO) as u32;
+    bind(queue)
+        .with(libc::NFQA_CFG_PARAMS as u16, &copy)
+        .with(libc::NFQA_CFG_MASK as u16, &flags.to_be_bytes())
+        .with(libc::NFQA_CFG_FLAGS as u16, &flags.to_be_bytes())
+        .with(libc::NFQA_CFG_QUEUE_MAXLEN as u16, &length.to_be_bytes())
+        .finish()
+}
+
+/// Asks for the queue.
+fn bind(queue: u16) -> Message {
+    // `struct nfqnl_msg_config_cmd`: command, padding, no family (a queue serves all).
+    let bind = [libc::NFQNL_CFG_CMD_BIND as u8, 0, 0, 0];
     Message::netfilter(
         libc::NFNL_SUBSYS_QUEUE,
         libc::NFQNL_MSG_CONFIG,
@@ -276,11 +280,31 @@ fn configuration(queue: u16, length: u32) -> Vec<u8> {
         queue,
     )
     .with(libc::NFQA_CFG_CMD as u16, &bind)
-    .with(libc::NFQA_CFG_PARAMS as u16, &copy)
-    .with(libc::NFQA_CFG_MASK as u16, &flags.to_be_bytes())
-    .with(libc::NFQA_CFG_FLAGS as u16, &flags.to_be_bytes())
-    .with(libc::NFQA_CFG_QUEUE_MAXLEN as u16, &length.to_be_bytes())
-    .finish()
+}
+
+/// A socket to which the queue belongs, configured by `message`.
+fn listen(queue: u16, message: &[u8]) -> Result<Netlink, NfqueueError> {
+    let error = |error| NfqueueError::new("listening to a queue of netfilter", error);
+    let netlink = Netlink::open(libc::NETLINK_NETFILTER).map_err(error)?;
+    netlink.ask(message).map_err(|refused| match listener(queue) {
+        Some(port) => NfqueueError::InUse { queue, port },
+        None => error(refused),
+    })?;
+    Ok(netlink)
+}
+
+/// A queue that belongs to this process until this is dropped, and into which no packet comes.
+#[derive(Debug)]
+pub struct Reserved(#[expect(dead_code, reason = "it is held, not used")] Netlink);
+
+impl Reserved {
+    /// Takes queue number `queue` in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// See [`NfqueueError`].
+    pub fn take(queue: u16) -> Result<Self, NfqueueError> {
+        listen(queue, &bind(queue).finish()).map(Self)
+    }
 }
 
 /// The netlink port of the process that listens to `queue`, for which the kernel returns EPERM,

@@ -341,9 +341,18 @@ impl Installed<'_> {
 
 /// Closes the socket by which a gateway holds this namespace, as the end of a process does.
 fn close_claim() {
-    let sockets = std::fs::read_to_string("/proc/thread-self/net/unix").unwrap();
-    let claim = sockets.lines().find(|line| line.ends_with(" @airtcp-gateway")).unwrap();
-    let inode = claim.split_whitespace().rev().nth(1).unwrap();
+    let table = |name: &str| {
+        let text = std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap();
+        let row = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        text.lines().map(row).collect::<Vec<_>>()
+    };
+    // Rows of queues begin with the number and the port of the socket; rows of sockets have the
+    // protocol and the port second and third, and end with the inode.
+    let (queues, sockets) = (table("netfilter/nfnetlink_queue"), table("netlink"));
+    let claim = queues.iter().find(|row| row[0] == NfqueueConfig::CLAIM.to_string()).unwrap();
+    let protocol = libc::NETLINK_NETFILTER.to_string();
+    let socket = sockets.iter().find(|row| row[1] == protocol && row[2] == claim[1]).unwrap();
+    let inode = socket.last().unwrap();
     let socket = format!("socket:[{inode}]");
     let mut files = std::fs::read_dir("/proc/self/fd").unwrap().map(|file| file.unwrap().path());
     let is_claim = |file: &PathBuf| file.read_link().is_ok_and(|link| link == Path::new(&socket));

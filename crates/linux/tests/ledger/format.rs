@@ -2,7 +2,7 @@
 
 use crate::{GROUP, Gateway, flow};
 use airtcp_core::{Instant, LinkSignal};
-use airtcp_edge::{Call, Input, Note, Side, Snapshot};
+use airtcp_edge::{Call, Input, MechanismNote, MechanismSnapshot, Side};
 use airtcp_gateway::ledger::format::{
     Entry, HEAD, Known, Log, NewEntry, Unreadable, write_head, write_record,
 };
@@ -22,14 +22,14 @@ fn file() -> (Vec<u8>, Vec<(usize, Known)>) {
     gateway.underway(0);
     gateway.signal(LinkSignal::Down);
     gateway.node.keep_journal();
-    let Some(Note::Snapshot(_, mut snapshot)) = gateway.node.drain_journal().next() else {
+    let Some(MechanismNote::Snapshot(_, mut snapshot)) = gateway.node.drain_journal().next() else {
         panic!("it is interrupted");
     };
     let mut file = Vec::new();
     write_head(&mut file, BOOT);
     let entry: NewEntry<'_> = Entry::Snapshot(flow(0), GROUP, &snapshot);
     write_record(&mut file, &entry).unwrap();
-    let known = |snapshot: &Snapshot<SharedBytes>, inputs| {
+    let known = |snapshot: &MechanismSnapshot<SharedBytes>, inputs| {
         let (group, snapshot) = (GROUP.to_owned(), Box::new(snapshot.clone()));
         Known::Whole { group, snapshot, inputs }
     };
@@ -152,7 +152,7 @@ fn a_log_of_another_boot_is_told_with_what_resets_its_connections() {
     assert_eq!((refused.flow, ledger.len()), (flow(0), 1));
     assert!(refused.why.contains("before the machine was started"));
     assert!(refused.resets.is_some());
-    ledger.write("", &[Note::Released(flow(0))]).unwrap();
+    ledger.write("", &[MechanismNote::Released(flow(0))]).unwrap();
     ledger.settle().unwrap();
     assert_eq!(dir.path().read_dir().unwrap().count(), 1, "the lock");
 }

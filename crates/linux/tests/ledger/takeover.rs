@@ -2,7 +2,7 @@
 
 use crate::{GROUP, Gateway, content, flow};
 use airtcp_core::{Instant, LinkSignal};
-use airtcp_edge::{Action, MechanismConfig, Note, Side};
+use airtcp_edge::{Action, MechanismConfig, MechanismNote, Side};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -68,12 +68,12 @@ fn a_release_is_on_file_only_when_its_actions_were_carried_out() {
     let mut first = Gateway::start(dir.path(), LIMIT);
     first.underway(0);
     first.signal(LinkSignal::Down);
-    first.ledger.write(GROUP, &[Note::Released(flow(0))]).unwrap();
+    first.ledger.write(GROUP, &[MechanismNote::Released(flow(0))]).unwrap();
     assert_eq!(first.ledger.len(), 1);
     drop(first);
     let mut next = Gateway::take_over(dir.path(), LIMIT);
     assert_eq!(next.ledger.len(), 1);
-    next.ledger.write(GROUP, &[Note::Released(flow(0))]).unwrap();
+    next.ledger.write(GROUP, &[MechanismNote::Released(flow(0))]).unwrap();
     next.ledger.settle().unwrap();
     assert_eq!(next.ledger.len(), 0);
     drop(next);

@@ -1522,23 +1522,28 @@ fn mechanisms_take_their_settings_from_the_file() {
     };
     let (memory, ms) = (Bytes(64 << 20), Duration::from_millis);
     assert_eq!(kind(&[]), (MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), memory));
-    let (resume, max_down, nudge) = (Resume::Probe, Some(ms(60_000)), Some(ms(500)));
+    let (resume, max_down, probe_interval) = (Resume::Probe, Some(ms(60_000)), Some(ms(500)));
     let acknowledge = Acknowledge::InTime;
-    let config = MTcpPlusConfig { fifo: Bytes(8760), resume, max_down, nudge, acknowledge };
+    let config =
+        MTcpPlusConfig { fifo: Bytes(8760), resume, max_down, probe_interval, acknowledge };
     let set = [
         ("fifo", "8760 B"),
         ("resume", "probe"),
         ("acknowledge", "in-time"),
         ("max-down", "60 s"),
-        ("nudge", "500 ms"),
+        ("probe-interval", "500 ms"),
         ("memory", "1 MB"),
     ];
     assert_eq!(kind(&set), (MechanismConfig::MTcpPlus(config), Bytes(1_000_000)));
     let config = HoldoverConfig::default();
     assert_eq!(kind(&[("mechanism", "holdover")]), (MechanismConfig::Holdover(config), memory));
-    let config = HoldoverConfig { fifo: Bytes(8760), max_down, nudge };
-    let set =
-        [("mechanism", "holdover"), ("fifo", "8760 B"), ("max-down", "60 s"), ("nudge", "0.5 s")];
+    let config = HoldoverConfig { fifo: Bytes(8760), max_down, probe_interval };
+    let set = [
+        ("mechanism", "holdover"),
+        ("fifo", "8760 B"),
+        ("max-down", "60 s"),
+        ("probe-interval", "0.5 s"),
+    ];
     assert_eq!(kind(&set), (MechanismConfig::Holdover(config), memory));
     let config = MTcpConfig::default();
     assert_eq!(kind(&[("mechanism", "m-tcp")]), (MechanismConfig::MTcp(config), memory));

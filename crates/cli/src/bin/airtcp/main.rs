@@ -45,7 +45,7 @@ enum Command {
     /// Congestion control in the kernel: loads TCP Karak for Linux's own TCP (docs/cc.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Cc(cc::CcArgs),
-    /// Checks whether the live commands will work here, what is missing and how to mend it.
+    /// Checks whether the live commands will work here, what is missing and how to fix it.
     ///
     /// Changes nothing. Works without root too, and then says what it could not check.
     #[cfg(all(target_os = "linux", feature = "gateway"))]

@@ -19,17 +19,16 @@ mod nftables;
 mod watcher;
 
 use crate::datapath::mirror::MirrorSwitch;
+use crate::datapath::nfqueue::{NfqueueError, Reserved};
 use crate::kernel::host;
 use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId};
-use airtcp_gateway::config::{GatewayConfig, Mark, Queued};
+use airtcp_gateway::config::{GatewayConfig, Mark, NfqueueConfig, Queued};
 use guard::Gaps;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::net::IpAddr;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::process::{Command, Stdio};
 pub use watcher::Watcher;
@@ -53,12 +52,12 @@ pub enum RulesError {
     Refused(String),
     /// Another gateway has rules here: each would remove the other's.
     #[error(
-        "another gateway protects mobiles in this network namespace: stop it, or add selector groups to its configuration"
+        "another gateway protects mobiles in this network namespace: stop it, or add these groups to its configuration"
     )]
     Taken,
     /// The check for another gateway failed.
     #[error("cannot determine whether another gateway runs in this network namespace: {0}")]
-    Claim(#[from] io::Error),
+    Claim(#[from] NfqueueError),
 }
 
 /// Program that sets the rules. Kernels support one, the other or both: some distributions no
@@ -335,16 +334,16 @@ fn is_interface(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_graphic() && !"/*+\"'\\".contains(c))
 }
 
-/// The right to set the gateway's rules in a network namespace: an abstract Unix socket, whose name
-/// is unique in the namespace. It ends with the process.
+/// The right to set the gateway's rules in a network namespace: the queue [`NfqueueConfig::CLAIM`],
+/// to which no rule leads. Only a process with CAP_NET_ADMIN can take it, so that no other user can
+/// keep a gateway from starting. It ends with the process.
 #[derive(Debug)]
-struct Claim(#[expect(dead_code, reason = "it is held, not used")] UnixDatagram);
+struct Claim(#[expect(dead_code, reason = "it is held, not used")] Reserved);
 
 impl Claim {
     fn take() -> Result<Self, RulesError> {
-        let name = SocketAddr::from_abstract_name("airtcp-gateway")?;
-        UnixDatagram::bind_addr(&name).map(Self).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => RulesError::Taken,
+        Reserved::take(NfqueueConfig::CLAIM).map(Self).map_err(|error| match error {
+            NfqueueError::InUse { .. } => RulesError::Taken,
             _ => RulesError::Claim(error),
         })
     }

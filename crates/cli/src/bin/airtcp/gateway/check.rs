@@ -157,8 +157,8 @@ fn describe_group(out: &mut String, group: &Group) {
         (false, Queued::Always) => writeln!(out, "  all packets wait for the gateway"),
         (false, Queued::Watched | Queued::Never) => Ok(()),
     };
-    if let Some(nudge) = mechanism.nudge() {
-        let _ = writeln!(out, "  a mobile that is down is asked every {nudge} whether it is back");
+    if let Some(probe_interval) = mechanism.probe_interval() {
+        let _ = writeln!(out, "  a mobile that is down is probed every {probe_interval}");
     }
     if let Some(max_down) = mechanism.max_down() {
         let _ =
@@ -245,13 +245,13 @@ mobile.cab: holdover
   10.8.0.7/32 behind any interface
   copies always, at most 4 MiB a connection
   beside the kernel's forwarding where it can, while the mobile is in reach
-  a mobile that is down is asked every 100 ms whether it is back
+  a mobile that is down is probed every 100 ms
   a connection is reset once its mobile has been away for 86400 s
 mobile.vehicles: m-tcp-plus
   10.8.0.0/24, 2001:db8:8::/64 behind wwan0
   copies always, at most 4 MiB a connection
   beside the kernel's forwarding where it can, while the mobile is in reach
-  a mobile that is down is asked every 100 ms whether it is back
+  a mobile that is down is probed every 100 ms
   a connection is reset once its mobile has been away for 600 s
 mobile.mesh: packet-control
   10.9.0.0/16 behind mesh0

@@ -69,8 +69,8 @@ fn tables(report: &Report) -> String {
 fn of_outages(group: &GroupReport) -> [String; 7] {
     [
         group.name.clone(),
-        (group.outages_told + group.outages_silent).to_string(),
-        group.outages_told.to_string(),
+        (group.outages_signalled + group.outages_silent).to_string(),
+        group.outages_signalled.to_string(),
         group.outages_silent.to_string(),
         time(group.outage_seconds),
         time(group.longest_outage),
@@ -102,7 +102,7 @@ fn of_protocols(group: &GroupReport) -> impl Iterator<Item = [String; 8]> {
 
 /// What it comes down to, and how certain that is.
 fn conclusion(all: &GroupReport) -> String {
-    let outages = all.outages_told + all.outages_silent;
+    let outages = all.outages_signalled + all.outages_silent;
     let (stalled, resumed) =
         (all.tcp.stalled + all.quic.stalled, all.tcp.resumed + all.quic.resumed);
     let [least, most] =
@@ -183,7 +183,7 @@ mod tests {
         GroupReport {
             name: "cars".to_owned(),
             away: 1,
-            outages_told: 9,
+            outages_signalled: 9,
             outages_silent: 5,
             outage_seconds: 183.4,
             longest_outage: 41.0,
@@ -237,8 +237,8 @@ The truth lies between the two: of some outages nobody told the end. Signals wou
     #[test]
     fn few_outages_are_said_to_be_few() {
         let few = "These are few outages: look longer before you rely on it.\n";
-        let of = |outages_told| {
-            let group = GroupReport { outages_told, outages_silent: 0, ..cars() };
+        let of = |outages_signalled| {
+            let group = GroupReport { outages_signalled, outages_silent: 0, ..cars() };
             tables(&Report { seconds: 1.0, groups: vec![group] })
         };
         assert!(of(9).contains(few) && !of(10).contains(few));

@@ -1,33 +1,33 @@
-//! Both ends of a connection, as a node between them saw them: what a mechanism needs to send
-//! segments on the behalf of either.
+//! Both peers of a connection, as a node between them saw them: all that a mechanism needs to send
+//! segments on behalf of either.
 
-use crate::belief::{Believed, Windows, latest_ack};
+use crate::conntrack::mobile_peer::MobilePeer;
+use crate::conntrack::validate::{ValidPacket, Windows, latest_ack};
 use crate::middlebox::{Actions, Side};
-use crate::mobile_end::MobileEnd;
 use airtcp_core::{
     Duration, Flags, Flow, Instant, Options, Payload, SackBlocks, Segment, SeqNum, Timestamps,
 };
 use serde::{Deserialize, Serialize};
 
-/// What was seen of a connection since both hosts were met.
+/// Both peers of an established connection, as their segments showed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Ends {
+pub struct Peers {
     /// From the fixed to the mobile host.
     flow: Flow,
     windows: Windows,
     /// The newest timestamps that the mobile may have seen.
     passed: Option<Timestamps>,
-    /// When the fixed host was challenged last.
+    /// Time of the last challenge ACK to the fixed host.
     challenged: Option<Instant>,
 }
 
-impl Ends {
+impl Peers {
     /// Of the connection with this flow from the fixed to the mobile host.
     pub fn new(flow: Flow, windows: Windows) -> Self {
         Self { flow, windows, passed: None, challenged: None }
     }
 
-    /// Where both directions are.
+    /// Sequence numbers, acknowledgements and windows of both directions.
     pub fn windows(&self) -> &Windows {
         &self.windows
     }
@@ -38,7 +38,7 @@ impl Ends {
     }
 
     /// The mobile's end.
-    pub fn mobile(&self) -> &MobileEnd {
+    pub fn mobile(&self) -> &MobilePeer {
         self.windows.mobile()
     }
 
@@ -53,7 +53,7 @@ impl Ends {
     }
 
     /// Takes note of a segment.
-    pub fn note<P: Payload>(&mut self, from: Side, segment: &Believed<P>) {
+    pub fn note<P: Payload>(&mut self, from: Side, segment: &ValidPacket<P>) {
         self.windows.note(from, segment);
     }
 
@@ -80,8 +80,8 @@ impl Ends {
         renewed
     }
 
-    /// The newest timestamps of the fixed host that the mobile may have seen: passed here, or told
-    /// by what the mobile echoes, if they went another way or before this node started.
+    /// The newest timestamps of the fixed host that the mobile may have seen: passed here, or shown
+    /// by the mobile's echoes, if they went another way or before this node started.
     fn newest_seen(&self) -> Option<Timestamps> {
         let reversed = |Timestamps { value, echo }| Timestamps { value: echo, echo: value };
         newer(self.passed, self.mobile().timestamps.map(reversed))
@@ -108,22 +108,22 @@ impl Ends {
     }
 
     /// Asks the fixed host, on the mobile's behalf, what it meant (RFC 5961 §3.2, §4.2): the ACK of
-    /// `told` with a closed window, unless one was sent less than `apart` ago.
+    /// `ack_sent` with a closed window, unless one was sent less than `interval` ago.
     pub(crate) fn challenge<P: Payload>(
         &mut self,
         now: Instant,
-        told: SeqNum,
-        apart: Duration,
+        ack_sent: SeqNum,
+        interval: Duration,
     ) -> Option<Segment<P>> {
-        if self.challenged.is_some_and(|last| now.since(last) < apart) {
+        if self.challenged.is_some_and(|last| now.since(last) < interval) {
             return None;
         }
         self.challenged = Some(now);
-        Some(self.acknowledge(told, 0, None))
+        Some(self.acknowledge(ack_sent, 0, None))
     }
 
     /// The ACK of `ack` with this window field, as the mobile would send it now (see
-    /// [`MobileEnd::acknowledge`]).
+    /// [`MobilePeer::acknowledge`]).
     pub fn acknowledge<P: Payload>(
         &self,
         ack: SeqNum,
@@ -170,7 +170,7 @@ fn newer(known: Option<Timestamps>, other: Option<Timestamps>) -> Option<Timesta
 }
 
 /// Drops a segment and answers what a host without this connection does (RFC 9293 §3.10.7.1).
-pub fn refuse<P: Payload>(from: Side, segment: Believed<P>, out: &mut Actions<P>) {
+pub fn refuse<P: Payload>(from: Side, segment: ValidPacket<P>, out: &mut Actions<P>) {
     let (seq, ack) = match segment.ack {
         Some(ack) => (ack, None),
         None => (SeqNum(0), Some(segment.seq_end())),
@@ -183,7 +183,7 @@ pub fn refuse<P: Payload>(from: Side, segment: Believed<P>, out: &mut Actions<P>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::belief::Strangers;
+    use crate::conntrack::validate::Pickup;
     use airtcp_core::Length;
 
     fn segment(seq: u32, ack: u32, value: u32, echo: u32) -> Segment<Length> {
@@ -193,23 +193,23 @@ mod tests {
     }
 
     /// As a mobile showed them that has everything before 0, and a fixed host that has sent that.
-    fn ends() -> Ends {
-        let mut strangers = Strangers::default();
+    fn peers() -> Peers {
+        let mut pickup = Pickup::default();
         let mobile = segment(7, 0, 900, 90);
-        assert_eq!(strangers.meet(Side::Mobile, &mobile), None);
+        assert_eq!(pickup.update(Side::Mobile, &mobile), None);
         let fixed = Segment { options: Options::default(), ..segment(0, 5, 0, 0) };
-        Ends::new(Flow::default(), strangers.meet(Side::Fixed, &fixed).expect("they agree"))
+        Peers::new(Flow::default(), pickup.update(Side::Fixed, &fixed).expect("they agree"))
     }
 
-    fn note(ends: &mut Ends, from: Side, segment: Segment<Length>) {
-        ends.note(from, &Believed::unjudged(segment));
+    fn note(peers: &mut Peers, from: Side, segment: Segment<Length>) {
+        peers.note(from, &ValidPacket::unjudged(segment));
     }
 
     #[test]
     fn a_keep_alive_lies_before_what_the_mobile_expects_and_brings_no_news() {
-        let mut ends = ends();
-        note(&mut ends, Side::Fixed, Segment { window: 500, ..segment(0, 5, 100, 900) });
-        let keep_alive: Segment<Length> = ends.keep_alive();
+        let mut peers = peers();
+        note(&mut peers, Side::Fixed, Segment { window: 500, ..segment(0, 5, 100, 900) });
+        let keep_alive: Segment<Length> = peers.keep_alive();
         assert_eq!((keep_alive.seq, keep_alive.seq_len()), (SeqNum(u32::MAX), 0));
         assert_eq!((keep_alive.ack, keep_alive.window), (Some(SeqNum(5)), 500), "the last word");
     }
@@ -217,23 +217,23 @@ mod tests {
     // RFC 7323 §5.
     #[test]
     fn a_keep_alive_is_no_older_than_what_the_mobile_has_seen() {
-        let stamps = |ends: &Ends| ends.keep_alive::<Length>().options.timestamps.unwrap();
-        let mut ends = ends();
-        assert_eq!(stamps(&ends), Timestamps { value: 90, echo: 900 }, "as it echoed");
-        ends.note_passed(segment(0, 7, 100, 900).options.timestamps);
-        assert_eq!(stamps(&ends).value, 100, "it may have come");
-        note(&mut ends, Side::Mobile, segment(7, 0, 950, 110));
-        assert_eq!(stamps(&ends), Timestamps { value: 110, echo: 950 }, "another way");
+        let stamps = |peers: &Peers| peers.keep_alive::<Length>().options.timestamps.unwrap();
+        let mut peers = peers();
+        assert_eq!(stamps(&peers), Timestamps { value: 90, echo: 900 }, "as it echoed");
+        peers.note_passed(segment(0, 7, 100, 900).options.timestamps);
+        assert_eq!(stamps(&peers).value, 100, "it may have come");
+        note(&mut peers, Side::Mobile, segment(7, 0, 950, 110));
+        assert_eq!(stamps(&peers), Timestamps { value: 110, echo: 950 }, "another way");
     }
 
     // RFC 7323 §5. A node that starts anew has not seen what passed before.
     #[test]
     fn a_copy_is_sent_with_timestamps_no_older_than_the_mobile_echoes() {
-        let mut ends = ends();
+        let mut peers = peers();
         let copy = segment(0, 5, 100, 900);
-        let value = |ends: &mut Ends| ends.renewed(&copy).options.timestamps.unwrap().value;
-        assert_eq!(value(&mut ends), 100);
-        note(&mut ends, Side::Mobile, segment(7, 0, 950, 110));
-        assert_eq!(value(&mut ends), 110);
+        let value = |peers: &mut Peers| peers.renewed(&copy).options.timestamps.unwrap().value;
+        assert_eq!(value(&mut peers), 100);
+        note(&mut peers, Side::Mobile, segment(7, 0, 950, 110));
+        assert_eq!(value(&mut peers), 110);
     }
 }

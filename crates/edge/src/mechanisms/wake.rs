@@ -19,31 +19,31 @@
 //! tell nobody anything.
 //!
 //! When the path is back both are sent, and both are needed. A TCP sender whose ACKs were lost with
-//! the link learns nothing from a repeated head, and waits for its probe of the tail (RFC 8985 §7); a
-//! QUIC sender that hears of its newest packet alone sees losses far apart in time, and takes them
-//! for persistent congestion (RFC 9002 §7.6).
+//! the link learns nothing from a repeated head, and waits for its probe of the tail (RFC 8985 §7);
+//! a QUIC sender that hears of its newest packet alone sees losses far apart in time, and takes
+//! them for persistent congestion (RFC 9002 §7.6).
 //!
 //! Of TCP the newest goes first. A sender that gets an answer to it often takes its time-out for
-//! spurious (RFC 4015): its window is restored, and it goes on with new data. The answer to the tail,
-//! right behind, then tells what was lost, as the tail was sent last (RFC 8985 §6). If that answer
-//! comes first, the sender sees its losses before anything new is in flight. Over a long round trip
-//! it repairs them in a slow start of many round trips (RFC 6937). So where an answer once took more
-//! than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
+//! spurious (RFC 4015): its window is restored, and it goes on with new data. The answer to the
+//! tail, right behind, then tells what was lost, as the tail was sent last (RFC 8985 §6). If that
+//! answer comes first, the sender sees its losses before anything new is in flight. Over a long
+//! round trip it repairs them in a slow start of many round trips (RFC 6937). So where an answer
+//! once took more than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
 //!
-//! Of other protocols the tail goes first, but a small tail waits, too, over any path. Its sender has
-//! little to send and can bear persistent congestion. The mobile may have more, and the tail may acknowledge what it sent
-//! just before the outage: by QUIC it would measure a round trip as long as the outage, and its
-//! probe timeout would grow to match (RFC 9002 §5.3, §6.2.1).
+//! Of other protocols the tail goes first, but a small tail waits, too, over any path. Its sender
+//! has little to send and can bear persistent congestion. The mobile may have more, and the tail
+//! may acknowledge what it sent just before the outage: by QUIC it would measure a round trip as
+//! long as the outage, and its probe timeout would grow to match (RFC 9002 §5.3, §6.2.1).
 //!
 //! The path is back when the link is [`Up`](LinkSignal::Up). Signals get lost, and many links send
 //! none, so silence counts too: when nothing has come back for [`WakeConfig::silence`], or one and
-//! a half times what answers took lately if that is longer, the node *calls*: it sends the pair of
-//! one flow, of the next one at the next call, until something comes back. Calls are
-//! [`WakeConfig::call`] apart at first, later a fiftieth of the silence, for a link that holds
-//! packets instead of dropping them delivers them all in the end. Between such calls it *asks*: it
-//! sends what costs little and what the mobile answers, an empty segment of a TCP flow (a
-//! keep-alive, RFC 9293 §3.8.4) or, without one, an echo request. All this stops after five
-//! minutes, and goes on when the sender tries again.
+//! a half times what answers took lately if that is longer, the node *retries*: it sends the pair
+//! of one flow, and of the next one at the next retry, until something comes back. Retries are
+//! [`WakeConfig::retry_interval`] apart at first, later a fiftieth of the silence, for a link that
+//! holds packets instead of dropping them delivers them all in the end. Between retries that are
+//! further apart than that it sends *keep-alives*, which cost little and which the mobile answers:
+//! an empty segment of a TCP flow (RFC 9293 §3.8.4) or, without one, an echo request. All this
+//! stops after five minutes, and goes on when the sender tries again.
 //!
 //! A data path need not show what goes to a mobile that answers. It may begin when answers fail to
 //! come, and say with each packet what it knows ([`Silence`]). The tail is then what the sender
@@ -54,39 +54,39 @@
 //! §3.10.7.4) and QUIC ignores it (RFC 9000 §12.3). Other protocols must bear it, as any network
 //! may duplicate packets.
 
+use crate::conntrack::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
+use crate::conntrack::unreplied::Unreplied;
 use crate::counters::counters;
-use crate::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::per_connection::TURN;
-use crate::unanswered::Unanswered;
 use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::{choice, settings};
 use hashlink::LinkedHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
-/// A shorter silence, or calls closer together, would take all of the node's time.
+/// A shorter silence, or a shorter retry interval, would take all of the node's time.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// Calls come at least this part of the silence apart: they cost a path that holds packets little,
+/// Retries are at least this part of the silence apart: they cost a path that holds packets little,
 /// and a flow that waits a fiftieth of what it has waited.
-const CALLS_APART: u64 = 50;
+const RETRY_BACKOFF: u64 = 50;
 
-/// Of many silent mobiles each is asked less often: at intervals of at least this times their
-/// number. So a node asks 10,000 questions a second at most.
-const QUESTION_PACE: Duration = Duration::from_micros(100);
+/// Interval of keep-alives, at least, times the number of silent mobiles: a node sends 10,000 a
+/// second at most.
+const KEEP_ALIVE_SPACING: Duration = Duration::from_micros(100);
 
-/// Silence after which calls stop.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Silence after which retries stop.
+const PROBING_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The same for a mobile that was never heard: it may not exist, or only listen.
-const PATIENCE_WITH_STRANGERS: Duration = Duration::from_secs(10);
+/// The same for a mobile that has sent nothing yet: it may not exist, or only listen.
+const UNREPLIED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A flow that sent nothing for so long before the silence waits for nothing.
 const IDLE_BEFORE: Duration = Duration::from_secs(5);
 
-/// How many flows take turns to call, and which may ask: the latest to send.
-const CALLERS: usize = 16;
+/// Flows that take turns to retry, and may send keep-alives: the latest to send.
+const RETRY_FLOWS: usize = 16;
 
 /// Flows released at once, and each [`RELEASE_INTERVAL`] later: some 40 Mbit/s of full packets.
 const RELEASED_AT_ONCE: usize = 16;
@@ -99,10 +99,10 @@ const NEW_IN_SILENCE: usize = 256;
 /// wait would.
 const SHORT_PATH: Duration = Duration::from_millis(100);
 
-/// How long a tail waits for the sender to go on, beyond the tail.
+/// Wait of a tail for its sender to go on beyond it.
 const TAIL_WAIT: Duration = Duration::from_millis(200);
 
-/// What comes later is no measure for the round trip: there was an outage.
+/// A longer answer is no measure of the round trip: there was an outage.
 const LONGEST_ANSWER: Duration = Duration::from_secs(1);
 
 /// Payload bytes kept of a segment that is larger, because its sender left segmenting to the
@@ -113,15 +113,15 @@ settings! {
     /// Settings of wake.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct WakeConfig {
-        /// Where the wireless link is: what goes there is kept.
+        /// Side of the wireless link: packets that go there are kept.
         pub towards: Towards = Towards::Mobile,
-        /// Without a signal, silence of the other side after which it is called; never less than
-        /// one and a half times what its answers took.
+        /// Without a signal, silence of the other side after which packets are sent to it again;
+        /// never less than one and a half times what its answers took.
         #[kind = at_least(SHORTEST)]
         pub silence: Duration = Duration::from_millis(300),
-        /// From one call to the next, at first.
+        /// Interval of these retries, at first.
         #[kind = at_least(SHORTEST)]
-        pub call: Duration = Duration::from_millis(100),
+        pub retry_interval: Duration = Duration::from_millis(100),
         /// Packets kept of a tunnel, from before the silence and since: its packets belong to many
         /// flows (WireGuard, IPsec, VXLAN, Geneve, GRE, IP in IP).
         #[kind = Kind::Integer { min: 1, max: 64 }]
@@ -152,7 +152,7 @@ impl Towards {
 }
 
 counters! {
-    /// What wake did since the start.
+    /// Counters of wake since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct WakeCounters {
         /// Times that a mobile was silent without a signal.
@@ -161,10 +161,10 @@ counters! {
         pub releases: u64,
         /// Packets sent when a link was back.
         pub packets_released: u64,
-        /// Packets sent to find out whether a mobile is there.
-        pub packets_called: u64,
-        /// Keep-alives and echo requests sent between those calls.
-        pub questions: u64,
+        /// Packets sent again to a silent mobile.
+        pub packets_retried: u64,
+        /// Keep-alives and echo requests sent between such retries.
+        pub keep_alives: u64,
     }
 }
 
@@ -202,23 +202,23 @@ impl FlowId {
     }
 }
 
-/// What a data path knows of a mobile that does not answer, when it shows only what goes to such.
+/// State of a mobile that does not answer, from a data path that shows only packets to such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// When the first packet went to it since it was heard last.
+    /// Time of the first packet to it since its last one.
     pub since: Instant,
-    /// How long its answers took; the longest of late.
+    /// The longest of its recent response times.
     pub response: Duration,
     /// The longest that one took, up to a second. About a round trip over the link; other answers
-    /// take less, because questions overlap.
+    /// take less, because packets overlap.
     pub round_trip: Duration,
     /// The packet's flow sent nothing while the mobile answered.
     pub is_flow_new: bool,
 }
 
-/// What wake must know of a packet.
+/// A packet as wake sees it.
 pub trait Packet: Clone {
-    /// Its flow.
+    /// The flow it belongs to.
     fn id(&self) -> FlowId;
     /// The end of a TCP segment; `None` for other protocols.
     fn seq_end(&self) -> Option<SeqNum>;
@@ -226,26 +226,26 @@ pub trait Packet: Clone {
     /// is not kept itself, for a copy that comes late would open or abort the next.
     fn is_boundary(&self) -> bool;
     /// The other side answers it, if it gets it.
-    fn asks(&self) -> bool;
-    /// What the data path knew of the mobile. `None`: nothing, as it shows all packets.
+    fn elicits_reply(&self) -> bool;
+    /// State of a silent mobile, from the data path. `None`: the data path shows all packets.
     fn silence(&self) -> Option<Silence> {
         None
     }
     /// A small packet that the other side answers, and that changes nothing there: of TCP a
     /// keep-alive of its flow (RFC 9293 §3.8.4), else an echo request. `None`: there is none.
-    fn question(&self) -> Option<Self> {
+    fn keep_alive(&self) -> Option<Self> {
         None
     }
     /// As large as the packets of a sender that has much to send. Not asked of TCP.
     fn is_full(&self) -> bool {
         true
     }
-    /// What to keep of it as a tail: of a packet still to be segmented, the end.
+    /// The part to keep as a tail: of a packet still to be segmented, the end.
     fn end(&self) -> Self {
         self.clone()
     }
-    /// What to keep of it as the newest: of a packet still to be segmented, the beginning. It may
-    /// be the retransmission that the other side waits for.
+    /// The part to keep as the newest: of a packet still to be segmented, the beginning. It may be
+    /// the retransmission that the other side waits for.
     fn beginning(&self) -> Self {
         self.clone()
     }
@@ -264,11 +264,11 @@ impl<P: Payload> Packet for Segment<P> {
         self.flags.intersects(Flags::SYN | Flags::RST)
     }
 
-    fn asks(&self) -> bool {
+    fn elicits_reply(&self) -> bool {
         self.seq_len() > 0
     }
 
-    fn question(&self) -> Option<Self> {
+    fn keep_alive(&self) -> Option<Self> {
         // A segment without the ACK flag is not answered, and whoever has not answered a SYN may
         // not know the flow.
         if self.ack.is_none() || self.flags.intersects(Flags::SYN | Flags::RST) {
@@ -296,14 +296,14 @@ impl<P: Payload> Packet for Segment<P> {
     }
 }
 
-/// What is kept of a flow: at most `room` packets of each kind.
+/// Packets kept of a flow: at most `room` of each kind.
 #[derive(Clone, Debug)]
 struct Kept<Q> {
     tail: VecDeque<Q>,
     newest: VecDeque<Q>,
-    /// When its last packet came.
+    /// Arrival of its last packet.
     last: Instant,
-    /// When the last packet of its tail came.
+    /// Arrival of the last packet of its tail.
     tail_last: Instant,
     /// It began in a silence, and may be a part of a flood.
     is_new: bool,
@@ -337,7 +337,8 @@ impl<Q: Packet> Kept<Q> {
         place.push_back(copy);
     }
 
-    /// Whether the tail is sent later than the newest, if at all. For `is_far` see [`Peer::is_far`].
+    /// True if the tail is sent later than the newest, if at all. For `is_far` see
+    /// [`Peer::is_far`].
     fn tail_waits(&self, is_far: bool) -> bool {
         let (Some(tail), Some(newest)) = (self.tail.back(), self.newest.back()) else {
             return false;
@@ -348,7 +349,7 @@ impl<Q: Packet> Kept<Q> {
         }
     }
 
-    /// What is sent at once, and whether the tail waits then.
+    /// Packets to send at once, and true if the tail waits then.
     fn first(&self, is_far: bool) -> (impl Iterator<Item = &Q>, bool) {
         let is_tcp = self.newest.back().is_some_and(|newest| newest.seq_end().is_some());
         let tail_waits = self.tail_waits(is_far);
@@ -358,34 +359,34 @@ impl<Q: Packet> Kept<Q> {
         (before.chain(&self.newest).chain(after), tail_waits)
     }
 
-    /// See [`Packet::question`]: of the newest packet, which is the first that is missing once the
-    /// sender has timed out.
-    fn question(&self) -> Option<Q> {
-        self.newest.back().or(self.tail.back())?.question()
+    /// See [`Packet::keep_alive`]: of the newest packet, which is the first that is missing once
+    /// the sender has timed out.
+    fn keep_alive(&self) -> Option<Q> {
+        self.newest.back().or(self.tail.back())?.keep_alive()
     }
 
-    /// Whether its sender may wait for an answer since then.
+    /// True if its sender may have waited for an answer since then.
     fn waits(&self, since: Instant) -> bool {
         self.last + IDLE_BEFORE > since
     }
 }
 
-/// What is known of a mobile.
+/// State of a mobile.
 #[derive(Clone, Debug)]
 struct Peer<Q> {
     /// Its flows; the latest to send is at the back.
     flows: LinkedHashMap<FlowId, Kept<Q>, Keyed>,
-    /// It was heard.
+    /// It has sent a packet.
     is_known: bool,
-    /// When the first packet went to it since it was heard last.
+    /// Time of the first packet to it since its last one.
     waits_since: Option<Instant>,
-    /// How long its answers took; the longest of late.
+    /// The longest of its recent response times.
     response: Duration,
     /// The longest that one took.
     round_trip: Duration,
-    /// When its link was reported down.
+    /// Time at which its link was reported down.
     down: Option<Instant>,
-    calls: Option<Calls>,
+    retries: Option<Retries>,
     /// Flows still to be released.
     release: VecDeque<FlowId>,
     next_release: Option<Instant>,
@@ -397,27 +398,27 @@ struct Peer<Q> {
     armed: Option<Instant>,
 }
 
-/// The peer is called until it answers.
+/// Retries to a silent peer, until it answers.
 #[derive(Clone, Copy, Debug)]
-struct Calls {
+struct Retries {
     since: Instant,
-    /// `None`: nobody calls any more.
+    /// Time of the next retry; `None`: retries have stopped.
     next: Option<Instant>,
-    /// When to ask, if that is before the next call.
-    question: Option<Instant>,
+    /// Time of the next keep-alive, if that is before the next retry.
+    keep_alive: Option<Instant>,
     turn: usize,
     /// Everything was sent at this instant. If the peer answers soon, that was it.
     released: Option<Instant>,
 }
 
-impl Calls {
+impl Retries {
     fn new(since: Instant) -> Self {
-        Self { since, next: None, question: None, turn: 0, released: None }
+        Self { since, next: None, keep_alive: None, turn: 0, released: None }
     }
 
-    /// The next question is due `at`, if that is before the next call.
-    fn asking(self, at: Instant) -> Self {
-        Self { question: self.next.filter(|&call| at < call).map(|_| at), ..self }
+    /// Sets the next keep-alive to `at`, if that is before the next retry.
+    fn with_keep_alive(self, at: Instant) -> Self {
+        Self { keep_alive: self.next.filter(|&retry| at < retry).map(|_| at), ..self }
     }
 }
 
@@ -430,7 +431,7 @@ impl<Q: Packet> Peer<Q> {
             response: Duration::ZERO,
             round_trip: Duration::ZERO,
             down,
-            calls: None,
+            retries: None,
             release: VecDeque::new(),
             next_release: None,
             tails: VecDeque::new(),
@@ -439,16 +440,16 @@ impl<Q: Packet> Peer<Q> {
         }
     }
 
-    /// What is sent to it now may be lost.
+    /// True if packets sent to it now may be lost.
     fn is_silent(&self) -> bool {
-        self.down.is_some() || self.calls.is_some()
+        self.down.is_some() || self.retries.is_some()
     }
 
-    /// What is sent to it now left its sender when nothing came back any more. Just after a link
-    /// went down a sender still fills its window, and its last segment is the tail.
+    /// True if packets sent to it now left their sender when nothing came back any more. Just after
+    /// a link went down a sender still fills its window, and its last segment is the tail.
     fn is_long_silent(&self, now: Instant, config: &WakeConfig) -> bool {
-        let told = |told| now.since(told) > self.threshold(config);
-        self.calls.is_some() || self.down.is_some_and(told)
+        let is_long = |since| now.since(since) > self.threshold(config);
+        self.retries.is_some() || self.down.is_some_and(is_long)
     }
 
     /// Silence that means something.
@@ -457,12 +458,12 @@ impl<Q: Packet> Peer<Q> {
     }
 
     fn next_deadline(&self, config: &WakeConfig) -> Option<Instant> {
-        let call = match (self.calls, self.waits_since) {
-            (Some(calls), _) => calls.question.or(calls.next),
+        let retry = match (self.retries, self.waits_since) {
+            (Some(retries), _) => retries.keep_alive.or(retries.next),
             (None, Some(since)) => Some(since + self.threshold(config)),
             (None, None) => None,
         };
-        [call, self.next_release, self.next_tail()].into_iter().flatten().min()
+        [retry, self.next_release, self.next_tail()].into_iter().flatten().min()
     }
 
     /// An answer once took too long for TCP's tails to be sent at once.
@@ -470,27 +471,27 @@ impl<Q: Packet> Peer<Q> {
         self.round_trip > SHORT_PATH
     }
 
-    /// When the next tail has waited long enough.
+    /// Time at which the next tail has waited long enough.
     fn next_tail(&self) -> Option<Instant> {
         self.tails.front().map(|&(released, _)| released + TAIL_WAIT)
     }
 
-    /// It was heard.
+    /// A packet came from it.
     fn on_heard(&mut self, now: Instant, config: &WakeConfig) {
         self.is_known = true;
         let (waited, threshold) = (self.waits_since.take(), self.threshold(config));
         let answer = waited.map(|since| now.since(since)).filter(|&took| took <= LONGEST_ANSWER);
         self.round_trip = self.round_trip.max(answer.unwrap_or_default());
-        if let Some(calls) = self.calls.take() {
+        if let Some(retries) = self.retries.take() {
             self.down = None;
-            if calls.released.is_none_or(|at| now.since(at) > threshold) {
-                self.release_all(now, calls.since);
+            if retries.released.is_none_or(|at| now.since(at) > threshold) {
+                self.release_all(now, retries.since);
             }
-        } else if let Some(told) = self.down {
+        } else if let Some(down_since) = self.down {
             // Sooner, it may have been on the way when the link went down.
-            if now.since(told) > threshold {
+            if now.since(down_since) > threshold {
                 self.down = None;
-                self.release_all(now, told);
+                self.release_all(now, down_since);
             }
         } else if let Some(since) = waited {
             self.response = now.since(since).max(self.response * 7 / 8);
@@ -502,12 +503,12 @@ impl<Q: Packet> Peer<Q> {
 
     /// The link is back, as a signal says.
     fn on_up(&mut self, now: Instant, config: &WakeConfig) {
-        let since = [self.down.take(), self.calls.map(|calls| calls.since), self.waits_since];
+        let since = [self.down.take(), self.retries.map(|retries| retries.since), self.waits_since];
         let Some(since) = since.into_iter().flatten().min() else { return };
         self.release_all(now, since);
         if !self.release.is_empty() {
-            let next = Some(now + config.call);
-            self.calls = Some(Calls { next, released: Some(now), ..Calls::new(now) });
+            let next = Some(now + config.retry_interval);
+            self.retries = Some(Retries { next, released: Some(now), ..Retries::new(now) });
         }
     }
 
@@ -564,52 +565,55 @@ impl<Q: Packet> Peer<Q> {
         sent as u64
     }
 
-    /// Calls, and asks at `question` if that is before the next call; how many packets.
-    fn call(
+    /// Retries, and sends a keep-alive at `keep_alive` if that is before the next retry; returns
+    /// the number of packets.
+    fn retry(
         &mut self,
         now: Instant,
-        question: Instant,
+        keep_alive: Instant,
         config: &WakeConfig,
         send: &mut impl FnMut(&Q),
     ) -> u64 {
-        let Some(calls) = self.calls else { return 0 };
-        let Calls { since, turn, .. } = calls;
-        // Flows that began in the silence call only if there are no others.
+        let Some(retries) = self.retries else { return 0 };
+        let Retries { since, turn, .. } = retries;
+        // Flows that began in the silence retry only if there are no others.
         let are_new = self.waiting(since).next().is_some_and(|(_, kept)| kept.is_new);
-        let latest = self.waiting(since).take(CALLERS);
-        let callers = latest.filter(|(_, kept)| kept.is_new == are_new).count().max(1);
-        let caller = self.waiting(since).nth(turn % callers);
+        let latest = self.waiting(since).take(RETRY_FLOWS);
+        let flows = latest.filter(|(_, kept)| kept.is_new == are_new).count().max(1);
+        let flow = self.waiting(since).nth(turn % flows);
         let is_far = self.is_far();
-        let sent = caller.map_or(0, |(_, kept)| kept.first(is_far).0.map(send).count());
+        let sent = flow.map_or(0, |(_, kept)| kept.first(is_far).0.map(send).count());
         let silence = now.since(since);
-        let patience = if self.is_known { PATIENCE } else { PATIENCE_WITH_STRANGERS };
-        let next = (silence < patience).then(|| now + config.call.max(silence / CALLS_APART));
-        self.calls = Some(Calls { next, turn: turn + 1, ..calls }.asking(question));
+        let patience = if self.is_known { PROBING_TIMEOUT } else { UNREPLIED_TIMEOUT };
+        let next =
+            (silence < patience).then(|| now + config.retry_interval.max(silence / RETRY_BACKOFF));
+        self.retries =
+            Some(Retries { next, turn: turn + 1, ..retries }.with_keep_alive(keep_alive));
         sent as u64
     }
 
-    /// Asks, and again at `next` if that is before the next call; how many packets. The flow is one
-    /// of the latest to send, of TCP if there is one: not all mobiles answer echo requests. Without
-    /// a question there is only the call.
-    fn ask(&mut self, next: Instant, send: &mut impl FnMut(&Q)) -> u64 {
-        let Some(calls) = self.calls else { return 0 };
+    /// Sends a keep-alive, and again at `next` if that is before the next retry; returns the number
+    /// of packets. The flow is one of the latest to send, of TCP if there is one: not all mobiles
+    /// answer echo requests. Without a keep-alive there are only retries.
+    fn send_keep_alive(&mut self, next: Instant, send: &mut impl FnMut(&Q)) -> u64 {
+        let Some(retries) = self.retries else { return 0 };
         let by = |is_tcp| {
-            let latest = self.waiting(calls.since).take(CALLERS);
+            let latest = self.waiting(retries.since).take(RETRY_FLOWS);
             let mut of_kind = latest.filter(|(id, _)| (id.protocol == FlowId::TCP) == is_tcp);
-            of_kind.find_map(|(_, kept)| kept.question())
+            of_kind.find_map(|(_, kept)| kept.keep_alive())
         };
-        let question = by(true).or_else(|| by(false));
-        self.calls = Some(match &question {
-            Some(_) => calls.asking(next),
-            None => Calls { question: None, ..calls },
+        let keep_alive = by(true).or_else(|| by(false));
+        self.retries = Some(match &keep_alive {
+            Some(_) => retries.with_keep_alive(next),
+            None => Retries { keep_alive: None, ..retries },
         });
-        question.iter().map(send).count() as u64
+        keep_alive.iter().map(send).count() as u64
     }
 }
 
 type Peers<Q> = LinkedHashMap<MobileId, Peer<Q>, Keyed>;
 
-/// This mobile was never heard.
+/// This mobile has never sent a packet.
 fn is_unheard<Q>(peers: &Peers<Q>, mobile: &MobileId) -> bool {
     peers.get(mobile).is_some_and(|peer| !peer.is_known)
 }
@@ -621,25 +625,25 @@ pub struct Wake<Q> {
     table: FlowTableConfig,
     /// Mobiles with flows; the longest idle one is at the front.
     peers: Peers<Q>,
-    /// Those that were never heard.
-    unanswered: Unanswered<MobileId>,
-    /// Mobiles without, since when their links are down; the last to be told is at the back.
+    /// Mobiles that have never sent a packet.
+    unreplied: Unreplied<MobileId>,
+    /// Mobiles without flows whose links are down, and since when; the latest at the back.
     away: LinkedHashMap<MobileId, Instant, Keyed>,
     flows: usize,
     refused: u64,
     counters: WakeCounters,
-    /// When peers want to be woken; entries may be stale, and then wake nobody.
+    /// Deadlines of peers; entries may be stale, and then do nothing.
     deadlines: BTreeSet<(Instant, MobileId)>,
 }
 
 impl<Q: Packet> Wake<Q> {
-    /// Without flows.
+    /// An instance without flows.
     pub fn new(config: WakeConfig, table: FlowTableConfig) -> Self {
         Self {
             config,
             table,
             peers: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
-            unanswered: Unanswered::default(),
+            unreplied: Unreplied::default(),
             away: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
             flows: 0,
             refused: 0,
@@ -654,7 +658,7 @@ impl<Q: Packet> Wake<Q> {
         self.table = self.table.with_limits(table);
     }
 
-    /// What was done since the start.
+    /// Counters since the start.
     pub fn counters(&self) -> WakeCounters {
         self.counters
     }
@@ -682,7 +686,7 @@ impl<Q: Packet> Wake<Q> {
         if packet.is_boundary() {
             return self.on_boundary(now, mobile, &id);
         }
-        if !packet.asks() {
+        if !packet.elicits_reply() {
             return;
         }
         if self.is_refused(now, mobile, packet) {
@@ -695,17 +699,17 @@ impl<Q: Packet> Wake<Q> {
         let is_new = silence.map_or(silent, |silence| silence.is_flow_new);
         if !self.peers.contains_key(&mobile) {
             let is_unheard = |mobile: &MobileId| is_unheard(&self.peers, mobile);
-            self.unanswered.push(mobile, self.table.limit, is_unheard);
+            self.unreplied.push(mobile, self.table.limit, is_unheard);
         }
         let (key, away) = (Keyed(self.table.hash_key), &mut self.away);
         let peer = self.peers.entry(mobile).or_insert_with(|| Peer::new(key, away.remove(&mobile)));
-        if let (Some(silence), None) = (silence, peer.calls) {
+        if let (Some(silence), None) = (silence, peer.retries) {
             (peer.is_known, peer.waits_since) = (true, Some(silence.since));
             (peer.response, peer.round_trip) = (silence.response, silence.round_trip);
         }
-        if let Some(calls) = peer.calls.as_mut().filter(|calls| calls.next.is_none()) {
+        if let Some(retries) = peer.retries.as_mut().filter(|retries| retries.next.is_none()) {
             // It has been silent for long, but the sender still tries.
-            (calls.since, calls.next) = (now, Some(now + self.config.call));
+            (retries.since, retries.next) = (now, Some(now + self.config.retry_interval));
         }
         let since = *peer.waits_since.get_or_insert(now);
         let kept = peer.flows.entry(id).or_insert_with(|| {
@@ -777,39 +781,40 @@ impl<Q: Packet> Wake<Q> {
             let sent = peer.release(now, &mut send);
             self.counters.packets_released += sent;
             done += sent;
-            if peer.calls.is_none()
+            if peer.retries.is_none()
                 && let Some(since) = peer.waits_since
                 && since + peer.threshold(&self.config) <= now
             {
                 self.counters.silences += u64::from(peer.down.is_none());
-                peer.calls = Some(Calls { next: Some(now), ..Calls::new(since) });
+                peer.retries = Some(Retries { next: Some(now), ..Retries::new(since) });
             }
             let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
-            let question = now + self.config.call.max(QUESTION_PACE * self.deadlines.len() as u64);
-            if peer.calls.is_some_and(|calls| is_due(calls.next)) {
-                let sent = peer.call(now, question, &self.config, &mut send);
-                self.counters.packets_called += sent;
+            let keep_alive = now
+                + self.config.retry_interval.max(KEEP_ALIVE_SPACING * self.deadlines.len() as u64);
+            if peer.retries.is_some_and(|retries| is_due(retries.next)) {
+                let sent = peer.retry(now, keep_alive, &self.config, &mut send);
+                self.counters.packets_retried += sent;
                 done += sent;
-            } else if peer.calls.is_some_and(|calls| is_due(calls.question)) {
-                let sent = peer.ask(question, &mut send);
-                self.counters.questions += sent;
+            } else if peer.retries.is_some_and(|retries| is_due(retries.keep_alive)) {
+                let sent = peer.send_keep_alive(keep_alive, &mut send);
+                self.counters.keep_alives += sent;
                 done += sent;
             }
             self.arm(mobile);
         }
     }
 
-    /// When [`on_deadline`](Self::on_deadline) is due; `None` while nothing waits.
+    /// Time of the next [`on_deadline`](Self::on_deadline); `None` while nothing waits.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(due, _)| due)
     }
 
-    /// What there is to say about each flow.
+    /// Reports on all flows.
     pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
         self.peers.values().flat_map(|peer| {
-            let (phase, since) = match (peer.down, peer.calls) {
-                (Some(told), _) => (FlowPhase::Frozen, Some(told)),
-                (None, Some(calls)) => (FlowPhase::Frozen, Some(calls.since)),
+            let (phase, since) = match (peer.down, peer.retries) {
+                (Some(down_since), _) => (FlowPhase::Frozen, Some(down_since)),
+                (None, Some(retries)) => (FlowPhase::Frozen, Some(retries.since)),
                 (None, None) => (FlowPhase::Connected, None),
             };
             let report = move |id: &FlowId| FlowReport {
@@ -856,7 +861,7 @@ impl<Q: Packet> Wake<Q> {
         {
             return;
         }
-        let unheard = self.unanswered.pop(|mobile| is_unheard(&self.peers, mobile));
+        let unheard = self.unreplied.pop(|mobile| is_unheard(&self.peers, mobile));
         let Some(mobile) = unheard else { return };
         let Some(peer) = self.peers.remove(&mobile) else { return };
         self.flows -= peer.flows.len();
@@ -892,13 +897,13 @@ impl<Q: Packet> Wake<Q> {
         }
     }
 
-    /// See [`Peer::is_long_silent`].
+    /// Silence of a mobile with or without flows: see [`Peer::is_long_silent`].
     fn is_long_silent(&self, now: Instant, mobile: MobileId) -> bool {
         match self.peers.get(&mobile) {
             Some(peer) => peer.is_long_silent(now, &self.config),
             None => {
-                let told = |&told| now.since(told) > self.config.silence;
-                self.away.get(&mobile).is_some_and(told)
+                let is_long = |&since| now.since(since) > self.config.silence;
+                self.away.get(&mobile).is_some_and(is_long)
             }
         }
     }

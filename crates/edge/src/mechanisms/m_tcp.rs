@@ -47,9 +47,9 @@
 //!   the window that Linux sends.
 //! - With [`Detect::Timer`] link signals are ignored: M-TCP detects outages by itself. With
 //!   [`Detect::Signal`] they may be lost, late or false, as for M-TCP+ (see
-//!   [`m_tcp_plus`](crate::m_tcp_plus)): the mobile is back with [`Up`](LinkSignal::Up), or when it
-//!   is heard after a retransmission or probe of the fixed host, which in SHRINK go on to it.
-//!   Before that its acknowledgements count, and its window does not.
+//!   [`m_tcp_plus`](crate::mechanisms::m_tcp_plus)): the mobile is back with
+//!   [`Up`](LinkSignal::Up), or when it is heard after a retransmission or probe of the fixed host,
+//!   which in SHRINK go on to it. Before that its acknowledgements count, and its window does not.
 //! - A mobile that never answers would be sent copies for ever, and the fixed host kept in persist:
 //!   after [`MTcpConfig::max_down`], checked when the timer expires, both are reset. A host that
 //!   missed the reset, as a mobile out of reach does, gets another when it is heard.
@@ -58,17 +58,17 @@
 //! Without timestamps a segment is timed until the ACK after its own. What the fixed host
 //! retransmits in SHRINK goes to the mobile and stays unanswered.
 
-use crate::away::{Away, MAX_DOWN};
-use crate::belief::{Acquaintance, Acquainted, Believed, hear};
-use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
+use crate::conntrack::flow_table::{FlowPhase, FlowState};
+use crate::conntrack::mobile_peer::MobilePeer;
+use crate::conntrack::peers;
+use crate::conntrack::validate::{Conntrack, Conntracked, ValidPacket, validate};
 use crate::counters::counters;
-use crate::ends;
-use crate::flow_table::{FlowPhase, FlowState};
+use crate::hold::cache::{DEFAULT_FIFO, FIFO};
+use crate::hold::store::{Kept, Store};
+use crate::mechanisms::away::{Away, MAX_DOWN};
 use crate::middlebox::Side;
-use crate::mobile_end::MobileEnd;
 use crate::per_connection::PerConnection;
-use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{POSITIVE_TIME, at_least};
 use airtcp_settings::{alternatives, choice, settings};
@@ -81,13 +81,13 @@ const DUPLICATE_ACK_THRESHOLD: u32 = 3;
 const SHORTEST_TIMER: Duration = Duration::from_millis(1);
 
 /// M-TCP for all connections of a supervisor host.
-pub type MTcp<P> = PerConnection<P, State<P>>;
+pub type MTcp<P> = PerConnection<P, MTcpState<P>>;
 
 settings! {
     /// Settings of M-TCP.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MTcpConfig {
-        /// What tells that the mobile is gone.
+        /// Evidence by which the mobile is taken for gone.
         #[keys_of(Detect)]
         pub detect: Detect = Detect::Timer,
         /// Silence of the mobile after which it is taken for disconnected, and the interval of
@@ -96,8 +96,8 @@ settings! {
         #[source = "M-TCP §2.2, §3.4.3"]
         #[only("detect" in Detect::BY_TIMER)]
         pub timer: Duration = Duration::from_millis(400),
-        /// What the timer sends again to a disconnected mobile, after the whole queue the first
-        /// time.
+        /// Copies that the timer sends again to a disconnected mobile, after the whole queue the
+        /// first time.
         #[only("detect" in Detect::BY_TIMER)]
         pub retransmit: Retransmit = Retransmit::Head,
         /// The withheld byte is acknowledged when nothing was outstanding for so long (event E).
@@ -107,16 +107,16 @@ settings! {
         #[like(FIFO)]
         #[only("detect" in Detect::BY_TIMER)]
         pub fifo: Bytes = DEFAULT_FIFO,
-        /// How long a mobile in SHRINK may be silent; `None`: for ever.
+        /// The longest silence of a mobile in SHRINK; `None`: for ever.
         #[like(MAX_DOWN)]
         pub max_down: Option<Duration> = None,
     }
 }
 
 alternatives! {
-    /// What tells that the mobile is gone.
+    /// Evidence by which the mobile is taken for gone.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[choice("detect", "What tells that the mobile is gone.")]
+    #[choice("detect", "Evidence by which the mobile is taken for gone.")]
     #[absent(Detect::Timer)]
     #[source = "M-TCP §3.4.3; M-TCP+ §2.5"]
     pub enum Detect {
@@ -135,7 +135,7 @@ impl Detect {
 }
 
 choice! {
-    /// Which copies a further expiry of the timer sends.
+    /// Copies that a further expiry of the timer sends.
     pub enum Retransmit {
         /// the first copy: enough to make the mobile answer, and it does not flood the wireless
         /// queue
@@ -146,7 +146,7 @@ choice! {
 }
 
 counters! {
-    /// What M-TCP did since the start.
+    /// Counters of M-TCP since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct MTcpCounters {
         /// Data segments queued.
@@ -176,9 +176,9 @@ counters! {
 
 /// M-TCP for one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct State<P> {
+pub struct MTcpState<P> {
     /// Its copies are the queue; `ends.mobile_ack` is the paper's `last_ack`.
-    known: Acquaintance<Store<P>>,
+    conntrack: Conntrack<Store<P>>,
     /// Acknowledgement and window that the fixed host sent last.
     fixed_ack: Option<(SeqNum, u16)>,
     /// The mobile has acknowledged data that came through here.
@@ -203,10 +203,10 @@ pub struct State<P> {
     deadline: Option<Instant>,
 }
 
-impl<P> Default for State<P> {
+impl<P> Default for MTcpState<P> {
     fn default() -> Self {
         Self {
-            known: Acquaintance::default(),
+            conntrack: Conntrack::default(),
             fixed_ack: None,
             is_trusted: false,
             withheld: false,
@@ -222,17 +222,17 @@ impl<P> Default for State<P> {
 }
 
 /// Never committed: what is held, the fixed host holds too.
-impl<P: Payload> FlowState for State<P> {
+impl<P: Payload> FlowState for MTcpState<P> {
     fn held(&self) -> usize {
-        self.known.held()
+        self.conntrack.held()
     }
 
     fn is_closed(&self) -> bool {
-        self.known.is_closed()
+        self.conntrack.is_closed()
     }
 
     fn in_flight(&self) -> Option<Range<SeqNum>> {
-        self.known.in_flight()
+        self.conntrack.in_flight()
     }
 
     fn phase(&self) -> FlowPhase {
@@ -244,32 +244,34 @@ impl<P: Payload> FlowState for State<P> {
     }
 }
 
-impl<P: Payload> Acquainted<P> for State<P> {
-    type Met = Store<P>;
-    fn acquaintance(&mut self) -> &mut Acquaintance<Store<P>> {
-        &mut self.known
+impl<P: Payload> Conntracked<P> for MTcpState<P> {
+    type Established = Store<P>;
+    fn conntrack(&mut self) -> &mut Conntrack<Store<P>> {
+        &mut self.conntrack
     }
 
-    fn told(&self) -> Option<SeqNum> {
-        let store = self.known.met.as_ref()?;
-        self.shrunk.then(|| store.ends.mobile_ack())
+    fn last_ack_sent(&self) -> Option<SeqNum> {
+        let store = self.conntrack.established.as_ref()?;
+        self.shrunk.then(|| store.peers.mobile_ack())
     }
 }
 
-type Cx<'a, P> = Context<'a, P, State<P>>;
+type Cx<'a, P> = Context<'a, P, MTcpState<P>>;
 
-impl<P: Payload> Connection<P> for State<P> {
+impl<P: Payload> Connection<P> for MTcpState<P> {
     type Config = MTcpConfig;
     type Counters = MTcpCounters;
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
-        let Some(store) = &mut self.known.met else { return };
+        let Some(segment) = validate(self, now, from, segment, cx.invalid_packets, cx.out) else {
+            return;
+        };
+        let Some(store) = &mut self.conntrack.established else { return };
         if self.is_reset {
-            return ends::refuse(from, segment, cx.out);
+            return peers::refuse(from, segment, cx.out);
         }
-        let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
-        let before = *store.ends.mobile();
+        let again = from == Side::Fixed && store.peers.is_retransmission(&segment);
+        let before = *store.peers.mobile();
         store.note(from, &segment);
         match from {
             Side::Fixed => self.on_fixed(now, again, segment, cx),
@@ -278,13 +280,13 @@ impl<P: Payload> Connection<P> for State<P> {
     }
 
     fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
-        let Some(store) = &self.known.met else { return };
-        let (last_ack, window) = (store.ends.mobile_ack(), store.ends.mobile().window);
+        let Some(store) = &self.conntrack.established else { return };
+        let (last_ack, window) = (store.peers.mobile_ack(), store.peers.mobile().window);
         let down = signal == LinkSignal::Down;
         match (&mut self.away, signal) {
             (Some(_), LinkSignal::Up) => {
                 cx.counters.reconnections += 1;
-                cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
+                cx.out.inject(Side::Fixed, store.peers.acknowledge(last_ack, window, None));
                 self.shrunk = false;
                 self.away = None;
                 self.give_up = None;
@@ -296,7 +298,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 let listens = cx.config.detect == Detect::Signal;
                 if listens && !self.shrunk && !self.is_reset {
                     cx.counters.persist_packets += 1;
-                    cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, None));
+                    cx.out.inject(Side::Fixed, store.peers.acknowledge(last_ack, 0, None));
                     self.withheld = false;
                     self.shrunk = true;
                     self.away = Some(Away::new(now, down));
@@ -310,20 +312,20 @@ impl<P: Payload> Connection<P> for State<P> {
     /// C, or E when nothing is queued.
     fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
         self.deadline = None;
-        let Some(store) = &mut self.known.met else { return };
-        let last_ack = store.ends.mobile_ack();
+        let Some(store) = &mut self.conntrack.established else { return };
+        let last_ack = store.peers.mobile_ack();
         if store.is_empty() && self.away.is_none() {
             if std::mem::replace(&mut self.withheld, false) {
                 cx.counters.releases += 1;
-                let window = store.ends.mobile().window;
-                cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
+                let window = store.peers.mobile().window;
+                cx.out.inject(Side::Fixed, store.peers.acknowledge(last_ack, window, None));
             }
             return;
         }
         if self.give_up.is_some_and(|due| due <= now) {
             cx.counters.resets += 1;
-            cx.out.inject(Side::Fixed, store.ends.reset_fixed(last_ack));
-            cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            cx.out.inject(Side::Fixed, store.peers.reset_fixed(last_ack));
+            cx.out.inject(Side::Mobile, store.peers.reset_mobile());
             store.clear();
             self.shrunk = false;
             self.away = None;
@@ -339,7 +341,7 @@ impl<P: Payload> Connection<P> for State<P> {
             cx.counters.persist_packets += 1;
             self.withheld = false;
             self.give_up = cx.config.max_down.map(|max| now + max);
-            cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, None));
+            cx.out.inject(Side::Fixed, store.peers.acknowledge(last_ack, 0, None));
         }
         cx.counters.local_retransmissions += match cx.config.retransmit {
             Retransmit::Head if !first => store.resend_first(cx.out),
@@ -353,12 +355,12 @@ impl<P: Payload> Connection<P> for State<P> {
     }
 }
 
-impl<P: Payload> State<P> {
+impl<P: Payload> MTcpState<P> {
     /// A: a segment from the fixed host, already noted; `again`: it has sent all of it before.
-    fn on_fixed(&mut self, now: Instant, again: bool, segment: Believed<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.known.met else { return };
-        let last_ack = store.ends.mobile_ack();
-        let window = if self.shrunk { 0 } else { store.ends.mobile().window };
+    fn on_fixed(&mut self, now: Instant, again: bool, segment: ValidPacket<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.conntrack.established else { return };
+        let last_ack = store.peers.mobile_ack();
+        let window = if self.shrunk { 0 } else { store.peers.mobile().window };
         let fixed_ack = segment.ack.map(|ack| (ack, segment.window));
         let is_news = fixed_ack != self.fixed_ack || !segment.options.sack.is_empty();
         self.fixed_ack = fixed_ack;
@@ -369,12 +371,12 @@ impl<P: Payload> State<P> {
             let echo = segment.options.timestamps.map(|timestamps| timestamps.value);
             match &mut self.away {
                 Some(away) => {
-                    away.nudge();
+                    away.note_probe();
                     store.forward(segment, cx.out);
                 }
                 None => cx.out.drop(segment.into_segment()),
             }
-            return cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, echo));
+            return cx.out.inject(Side::Fixed, store.peers.acknowledge(last_ack, 0, echo));
         }
         let is_old = self.is_trusted && segment.seq_end().at_or_before(last_ack);
         if is_old && segment.payload.len() > 1 && !is_news {
@@ -382,16 +384,16 @@ impl<P: Payload> State<P> {
             cx.counters.old_segments_answered += 1;
             self.withheld = false;
             cx.out.drop(segment.into_segment());
-            return cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
+            return cx.out.inject(Side::Fixed, store.peers.acknowledge(last_ack, window, None));
         }
         if let Some(away) = &mut self.away
-            && (again || away.is_over_wire(now))
+            && (again || away.is_sent_since_signal(now))
             && segment.seq_len() > 0
         {
-            away.nudge();
+            away.note_probe();
         }
         // The mobile's own window: closed by it, not by us.
-        if store.ends.mobile().window > 0 && cx.config.detect == Detect::Timer {
+        if store.peers.mobile().window > 0 && cx.config.detect == Detect::Timer {
             let was_empty = store.is_empty();
             match store.keep(&segment, cx.config.fifo, cx.room) {
                 Kept::New => cx.counters.segments_copied += 1, // A.1
@@ -411,22 +413,24 @@ impl<P: Payload> State<P> {
     fn on_mobile(
         &mut self,
         now: Instant,
-        before: &MobileEnd,
-        segment: Believed<P>,
+        before: &MobilePeer,
+        segment: ValidPacket<P>,
         cx: &mut Cx<'_, P>,
     ) {
-        let (Some(store), Some(ack)) = (&mut self.known.met, segment.ack) else { return };
-        let (last_ack, window) = (store.ends.mobile_ack(), store.ends.mobile().window);
+        let (Some(store), Some(ack)) = (&mut self.conntrack.established, segment.ack) else {
+            return;
+        };
+        let (last_ack, window) = (store.peers.mobile_ack(), store.peers.mobile().window);
         let is_new = ack.after(before.ack);
         let is_duplicate = before.is_repeated_by(&segment);
         if is_new {
             self.is_trusted = true;
             self.duplicates = 0;
         }
-        if self.away.is_some_and(|away| !away.is_nudged()) {
+        if self.away.is_some_and(|away| !away.is_probed()) {
             // It was on the way when the signal came.
             self.give_up = cx.config.max_down.map(|max| now + max);
-            let closing = ends::closing(&segment, last_ack);
+            let closing = peers::closing(&segment, last_ack);
             if segment.is_pure_ack() && !is_new {
                 cx.counters.duplicates_suppressed += 1;
                 return cx.out.drop(segment.into_segment());
@@ -467,7 +471,7 @@ impl<P: Payload> State<P> {
             self.give_up = None;
             self.duplicates = 0;
             if ack.before(last_ack) {
-                cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
+                cx.out.inject(Side::Fixed, store.peers.acknowledge(last_ack, window, None));
             }
             if window > 0 {
                 cx.counters.local_retransmissions += store.replay(cx.out);
@@ -482,18 +486,18 @@ impl<P: Payload> State<P> {
     /// B.1: the retransmission timer while there is something to retransmit, else the time to
     /// release what is withheld.
     fn restart_timer(&mut self, now: Instant, config: &MTcpConfig) {
-        let Some(store) = &self.known.met else { return };
+        let Some(store) = &self.conntrack.established else { return };
         self.deadline = if store.is_empty() {
             self.withheld.then(|| now + config.release)
         } else {
-            let is_open = store.ends.mobile().window > 0;
+            let is_open = store.peers.mobile().window > 0;
             is_open.then(|| now + config.timer.max(SHORTEST_TIMER))
         };
     }
 }
 
-/// Whether a segment asks if the window, closed at `edge`, is open: one byte (RFC 9293 §3.8.6.1), a
-/// FIN alone, or nothing just before the window (Linux).
+/// True if a segment probes the window closed at `edge`: one byte (RFC 9293 §3.8.6.1), a FIN alone,
+/// or nothing just before the window (Linux).
 fn is_probe<P: Payload>(segment: &Segment<P>, edge: SeqNum) -> bool {
     match segment.seq_len() {
         0 => segment.seq + 1 == edge,

@@ -1,69 +1,70 @@
-//! Which segments count: RFC 5961, for a node between the hosts.
+//! Validation of packets: RFC 5961, for a node between the hosts.
 //!
 //! Read first: RFC 5961 §3.2 (resets), §4.2 (SYNs), §5.2 (data and acknowledgements).
 //!
 //! Whoever knows the addresses and ports of a connection can send segments in the name of either
 //! host, but must guess the numbers. So a segment changes what the node knows, holds or does only
-//! if it is [`Believed`]: its sequence number *and* its acknowledgement number fit what both hosts
-//! have shown. All others pass as they came: the hosts judge them themselves. They are counted by
-//! the reason ([`Doubt`]).
+//! if it is a [`ValidPacket`]: its sequence number *and* its acknowledgement number lie within the
+//! windows of both hosts. Invalid packets are forwarded unchanged, and counted by the reason
+//! ([`InvalidPacket`]): their receivers check them themselves.
 //!
-//! The node does not know the window scales, because it may meet a connection at any time. A window
-//! field times 2^14 would bound nothing, so what was under way bounds the numbers: a segment may
-//! lie as far from what was seen as the most bytes that were ever seen under way in that direction,
-//! and 64 KiB at least ([`LEAST_REACH`]). A guess is then right once in 2^30 at the least reach.
+//! The node does not know the window scales, because it may pick up a connection in midstream. A
+//! window field times 2^14 would bound nothing, so what was under way bounds the numbers: a segment
+//! may lie as far from what was seen as the most bytes that were ever seen under way in that
+//! direction, and 64 KiB at least ([`MIN_WINDOW`]). A guess is then right once in 2^30 at the
+//! smallest window.
 //!
 //! - *Resets* need exactly the number that comes next: after what was acknowledged, by the receiver
 //!   or on its behalf, or after all that was sent. Any other in the window may be forged, and
 //!   changes nothing.
-//! - *SYNs* never count by themselves (see [`flow_table`](crate::flow_table)). A new connection of
-//!   the same ports also shows by its numbers.
-//! - *Challenge*: where the node answers for a mobile that is away, it answers what it does not
-//!   believe as the mobile would: with an acknowledgement, at most one in [`CHALLENGES_APART`]. A
-//!   fixed host without the connection replies with a reset of the right number.
-//! - *Meeting*: at first nothing is known, and later the hosts may have gone on without the node (a
-//!   restart, copies missed). Two segments, one of each host, that agree with each other tell where
-//!   the connection is ([`Strangers`]): neither acknowledges what the other has not sent. While
-//!   genuine segments of one host are believed, forged ones of the other find none to agree with.
-//!   Whoever knows a number of one host and forges segments of both, while the other is silent, can
-//!   show a connection that is not there: the hosts ignore what the node then says of it, and their
-//!   own next segments are met again.
-//! - *A promise* outlives such a meeting. A connection with acknowledged bytes that exist only here
-//!   is met again only if the mobile acknowledges more than was ever seen, and nothing at all has
-//!   changed in the other direction.
+//! - *SYNs* are never valid by themselves (see [`flow_table`](crate::conntrack::flow_table)). A new
+//!   connection of the same ports also shows by its numbers.
+//! - *Challenge ACKs*: where the node answers for a mobile that is away, it answers invalid packets
+//!   as the mobile would, with at most one challenge ACK in [`CHALLENGE_ACK_INTERVAL`]. A fixed
+//!   host without the connection replies with a reset of the right number.
+//! - *Pickup*: at first nothing is known, and later the hosts may have gone on without the node (a
+//!   restart, copies missed). Two segments, one of each host, establish the connection ([`Pickup`])
+//!   if they agree: neither acknowledges data that the other has not sent. While genuine segments
+//!   of one host are valid, forged ones of the other find none to agree with. An attacker who knows
+//!   a number of one host and forges segments of both, while the other is silent, can establish a
+//!   connection that does not exist: the hosts ignore the node's segments for it, and their own
+//!   next segments are picked up again.
+//! - *Early acknowledgements* outlive a pickup. A connection with acknowledged bytes held only here
+//!   is picked up again only if the mobile acknowledges more than was ever seen, and nothing at all
+//!   has changed in the other direction.
 
-use crate::ace::Ace;
+use crate::conntrack::ace::Ace;
+use crate::conntrack::flow_table::FlowState;
+use crate::conntrack::mobile_peer::MobilePeer;
 use crate::counters::counters;
-use crate::flow_table::FlowState;
 use crate::middlebox::{Actions, Side};
-use crate::mobile_end::MobileEnd;
 use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, Range};
 
 /// The largest window without scaling (RFC 7323 §2.2), in whole KiB.
-const LEAST_REACH: u32 = 64 << 10;
+const MIN_WINDOW: u32 = 64 << 10;
 
 /// The largest window there is (RFC 7323 §2.3).
-const LARGEST_REACH: u32 = 1 << 30;
+const MAX_WINDOW: u32 = 1 << 30;
 
-/// Bytes that may be under way in one direction when a connection is met: 1 Gbit/s over half a
-/// second.
-const STRANGERS_REACH: u32 = 64 << 20;
+/// Bytes that may be under way in one direction when a connection is picked up: 1 Gbit/s over half
+/// a second.
+const PICKUP_WINDOW: u32 = 64 << 20;
 
 /// Bounds the bytes under way in both directions, multiplied: so many in one if the other is as
 /// good as idle, 2 MiB in each. Two guesses are then right once in 2^17.
-const STRANGERS_PRODUCT: u64 = STRANGERS_REACH as u64 * LEAST_REACH as u64;
+const PICKUP_PRODUCT: u64 = PICKUP_WINDOW as u64 * MIN_WINDOW as u64;
 
-/// From one challenge to the next on a connection: as Linux limits its own
+/// Interval of challenge ACKs on a connection, as Linux limits its own
 /// (`tcp_invalid_ratelimit`; RFC 5961 §7).
-const CHALLENGES_APART: Duration = Duration::from_millis(500);
+const CHALLENGE_ACK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A segment that fits into the windows of both hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Believed<P>(Segment<P>);
+pub struct ValidPacket<P>(Segment<P>);
 
-impl<P> Believed<P> {
+impl<P> ValidPacket<P> {
     /// The segment, to be sent on.
     pub fn into_segment(self) -> Segment<P> {
         self.0
@@ -71,23 +72,23 @@ impl<P> Believed<P> {
 }
 
 #[cfg(test)]
-impl<P> Believed<P> {
+impl<P> ValidPacket<P> {
     /// Whatever it is.
     pub(crate) fn unjudged(segment: Segment<P>) -> Self {
         Self(segment)
     }
 }
 
-impl<P> Deref for Believed<P> {
+impl<P> Deref for ValidPacket<P> {
     type Target = Segment<P>;
     fn deref(&self) -> &Segment<P> {
         &self.0
     }
 }
 
-/// Why a segment does not count.
+/// The reason for which a packet is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt {
+pub enum InvalidPacket {
     /// Its sequence number is outside of the receiver's window.
     Sequence,
     /// It acknowledges what was not sent, or was long acknowledged, or nothing at all.
@@ -99,82 +100,84 @@ pub enum Doubt {
 }
 
 counters! {
-    /// Segments that did not count, by reason, and what followed.
+    /// Invalid packets by reason, and their consequences.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub struct Doubts {
-        /// Segments not believed: their sequence number was outside of the window.
-        pub doubted_sequence: u64,
-        /// Segments not believed: they acknowledged what was not sent or long acknowledged.
-        pub doubted_acknowledgement: u64,
-        /// Resets not believed: their number was in the window, but not the next one.
-        pub doubted_reset: u64,
-        /// SYNs not believed: the connection is at work.
-        pub doubted_syn: u64,
-        /// Segments not believed that were answered with an acknowledgement on the mobile's behalf.
-        pub challenges: u64,
-        /// Times that both hosts had gone on without the node, which then began afresh.
-        pub met_again: u64,
+    pub struct InvalidPackets {
+        /// Invalid segments: their sequence number was outside of the window.
+        pub invalid_sequence: u64,
+        /// Invalid segments: they acknowledged data that was not sent, or acknowledged long before.
+        pub invalid_acknowledgement: u64,
+        /// Invalid resets: their number was in the window, but not the expected one.
+        pub invalid_reset: u64,
+        /// Invalid SYNs: the connection is established.
+        pub invalid_syn: u64,
+        /// Challenge ACKs sent to fixed hosts on the mobile's behalf, in answer to invalid
+        /// segments.
+        pub challenge_acks: u64,
+        /// Connections picked up anew because both hosts had gone on without the node.
+        pub resyncs: u64,
     }
 }
 
-impl Doubts {
-    fn count(&mut self, doubt: Doubt) {
-        *match doubt {
-            Doubt::Sequence => &mut self.doubted_sequence,
-            Doubt::Acknowledgement => &mut self.doubted_acknowledgement,
-            Doubt::Reset => &mut self.doubted_reset,
-            Doubt::Syn => &mut self.doubted_syn,
+impl InvalidPackets {
+    fn count(&mut self, reason: InvalidPacket) {
+        *match reason {
+            InvalidPacket::Sequence => &mut self.invalid_sequence,
+            InvalidPacket::Acknowledgement => &mut self.invalid_acknowledgement,
+            InvalidPacket::Reset => &mut self.invalid_reset,
+            InvalidPacket::Syn => &mut self.invalid_syn,
         } += 1;
     }
 }
 
-/// What a segment is to a connection.
+/// Result of [`Windows::check`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It counts.
-    Believed,
-    /// It ends the connection.
+    /// The segment lies within the windows of both hosts.
+    Valid,
+    /// A reset with the expected number: it ends the connection.
     Reset,
-    /// It does not count.
-    Doubted(Doubt),
+    /// The segment changes nothing.
+    Invalid(InvalidPacket),
 }
 
-/// Where both directions of a connection are.
+/// Sequence numbers, acknowledgements and windows of both directions of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Windows {
-    mobile: MobileEnd,
+    mobile: MobilePeer,
     /// End of the highest segment of the fixed host.
     sent_end: SeqNum,
     /// The fixed host's highest acknowledgement number, and the window field that came with it
     /// last.
     fixed_ack: (SeqNum, u16),
-    /// What the fixed host counts with AccECN.
+    /// The fixed host's ACE counter (AccECN).
     #[serde(skip)]
     fixed_ace: Ace,
-    /// How far from what was seen a number may lie: of the fixed host's bytes, of the mobile's.
-    reach: [u32; 2],
+    /// Assumed windows of both directions: the most bytes seen under way, of the fixed host's data
+    /// and of the mobile's.
+    max_window: [u32; 2],
     /// The fixed host, the mobile has sent its FIN.
     finished: [bool; 2],
 }
 
 impl Windows {
-    /// As two segments show them that [agree](Strangers).
-    fn new(fixed: &FixedEnd, mobile: &MobileEnd) -> Self {
+    /// As two segments show them that [agree](Pickup).
+    fn new(fixed: &FixedPeer, mobile: &MobilePeer) -> Self {
         let mut windows = Self {
             mobile: *mobile,
             sent_end: fixed.sent_end.later(mobile.ack),
             fixed_ack: fixed.ack,
             fixed_ace: Ace::default(),
-            reach: [LEAST_REACH; 2],
+            max_window: [MIN_WINDOW; 2],
             finished: [false; 2],
         };
         windows.note_word(fixed);
-        windows.widen();
+        windows.widen_windows();
         windows
     }
 
     /// The mobile's end.
-    pub fn mobile(&self) -> &MobileEnd {
+    pub fn mobile(&self) -> &MobilePeer {
         &self.mobile
     }
 
@@ -189,12 +192,12 @@ impl Windows {
         self.fixed_ack
     }
 
-    /// What the fixed host counts with AccECN.
+    /// The fixed host's ACE counter (AccECN).
     pub fn fixed_ace(&self) -> Ace {
         self.fixed_ace
     }
 
-    /// What the fixed host has sent and the mobile has not acknowledged.
+    /// Sequence numbers that the fixed host has sent and the mobile has not acknowledged.
     pub fn in_flight(&self) -> Range<SeqNum> {
         self.mobile.ack..self.sent_end
     }
@@ -204,18 +207,25 @@ impl Windows {
         self.finished == [true; 2]
     }
 
-    /// What a segment is worth; `told`: the acknowledgement that the fixed host was given instead
-    /// of the mobile's own, if it was.
-    fn judge<P: Payload>(&self, from: Side, segment: &Segment<P>, told: Option<SeqNum>) -> Verdict {
-        let [down, up] = self.reach;
+    /// Checks a segment against both windows; `ack_sent` is the acknowledgement last sent to the
+    /// fixed host on the mobile's behalf, if any.
+    fn check<P: Payload>(
+        &self,
+        from: Side,
+        segment: &Segment<P>,
+        ack_sent: Option<SeqNum>,
+    ) -> Verdict {
+        let [down, up] = self.max_window;
         let (mobile_ack, next_seq) = (self.mobile.ack, self.mobile.next_seq);
         let (fixed_ack, _) = self.fixed_ack;
         let fixed_bytes = mobile_ack - down..=self.sent_end + down;
         let mobile_bytes = fixed_ack - up..=next_seq + up;
         let (seqs, acks, next) = match from {
-            Side::Fixed => {
-                (fixed_bytes, mobile_bytes, [mobile_ack, told.unwrap_or(mobile_ack), self.sent_end])
-            }
+            Side::Fixed => (
+                fixed_bytes,
+                mobile_bytes,
+                [mobile_ack, ack_sent.unwrap_or(mobile_ack), self.sent_end],
+            ),
             Side::Mobile => {
                 (mobile_bytes, mobile_ack - down..=self.sent_end, [fixed_ack, next_seq, next_seq])
             }
@@ -224,27 +234,27 @@ impl Windows {
         let is_acceptable =
             |ack: SeqNum| ack.at_or_after(*acks.start()) && ack.at_or_before(*acks.end());
         if segment.flags.contains(Flags::SYN) {
-            Verdict::Doubted(Doubt::Syn)
+            Verdict::Invalid(InvalidPacket::Syn)
         } else if segment.seq_end().before(*seqs.start()) || segment.seq.after(*seqs.end()) {
-            Verdict::Doubted(Doubt::Sequence)
+            Verdict::Invalid(InvalidPacket::Sequence)
         } else if !segment.ack.map_or(is_reset, is_acceptable) {
-            Verdict::Doubted(Doubt::Acknowledgement)
+            Verdict::Invalid(InvalidPacket::Acknowledgement)
         } else if !is_reset {
-            Verdict::Believed
+            Verdict::Valid
         } else if next.contains(&segment.seq) {
             Verdict::Reset
         } else {
-            Verdict::Doubted(Doubt::Reset)
+            Verdict::Invalid(InvalidPacket::Reset)
         }
     }
 
     /// Takes note of a segment.
-    pub fn note<P: Payload>(&mut self, from: Side, segment: &Believed<P>) {
+    pub fn note<P: Payload>(&mut self, from: Side, segment: &ValidPacket<P>) {
         let finishes = segment.flags.contains(Flags::FIN);
         match from {
             Side::Fixed => {
                 self.sent_end = self.sent_end.later(segment.seq_end());
-                if let Some(word) = FixedEnd::new(segment) {
+                if let Some(word) = FixedPeer::new(segment) {
                     if word.ack.0.at_or_after(self.fixed_ack.0) {
                         self.fixed_ace.note(segment.flags);
                     }
@@ -257,12 +267,12 @@ impl Windows {
                 self.finished[1] |= finishes;
             }
         }
-        self.widen();
+        self.widen_windows();
     }
 
     /// The mobile has sent what the fixed host acknowledges and echoes, even if it did not pass
     /// here.
-    fn note_word(&mut self, word: &FixedEnd) {
+    fn note_word(&mut self, word: &FixedPeer) {
         self.fixed_ack = latest_ack(self.fixed_ack, word.ack);
         self.mobile.next_seq = self.mobile.next_seq.later(word.ack.0);
         if let (Some(known), Some(echo)) = (&mut self.mobile.timestamps, word.echo) {
@@ -270,28 +280,28 @@ impl Windows {
         }
     }
 
-    fn widen(&mut self) {
+    fn widen_windows(&mut self) {
         let under_way = [
             self.sent_end.bytes_after(self.mobile.ack),
             self.mobile.next_seq.bytes_after(self.fixed_ack.0),
         ];
-        for (reach, under_way) in self.reach.iter_mut().zip(under_way) {
-            *reach = under_way.clamp(*reach, LARGEST_REACH);
+        for (max_window, under_way) in self.max_window.iter_mut().zip(under_way) {
+            *max_window = under_way.clamp(*max_window, MAX_WINDOW);
         }
     }
 
     /// The hosts have gone on without the node, and what was acknowledged on the mobile's behalf
     /// has reached it: it has more than ever came by, and the other direction stands still.
-    fn is_kept_by(&self, met: &Self) -> bool {
-        met.mobile.ack.after(self.sent_end)
-            && met.mobile.next_seq == self.mobile.next_seq
-            && met.fixed_ack.0 == self.fixed_ack.0
+    fn is_kept_by(&self, established: &Self) -> bool {
+        established.mobile.ack.after(self.sent_end)
+            && established.mobile.next_seq == self.mobile.next_seq
+            && established.fixed_ack.0 == self.fixed_ack.0
     }
 }
 
 /// The fixed end of a connection, as its segments show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct FixedEnd {
+struct FixedPeer {
     /// End of its highest segment.
     sent_end: SeqNum,
     /// Its highest acknowledgement number, and the window field that came with it last.
@@ -300,7 +310,7 @@ struct FixedEnd {
     echo: Option<SeqNum>,
 }
 
-impl FixedEnd {
+impl FixedPeer {
     /// As one segment shows it; `None` when it acknowledges nothing.
     fn new<P: Payload>(segment: &Segment<P>) -> Option<Self> {
         let echo = segment.options.timestamps.map(|timestamps| SeqNum(timestamps.echo));
@@ -323,34 +333,40 @@ pub(crate) fn latest_ack(old: (SeqNum, u16), new: (SeqNum, u16)) -> (SeqNum, u16
     if new.0.before(old.0) { old } else { new }
 }
 
-/// What segments showed that fit nothing known, of each host; two that agree make a connection.
+/// The latest segments of each host that fit no known connection; two that agree establish one, as
+/// conntrack's midstream pickup does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Strangers {
-    fixed: Option<FixedEnd>,
-    mobile: Option<MobileEnd>,
-    end: End,
+pub struct Pickup {
+    fixed: Option<FixedPeer>,
+    mobile: Option<MobilePeer>,
+    reset: ResetState,
 }
 
-/// Whether a connection was reset.
+/// State of a reset by either host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-enum End {
+enum ResetState {
     #[default]
-    Open,
-    /// By the fixed host, and the mobile, which is away, is to be told later.
+    None,
+    /// The fixed host has reset the connection, and the mobile, which is away, has not been reset
+    /// yet.
     Deferred,
-    Over,
+    Done,
 }
 
-impl Strangers {
+impl Pickup {
     /// Takes note of a segment; where the connection is, if one of the other host agrees with it.
-    pub(crate) fn meet<P: Payload>(&mut self, from: Side, segment: &Segment<P>) -> Option<Windows> {
+    pub(crate) fn update<P: Payload>(
+        &mut self,
+        from: Side,
+        segment: &Segment<P>,
+    ) -> Option<Windows> {
         if segment.flags.intersects(Flags::SYN | Flags::RST) {
             return None;
         }
         // What agrees by itself counts even where a forgery was noted before.
         let (fixed, mobile, alone) = match from {
             Side::Fixed => {
-                let new = FixedEnd::new(segment)?;
+                let new = FixedPeer::new(segment)?;
                 match &mut self.fixed {
                     Some(known)
                         if near(known.sent_end, new.sent_end) && near(known.ack.0, new.ack.0) =>
@@ -362,7 +378,7 @@ impl Strangers {
                 (self.fixed?, self.mobile?, (new, self.mobile?))
             }
             Side::Mobile => {
-                let new = MobileEnd::new(segment)?;
+                let new = MobilePeer::new(segment)?;
                 match &mut self.mobile {
                     Some(known)
                         if near(known.ack, new.ack) && near(known.next_seq, new.next_seq) =>
@@ -389,30 +405,35 @@ impl Strangers {
 }
 
 /// Each host acknowledges about what the other has sent, and not what it has not: a keep-alive or a
-/// retransmission shows less than was sent, but by [`LEAST_REACH`] at most, or the next segment
+/// retransmission shows less than was sent, but by [`MIN_WINDOW`] at most, or the next segment
 /// shows more.
-fn agree(fixed: &FixedEnd, mobile: &MobileEnd) -> bool {
+fn agree(fixed: &FixedPeer, mobile: &MobilePeer) -> bool {
     let pairs = [(fixed.sent_end, mobile.ack), (mobile.next_seq, fixed.ack.0)];
-    let under_way = pairs.map(|(sent, ack)| u64::from(distance(sent, ack).max(LEAST_REACH)));
-    pairs.iter().all(|&(sent, ack)| near(sent, ack) && ack.at_or_before(sent + LEAST_REACH))
-        && under_way[0] * under_way[1] <= STRANGERS_PRODUCT
+    let under_way = pairs.map(|(sent, ack)| u64::from(distance(sent, ack).max(MIN_WINDOW)));
+    pairs.iter().all(|&(sent, ack)| near(sent, ack) && ack.at_or_before(sent + MIN_WINDOW))
+        && under_way[0] * under_way[1] <= PICKUP_PRODUCT
 }
 
 fn near(a: SeqNum, b: SeqNum) -> bool {
-    distance(a, b) <= STRANGERS_REACH
+    distance(a, b) <= PICKUP_WINDOW
 }
 
 fn distance(a: SeqNum, b: SeqNum) -> u32 {
     a.offset_from(b).unsigned_abs()
 }
 
-/// What a node remembers of a connection whose hosts it has met.
-pub trait Met<P: Payload>: AsRef<Windows> {
-    /// Of the connection with this flow from the fixed to the mobile host, which is here.
+/// State of an established connection.
+pub trait Established<P: Payload>: AsRef<Windows> {
+    /// A new state for the connection with this flow from the fixed to the mobile host.
     fn new(flow: Flow, windows: Windows) -> Self;
-    /// Asks the fixed host, on the mobile's behalf, what it meant: an ACK of `told` with a closed
-    /// window, unless one was sent less than `apart` ago.
-    fn challenge(&mut self, now: Instant, told: SeqNum, apart: Duration) -> Option<Segment<P>>;
+    /// A challenge ACK to the fixed host on the mobile's behalf: it acknowledges `ack_sent` with a
+    /// closed window. `None` within `interval` of the last one.
+    fn challenge(
+        &mut self,
+        now: Instant,
+        ack_sent: SeqNum,
+        interval: Duration,
+    ) -> Option<Segment<P>>;
 }
 
 impl AsRef<Windows> for Windows {
@@ -422,7 +443,7 @@ impl AsRef<Windows> for Windows {
 }
 
 /// For a mechanism that sends nothing of its own to the fixed host while the mobile is away.
-impl<P: Payload> Met<P> for Windows {
+impl<P: Payload> Established<P> for Windows {
     fn new(_: Flow, windows: Windows) -> Self {
         windows
     }
@@ -432,125 +453,127 @@ impl<P: Payload> Met<P> for Windows {
     }
 }
 
-/// What is known of a connection: nothing but strangers until both hosts have been met.
+/// A connection as tracked so far: only a [`Pickup`] until both hosts have been seen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Acquaintance<M> {
-    /// Once both hosts have been met.
-    pub met: Option<M>,
-    strangers: Strangers,
+pub struct Conntrack<M> {
+    /// Present once segments of both hosts have agreed.
+    pub established: Option<M>,
+    pickup: Pickup,
 }
 
-impl<M> Default for Acquaintance<M> {
+impl<M> Default for Conntrack<M> {
     fn default() -> Self {
-        Self { met: None, strangers: Strangers::default() }
+        Self { established: None, pickup: Pickup::default() }
     }
 }
 
-impl<M: AsRef<Windows>> Acquaintance<M> {
+impl<M: AsRef<Windows>> Conntrack<M> {
     /// The connection was reset, or both hosts have closed it.
     pub fn is_closed(&self) -> bool {
-        let is_over = self.strangers.end == End::Over;
-        self.met.as_ref().map_or(is_over, |met| met.as_ref().is_finished())
+        let is_over = self.pickup.reset == ResetState::Done;
+        self.established.as_ref().map_or(is_over, |established| established.as_ref().is_finished())
     }
 
-    /// The fixed host has reset the connection, and the mobile is still to be told.
+    /// The fixed host has reset the connection, and the mobile has not been reset yet.
     pub fn is_reset(&self) -> bool {
-        self.strangers.end == End::Deferred
+        self.pickup.reset == ResetState::Deferred
     }
 
-    /// See [`Windows::in_flight`].
+    /// Bytes in flight: see [`Windows::in_flight`].
     pub fn in_flight(&self) -> Option<Range<SeqNum>> {
-        self.met.as_ref().map(|met| met.as_ref().in_flight())
+        self.established.as_ref().map(|established| established.as_ref().in_flight())
     }
 }
 
-/// A connection's state that is built on an [`Acquaintance`].
-pub trait Acquainted<P: Payload>: FlowState {
-    /// What is remembered.
-    type Met: Met<P>;
-    /// What is known of the connection.
-    fn acquaintance(&mut self) -> &mut Acquaintance<Self::Met>;
+/// A connection's state that is built on a [`Conntrack`].
+pub trait Conntracked<P: Payload>: FlowState {
+    /// State of an established connection.
+    type Established: Established<P>;
+    /// The tracking state of the connection.
+    fn conntrack(&mut self) -> &mut Conntrack<Self::Established>;
     /// While the node answers the fixed host on the mobile's behalf: the acknowledgement number
     /// that it gave last. Never, for a mechanism that does not.
-    fn told(&self) -> Option<SeqNum> {
+    fn last_ack_sent(&self) -> Option<SeqNum> {
         None
     }
     /// A reset of the fixed host is to be kept from the mobile, which is away, until it is back and
-    /// has what is held for it (see [`Acquaintance::is_reset`]).
+    /// has what is held for it (see [`Conntrack::is_reset`]).
     fn defers_reset(&self) -> bool {
         false
     }
 }
 
 /// The connection was reset: nothing is known of it any more.
-pub(crate) fn end<P: Payload, C: Acquainted<P>>(connection: &mut C) {
+pub(crate) fn close<P: Payload, C: Conntracked<P>>(connection: &mut C) {
     *connection = C::default();
-    connection.acquaintance().strangers.end = End::Over;
+    connection.conntrack().pickup.reset = ResetState::Done;
 }
 
-/// Judges a segment. `None`: it does not count, or has ended the connection, or was the mobile's
+/// Validates a segment. `None`: it is invalid, or has ended the connection, or was the mobile's
 /// first; it has been sent on as it came, unless it is a reset that is
-/// [deferred](Acquainted::defers_reset). A connection that is met again has a new state.
-pub fn hear<P: Payload, C: Acquainted<P>>(
+/// [deferred](Conntracked::defers_reset). A connection that is picked up again has a new state.
+pub fn validate<P: Payload, C: Conntracked<P>>(
     connection: &mut C,
     now: Instant,
     from: Side,
     segment: Segment<P>,
-    doubts: &mut Doubts,
+    invalid_packets: &mut InvalidPackets,
     out: &mut Actions<P>,
-) -> Option<Believed<P>> {
-    let (told, is_committed) = (connection.told(), connection.is_committed());
+) -> Option<ValidPacket<P>> {
+    let (ack_sent, is_committed) = (connection.last_ack_sent(), connection.is_committed());
     let defers_reset = from == Side::Fixed && connection.defers_reset();
-    let Acquaintance { met, strangers } = connection.acquaintance();
+    let Conntrack { established, pickup } = connection.conntrack();
     let mut known = None;
-    if let Some(met) = met {
-        match met.as_ref().judge(from, &segment, told) {
-            Verdict::Believed => {
-                strangers.forget(from);
+    if let Some(established) = established {
+        match established.as_ref().check(from, &segment, ack_sent) {
+            Verdict::Valid => {
+                pickup.forget(from);
                 if from == Side::Fixed {
                     // Whoever has reset a connection sends nothing else of it.
-                    strangers.end = End::Open;
+                    pickup.reset = ResetState::None;
                 }
-                return Some(Believed(segment));
+                return Some(ValidPacket(segment));
             }
             Verdict::Reset if defers_reset => {
-                strangers.end = End::Deferred;
+                pickup.reset = ResetState::Deferred;
                 out.drop(segment);
                 return None;
             }
             Verdict::Reset => {
-                end(connection);
+                close(connection);
                 out.forward(from.opposite(), segment);
                 return None;
             }
-            Verdict::Doubted(doubt) => {
-                doubts.count(doubt);
-                known = Some(*met.as_ref());
+            Verdict::Invalid(reason) => {
+                invalid_packets.count(reason);
+                known = Some(*established.as_ref());
                 // RFC 5961 §3.2: a reset outside of the window is not answered.
-                let is_answered = doubt != Doubt::Sequence || !segment.flags.contains(Flags::RST);
-                if let Some(told) = told.filter(|_| from == Side::Fixed && is_answered)
-                    && let Some(challenge) = met.challenge(now, told, CHALLENGES_APART)
+                let is_answered =
+                    reason != InvalidPacket::Sequence || !segment.flags.contains(Flags::RST);
+                if let Some(ack_sent) = ack_sent.filter(|_| from == Side::Fixed && is_answered)
+                    && let Some(challenge) =
+                        established.challenge(now, ack_sent, CHALLENGE_ACK_INTERVAL)
                 {
-                    doubts.challenges += 1;
+                    invalid_packets.challenge_acks += 1;
                     out.inject(Side::Fixed, challenge);
                 }
             }
         }
     }
-    if let Some(windows) = strangers.meet(from, &segment)
+    if let Some(windows) = pickup.update(from, &segment)
         && known.is_none_or(|known| !is_committed || known.is_kept_by(&windows))
     {
-        doubts.met_again += u64::from(known.is_some());
+        invalid_packets.resyncs += u64::from(known.is_some());
         *connection = C::default();
         let flow = from.to_mobile(segment.flow);
-        connection.acquaintance().met = Some(C::Met::new(flow, windows));
-        // As much in doubt as any later one: what is kept of it may be sent again, with another
+        connection.conntrack().established = Some(C::Established::new(flow, windows));
+        // Checked like any later one: a copy of it may be sent again, with another
         // acknowledgement.
         if from == Side::Fixed
             && let Some(ack) = segment.ack
-            && distance(ack, windows.mobile.next_seq) <= LEAST_REACH
+            && distance(ack, windows.mobile.next_seq) <= MIN_WINDOW
         {
-            return Some(Believed(segment));
+            return Some(ValidPacket(segment));
         }
     }
     out.forward(from.opposite(), segment);

@@ -20,15 +20,15 @@
 //! - While the mobile closes its window nothing is copied or retransmitted: the fixed host probes.
 //! - Copies leave with the fixed host's newest acknowledgement and timestamp.
 
-use crate::belief::{Acquaintance, Acquainted, Believed, hear};
-use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
+use crate::conntrack::flow_table::FlowState;
+use crate::conntrack::mobile_peer::MobilePeer;
+use crate::conntrack::validate::{Conntrack, Conntracked, ValidPacket, validate};
 use crate::counters::counters;
-use crate::flow_table::FlowState;
+use crate::hold::cache::{DEFAULT_FIFO, FIFO};
+use crate::hold::store::{Kept, Store};
 use crate::middlebox::Side;
-use crate::mobile_end::MobileEnd;
 use crate::per_connection::PerConnection;
-use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Instant, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::settings;
@@ -41,7 +41,7 @@ const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// Snoop for all connections of a base station.
-pub type Snoop<P> = PerConnection<P, State<P>>;
+pub type Snoop<P> = PerConnection<P, SnoopState<P>>;
 
 settings! {
     /// Settings of Snoop. At the lower bound of the time-out, 6 attempts take 6.3 s.
@@ -60,7 +60,7 @@ settings! {
 }
 
 counters! {
-    /// What Snoop did since the start.
+    /// Counters of Snoop since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct SnoopCounters {
         /// Data segments copied.
@@ -78,8 +78,8 @@ counters! {
 
 /// Snoop for one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct State<P> {
-    known: Acquaintance<Store<P>>,
+pub struct SnoopState<P> {
+    conntrack: Conntrack<Store<P>>,
     /// Smoothed RTT of the wireless link.
     srtt: Option<Duration>,
     /// The one segment being timed: its end, and when it was forwarded.
@@ -93,10 +93,10 @@ pub struct State<P> {
     deadline: Option<Instant>,
 }
 
-impl<P> Default for State<P> {
+impl<P> Default for SnoopState<P> {
     fn default() -> Self {
         Self {
-            known: Acquaintance::default(),
+            conntrack: Conntrack::default(),
             srtt: None,
             timed: None,
             attempts: 0,
@@ -108,37 +108,39 @@ impl<P> Default for State<P> {
 }
 
 /// Never committed: what is held, the fixed host holds too.
-impl<P: Payload> FlowState for State<P> {
+impl<P: Payload> FlowState for SnoopState<P> {
     fn held(&self) -> usize {
-        self.known.held()
+        self.conntrack.held()
     }
 
     fn is_closed(&self) -> bool {
-        self.known.is_closed()
+        self.conntrack.is_closed()
     }
 
     fn in_flight(&self) -> Option<Range<SeqNum>> {
-        self.known.in_flight()
+        self.conntrack.in_flight()
     }
 }
 
-impl<P: Payload> Acquainted<P> for State<P> {
-    type Met = Store<P>;
-    fn acquaintance(&mut self) -> &mut Acquaintance<Store<P>> {
-        &mut self.known
+impl<P: Payload> Conntracked<P> for SnoopState<P> {
+    type Established = Store<P>;
+    fn conntrack(&mut self) -> &mut Conntrack<Store<P>> {
+        &mut self.conntrack
     }
 }
 
-type Cx<'a, P> = Context<'a, P, State<P>>;
+type Cx<'a, P> = Context<'a, P, SnoopState<P>>;
 
-impl<P: Payload> Connection<P> for State<P> {
+impl<P: Payload> Connection<P> for SnoopState<P> {
     type Config = SnoopConfig;
     type Counters = SnoopCounters;
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
-        let Some(store) = &mut self.known.met else { return };
-        let before = *store.ends.mobile();
+        let Some(segment) = validate(self, now, from, segment, cx.invalid_packets, cx.out) else {
+            return;
+        };
+        let Some(store) = &mut self.conntrack.established else { return };
+        let before = *store.peers.mobile();
         store.note(from, &segment);
         match from {
             Side::Fixed => self.on_fixed(now, segment, cx),
@@ -157,13 +159,13 @@ impl<P: Payload> Connection<P> for State<P> {
     }
 }
 
-impl<P: Payload> State<P> {
+impl<P: Payload> SnoopState<P> {
     /// A segment from the fixed host, already noted.
-    fn on_fixed(&mut self, now: Instant, segment: Believed<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.known.met else { return };
-        let ack = store.ends.mobile_ack();
+    fn on_fixed(&mut self, now: Instant, segment: ValidPacket<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.conntrack.established else { return };
+        let ack = store.peers.mobile_ack();
         let (seq, end) = (segment.seq, segment.seq_end());
-        if store.ends.mobile().window == 0 {
+        if store.peers.mobile().window == 0 {
             return store.forward(segment, cx.out);
         }
         let was_empty = store.is_empty();
@@ -195,12 +197,12 @@ impl<P: Payload> State<P> {
     fn on_mobile(
         &mut self,
         now: Instant,
-        before: &MobileEnd,
-        segment: Believed<P>,
+        before: &MobilePeer,
+        segment: ValidPacket<P>,
         cx: &mut Cx<'_, P>,
     ) {
-        let Some(store) = &mut self.known.met else { return };
-        let ack = store.ends.mobile_ack();
+        let Some(store) = &mut self.conntrack.established else { return };
+        let ack = store.peers.mobile_ack();
         if ack.after(before.ack) {
             if let Some((end, sent)) = self.timed
                 && end.at_or_before(ack)
@@ -228,7 +230,7 @@ impl<P: Payload> State<P> {
                 self.retransmit(now, cx);
             }
             return;
-        } else if (before.window == 0) != (store.ends.mobile().window == 0) {
+        } else if (before.window == 0) != (store.peers.mobile().window == 0) {
             self.restart_timer(now, cx.config);
         }
         cx.out.forward(Side::Fixed, segment.into_segment());
@@ -236,7 +238,7 @@ impl<P: Payload> State<P> {
 
     /// Sends the mobile the first copy.
     fn retransmit(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.known.met else { return };
+        let Some(store) = &mut self.conntrack.established else { return };
         cx.counters.local_retransmissions += store.resend_first(cx.out);
         self.attempts += 1;
         self.timed = None;
@@ -244,8 +246,8 @@ impl<P: Payload> State<P> {
     }
 
     fn restart_timer(&mut self, now: Instant, config: &SnoopConfig) {
-        let Some(store) = &self.known.met else { return };
-        let is_open = store.ends.mobile().window > 0;
+        let Some(store) = &self.conntrack.established else { return };
+        let is_open = store.peers.mobile().window > 0;
         let runs = is_open && !store.is_empty() && self.attempts < config.attempts;
         self.deadline = runs.then(|| now + self.timeout(config));
     }

@@ -37,11 +37,12 @@ pub struct SegmentCache<P> {
     copies: VecDeque<Segment<P>>,
     /// Payload bytes of all copies. They lie within half the sequence space.
     bytes: u32,
-    /// How many copies have a gap in front of them; the first never has.
+    /// Number of copies behind a gap; the first is never counted.
     gaps: u32,
 }
 
-/// 1 if there is a gap between the data of two neighbours, else 0. A FIN between them is a gap, too.
+/// 1 if there is a gap between the data of two neighbours, else 0. A FIN between them is a gap,
+/// too.
 fn gap<P: Payload>(before: Option<&Segment<P>>, after: Option<&Segment<P>>) -> u32 {
     let is_gap = before.zip(after).is_some_and(|(before, after)| after.seq.after(data_end(before)));
     u32::from(is_gap)
@@ -168,7 +169,7 @@ impl<P: Payload> SegmentCache<P> {
         self.copies.front()
     }
 
-    /// What is held first in a range: of one copy, and at most `most` bytes of it.
+    /// The first bytes held in a range: of one copy, and at most `most`.
     pub fn piece(&self, range: Range<SeqNum>, most: u32) -> Option<Segment<P>> {
         let place = self.copies.partition_point(|held| held.seq_end().at_or_before(range.start));
         let copy = self.copies.get(place)?;
@@ -192,7 +193,7 @@ impl<P: Payload> SegmentCache<P> {
         self.bytes as usize
     }
 
-    /// Copies held.
+    /// Number of copies held.
     pub fn len(&self) -> usize {
         self.copies.len()
     }

@@ -1,5 +1,5 @@
-//! An observer: what [`wake`](crate::wake) or M-TCP+ would have saved, told by one that does
-//! nothing.
+//! An observer: what [`wake`](crate::mechanisms::wake) or M-TCP+ would have saved, measured by one
+//! that does nothing.
 //!
 //! It is shown what wake is shown, and returns no actions: there is nothing it could send. Of each
 //! outage it notes which flows *stall*, that is, are sent something while their mobile is away, and
@@ -22,9 +22,9 @@
 //! whose timer runs longer than the outage, is not counted. TCP and QUIC (UDP port 443) count;
 //! other protocols need not be answered.
 
-use crate::flow_table::{FlowTableConfig, Keyed};
+use crate::conntrack::flow_table::{FlowTableConfig, Keyed};
+use crate::mechanisms::wake::{FlowId, Packet};
 use crate::middlebox::MobileId;
-use crate::wake::{FlowId, Packet};
 use airtcp_core::{Duration, Instant, LinkSignal};
 use hashlink::LinkedHashMap;
 use std::collections::BTreeSet;
@@ -45,14 +45,14 @@ pub struct ObserveConfig {
     pub silence: Duration,
 }
 
-/// Protocols that are told apart.
+/// Classes of protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// TCP.
     Tcp,
     /// UDP port 443, at either end.
     Quic,
-    /// Anything else.
+    /// Any other protocol: not observed.
     Other,
 }
 
@@ -70,24 +70,25 @@ impl FlowId {
     }
 }
 
-/// What was seen of the flows of one protocol.
+/// Stalls of one protocol's flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stalls {
     /// Flows that were sent something while their mobile was away, each once an outage.
     pub stalled: u64,
     /// Of these, flows that were sent something again when it was back.
     pub resumed: u64,
-    /// What they waited from the mobile's return on, less a round trip; all together, at least.
+    /// Time that a mechanism would have saved them at least: their waits after the mobile's return
+    /// less a round trip, summed.
     pub saved_least: Duration,
     /// The same, at most.
     pub saved_most: Duration,
 }
 
-/// What was seen.
+/// Outages and stalls observed since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// Outages that a signal told of.
-    pub outages_told: u64,
+    /// Outages that began with a signal.
+    pub outages_signalled: u64,
     /// Outages that were noticed because a mobile did not answer.
     pub outages_silent: u64,
     /// Length of all outages that are over, together.
@@ -114,7 +115,7 @@ impl Observed {
 /// A flow to a mobile that does not answer, or did not.
 #[derive(Clone, Copy, Debug)]
 struct Stalled {
-    /// When its last packet went to the mobile.
+    /// Time of its last packet to the mobile.
     last: Instant,
     /// It has resumed since the mobile is back.
     resumed: Option<Resumed>,
@@ -124,16 +125,16 @@ struct Stalled {
 struct Resumed {
     /// With the packet of this instant.
     at: Instant,
-    /// When the mobile answered it.
+    /// Time of the mobile's answer.
     answered: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum OutagePhase {
     /// An answer is due.
     Waiting,
-    /// Since then.
-    Away { since: Instant, is_told: bool },
+    /// The mobile has been away since this time.
+    Away { since: Instant, is_signalled: bool },
     /// It is back since some moment between these. Flows that have not resumed at the last one have
     /// ended.
     Back { earliest: Instant, latest: Instant, until: Instant },
@@ -142,22 +143,22 @@ enum Phase {
 /// A mobile that owes an answer, is away, or has flows that have not resumed.
 #[derive(Clone, Debug)]
 struct Peer {
-    phase: Phase,
+    phase: OutagePhase,
     flows: LinkedHashMap<FlowId, Stalled, Keyed>,
-    /// When the first packet went to it since it was heard last.
+    /// Time of the first packet to it since its last one.
     waits_since: Option<Instant>,
     attempts: Attempts,
-    /// The longest that one of its answers took. Those of late may be shorter, as questions
+    /// The longest that one of its answers took. Those of late may be shorter, as keep-alives
     /// overlap.
     response: Duration,
-    /// When a flow that resumed is watched no longer.
+    /// End of watching a flow that has resumed.
     settle: Option<Instant>,
     touched: Instant,
     /// The earliest entry among the deadlines.
     armed: Option<Instant>,
 }
 
-/// When senders tried, by groups of attempts that one answer may be for.
+/// Times of senders' attempts, by groups of attempts that one answer may be for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Attempts {
     /// The last one before `first`.
@@ -185,7 +186,7 @@ impl Attempts {
 }
 
 impl Peer {
-    fn new(now: Instant, phase: Phase, response: Duration, key: Keyed) -> Self {
+    fn new(now: Instant, phase: OutagePhase, response: Duration, key: Keyed) -> Self {
         Self {
             phase,
             flows: LinkedHashMap::with_hasher(key),
@@ -206,9 +207,11 @@ impl Peer {
     fn next_deadline(&self, config: ObserveConfig) -> Option<Instant> {
         let silent = self.waits_since.map(|since| since + self.threshold(config));
         match self.phase {
-            Phase::Waiting => silent,
-            Phase::Away { .. } => None,
-            Phase::Back { until, .. } => silent.into_iter().chain(self.settle).chain([until]).min(),
+            OutagePhase::Waiting => silent,
+            OutagePhase::Away { .. } => None,
+            OutagePhase::Back { until, .. } => {
+                silent.into_iter().chain(self.settle).chain([until]).min()
+            }
         }
     }
 
@@ -229,7 +232,7 @@ pub struct Observer {
     peers: LinkedHashMap<MobileId, Peer, Keyed>,
     flows: usize,
     observed: Observed,
-    /// When peers are to be looked at; entries may be stale.
+    /// Deadlines of peers; entries may be stale.
     deadlines: BTreeSet<(Instant, MobileId)>,
     attention: Vec<(MobileId, bool)>,
 }
@@ -254,7 +257,7 @@ impl Observer {
         self.table = self.table.with_limits(table);
     }
 
-    /// What was seen since the start.
+    /// Outages and stalls observed since the start.
     pub fn observed(&self) -> Observed {
         self.observed
     }
@@ -266,7 +269,7 @@ impl Observer {
 
     /// Mobiles that are away.
     pub fn away(&self) -> usize {
-        let is_away = |peer: &&Peer| matches!(peer.phase, Phase::Away { .. });
+        let is_away = |peer: &&Peer| matches!(peer.phase, OutagePhase::Away { .. });
         self.peers.values().filter(is_away).count()
     }
 
@@ -285,12 +288,12 @@ impl Observer {
         if packet.is_boundary() {
             return self.forget(mobile, &id);
         }
-        if !packet.asks() {
+        if !packet.elicits_reply() {
             return;
         }
         let silence = packet.silence();
         let is_known = self.peers.get(&mobile).is_some_and(|peer| peer.flows.contains_key(&id));
-        // Whoever was never heard may not exist.
+        // A mobile that has never sent anything may not exist.
         if !self.peers.contains_key(&mobile) && silence.is_none() {
             return;
         }
@@ -302,7 +305,7 @@ impl Observer {
         let peer = self
             .peers
             .entry(mobile)
-            .or_insert_with(|| Peer::new(now, Phase::Waiting, Duration::ZERO, key));
+            .or_insert_with(|| Peer::new(now, OutagePhase::Waiting, Duration::ZERO, key));
         if let Some(silence) = silence {
             peer.response = silence.response.max(silence.round_trip);
         }
@@ -312,22 +315,24 @@ impl Observer {
         let flow = peer.flows.get_mut(&id);
         let is_new = flow.is_none();
         match (peer.phase, flow) {
-            (Phase::Back { .. }, None) => {}
+            (OutagePhase::Back { .. }, None) => {}
             (_, None) => {
                 self.flows += 1;
                 peer.flows.insert(id, Stalled { last: now, resumed: None });
             }
-            (Phase::Back { .. }, Some(&mut Stalled { resumed: None, .. })) => {
+            (OutagePhase::Back { .. }, Some(&mut Stalled { resumed: None, .. })) => {
                 peer.note_resumed(&id, Resumed { at: now, answered: None });
             }
-            (Phase::Back { .. }, Some(&mut Stalled { resumed: Some(resumed), .. })) => {
+            (OutagePhase::Back { .. }, Some(&mut Stalled { resumed: Some(resumed), .. })) => {
                 if resumed.answered.is_some() {
                     self.settle(mobile, &id, now.since(resumed.at));
                 }
             }
             (_, Some(flow)) => flow.last = now,
         }
-        if is_new && self.phase(mobile).is_some_and(|phase| matches!(phase, Phase::Away { .. })) {
+        if is_new
+            && self.phase(mobile).is_some_and(|phase| matches!(phase, OutagePhase::Away { .. }))
+        {
             self.observed.of(&id).stalled += 1;
         }
         self.peers.to_back(&mobile);
@@ -343,13 +348,15 @@ impl Observer {
         let answer = peer.threshold(self.config);
         match peer.phase {
             // It has answered, and nothing stalled.
-            Phase::Waiting => return self.leave(mobile),
+            OutagePhase::Waiting => return self.leave(mobile),
             // Sooner, the packet may have been on the way when the link went down.
-            Phase::Away { since, is_told } if is_told && now.since(since) <= answer => {
+            OutagePhase::Away { since, is_signalled }
+                if is_signalled && now.since(since) <= answer =>
+            {
                 peer.waits_since = None;
                 return;
             }
-            Phase::Away { since, .. } => match peer.attempts.answered(now, answer) {
+            OutagePhase::Away { since, .. } => match peer.attempts.answered(now, answer) {
                 Some((attempt, before)) => {
                     let earliest = before.unwrap_or(since).max(since);
                     self.on_return(now, mobile, [earliest, attempt]);
@@ -357,7 +364,7 @@ impl Observer {
                 }
                 None => self.on_return(now, mobile, [now, now]),
             },
-            Phase::Back { .. } => {
+            OutagePhase::Back { .. } => {
                 if let Some(Stalled { resumed: Some(resumed), .. }) = peer.flows.get_mut(&id) {
                     resumed.answered.get_or_insert(now);
                 }
@@ -375,21 +382,21 @@ impl Observer {
     /// A signal about the link.
     pub fn on_signal(&mut self, now: Instant, mobile: MobileId, signal: LinkSignal) {
         match (signal, self.phase(mobile)) {
-            (LinkSignal::Fading, _) | (LinkSignal::Down, Some(Phase::Away { .. })) => {}
-            (LinkSignal::Up, Some(Phase::Away { .. })) => {
+            (LinkSignal::Fading, _) | (LinkSignal::Down, Some(OutagePhase::Away { .. })) => {}
+            (LinkSignal::Up, Some(OutagePhase::Away { .. })) => {
                 self.on_return(now, mobile, [now, now]);
                 self.leave_if_done(mobile);
             }
             (LinkSignal::Up, _) => {}
             (LinkSignal::Down, phase) => {
-                if matches!(phase, Some(Phase::Back { .. })) {
+                if matches!(phase, Some(OutagePhase::Back { .. })) {
                     self.give_up(mobile);
                 }
                 if phase.is_none() && !self.has_room(now, mobile) {
                     return;
                 }
                 let key = Keyed(self.table.hash_key);
-                let new = || Peer::new(now, Phase::Waiting, Duration::ZERO, key);
+                let new = || Peer::new(now, OutagePhase::Waiting, Duration::ZERO, key);
                 self.peers.entry(mobile).or_insert_with(new);
                 self.on_away(mobile, now, true);
             }
@@ -409,35 +416,35 @@ impl Observer {
             let threshold = peer.threshold(self.config);
             let silent = peer.waits_since.filter(|&since| since + threshold <= now);
             match (peer.phase, silent) {
-                (Phase::Away { .. }, _) => {}
-                (Phase::Waiting, Some(since)) => self.on_away(mobile, since, false),
-                (Phase::Waiting, None) => self.arm(mobile),
-                (Phase::Back { .. }, Some(since)) => self.on_away_again(mobile, since),
-                (Phase::Back { until, .. }, None) if until <= now => self.give_up(mobile),
-                (Phase::Back { .. }, None) => self.settle_old(now, mobile),
+                (OutagePhase::Away { .. }, _) => {}
+                (OutagePhase::Waiting, Some(since)) => self.on_away(mobile, since, false),
+                (OutagePhase::Waiting, None) => self.arm(mobile),
+                (OutagePhase::Back { .. }, Some(since)) => self.on_away_again(mobile, since),
+                (OutagePhase::Back { until, .. }, None) if until <= now => self.give_up(mobile),
+                (OutagePhase::Back { .. }, None) => self.settle_old(now, mobile),
             }
         }
     }
 
-    /// When [`on_deadline`](Self::on_deadline) is due; `None` while nothing waits.
+    /// Time of the next [`on_deadline`](Self::on_deadline); `None` while nothing waits.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(due, _)| due)
     }
 
-    fn phase(&self, mobile: MobileId) -> Option<Phase> {
+    fn phase(&self, mobile: MobileId) -> Option<OutagePhase> {
         self.peers.get(&mobile).map(|peer| peer.phase)
     }
 
     /// An outage begins, for the flows that are there.
-    fn on_away(&mut self, mobile: MobileId, since: Instant, is_told: bool) {
+    fn on_away(&mut self, mobile: MobileId, since: Instant, is_signalled: bool) {
         let Some(peer) = self.peers.get_mut(&mobile) else { return };
-        peer.phase = Phase::Away { since, is_told };
+        peer.phase = OutagePhase::Away { since, is_signalled };
         peer.settle = None;
         for id in peer.flows.keys() {
             self.observed.of(id).stalled += 1;
         }
-        match is_told {
-            true => self.observed.outages_told += 1,
+        match is_signalled {
+            true => self.observed.outages_signalled += 1,
             false => self.observed.outages_silent += 1,
         }
         self.attention.push((mobile, true));
@@ -470,12 +477,12 @@ impl Observer {
     /// The mobile is back since some moment between these.
     fn on_return(&mut self, now: Instant, mobile: MobileId, [earliest, latest]: [Instant; 2]) {
         let Some(peer) = self.peers.get_mut(&mobile) else { return };
-        let Phase::Away { since, .. } = peer.phase else { return };
+        let OutagePhase::Away { since, .. } = peer.phase else { return };
         let length = latest.since(since);
         self.observed.away += length;
         self.observed.longest = self.observed.longest.max(length);
         let wait = (length * 2 + MARGIN).min(LONGEST_WAIT);
-        peer.phase = Phase::Back { earliest, latest, until: now + wait };
+        peer.phase = OutagePhase::Back { earliest, latest, until: now + wait };
         peer.waits_since = None;
         self.arm(mobile);
     }
@@ -496,7 +503,7 @@ impl Observer {
     /// Takes account of a flow that has resumed, and forgets it.
     fn settle(&mut self, mobile: MobileId, id: &FlowId, round_trip: Duration) {
         let Some(peer) = self.peers.get_mut(&mobile) else { return };
-        let Phase::Back { earliest, latest, .. } = peer.phase else { return };
+        let OutagePhase::Back { earliest, latest, .. } = peer.phase else { return };
         let Some(Stalled { resumed: Some(Resumed { at, .. }), .. }) = peer.flows.get(id) else {
             return;
         };
@@ -544,7 +551,7 @@ impl Observer {
 
     fn leave_if_done(&mut self, mobile: MobileId) {
         let is_done =
-            |peer: &Peer| matches!(peer.phase, Phase::Back { .. }) && peer.flows.is_empty();
+            |peer: &Peer| matches!(peer.phase, OutagePhase::Back { .. }) && peer.flows.is_empty();
         match self.peers.get(&mobile).is_some_and(is_done) {
             true => self.leave(mobile),
             false => self.arm(mobile),
@@ -555,7 +562,7 @@ impl Observer {
     fn leave(&mut self, mobile: MobileId) {
         let Some(peer) = self.peers.remove(&mobile) else { return };
         self.flows -= peer.flows.len();
-        if !matches!(peer.phase, Phase::Waiting) {
+        if !matches!(peer.phase, OutagePhase::Waiting) {
             self.attention.push((mobile, false));
         }
     }
@@ -566,7 +573,7 @@ impl Observer {
         }
     }
 
-    /// Whether there is room for another flow of this mobile, once what is idle has left.
+    /// True if there is room for another flow of this mobile, once what is idle has left.
     fn has_room(&mut self, now: Instant, mobile: MobileId) -> bool {
         let is_full = |observer: &Self| {
             let peers = observer.peers.len();

@@ -13,23 +13,23 @@
 //! with goes through as it is: a genuine ACK with an open window. What the fixed host sends once
 //! more of the replayed data, because it went back to its first unacknowledged byte, is dropped.
 //!
-//! All signals may be lost, late or false, as for M-TCP+ (see [`m_tcp_plus`](crate::m_tcp_plus)):
-//! only [`Up`](LinkSignal::Up), or being heard after a *nudge* (see [`away`](crate::away)), says
-//! that the mobile is back.
+//! All signals may be lost, late or false, as for M-TCP+ (see
+//! [`m_tcp_plus`](crate::mechanisms::m_tcp_plus)): only [`Up`](LinkSignal::Up), or being heard
+//! after a *probe* (see [`away`](crate::mechanisms::away)), says that the mobile is back.
 
-use crate::away::{Away, Interval, MAX_DOWN, NUDGE};
-use crate::belief::{Acquaintance, Acquainted, Believed, hear};
-use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
+use crate::conntrack::flow_table::{FlowPhase, FlowState};
+use crate::conntrack::mobile_peer::MobilePeer;
+use crate::conntrack::peers;
+use crate::conntrack::validate::{Conntrack, Conntracked, ValidPacket, validate};
 use crate::counters::counters;
-use crate::ends;
-use crate::flow_table::{FlowPhase, FlowState};
-use crate::journal;
+use crate::hold::cache::{DEFAULT_FIFO, FIFO};
+use crate::hold::journal;
+use crate::hold::replay::Replay;
+use crate::hold::store::{Kept, Store, close_if_reset};
+use crate::mechanisms::away::{Away, Interval, MAX_DOWN, PROBE_INTERVAL};
 use crate::middlebox::Side;
-use crate::mobile_end::MobileEnd;
 use crate::per_connection::PerConnection;
-use crate::replay::Replay;
-use crate::store::{Kept, Store, end_if_reset};
 use airtcp_core::{
     Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps,
 };
@@ -38,10 +38,10 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Holdover for all connections of an edge node.
-pub type Holdover<P> = PerConnection<P, State<P>>;
+pub type Holdover<P> = PerConnection<P, HoldoverState<P>>;
 
 /// A connection at one moment, as it is written down.
-pub type Snapshot<P> = journal::Snapshot<State<P>, HoldoverConfig>;
+pub type HoldoverSnapshot<P> = journal::ConnectionSnapshot<HoldoverState<P>, HoldoverConfig>;
 
 settings! {
     /// Settings of holdover.
@@ -51,20 +51,20 @@ settings! {
         /// in plain TCP.
         #[like(FIFO)]
         pub fifo: Bytes = DEFAULT_FIFO,
-        /// How long the mobile may be silent; `None`: for ever.
+        /// The longest silence of a mobile before its connections are reset; `None`: for ever.
         #[like(MAX_DOWN)]
         pub max_down: Option<Duration> = None,
-        /// How often the mobile is asked whether it is back; `None`: never.
-        #[like(NUDGE)]
-        pub nudge: Option<Duration> = None,
+        /// Interval of keep-alive probes while the link is down; `None`: no probes.
+        #[like(PROBE_INTERVAL)]
+        pub probe_interval: Option<Duration> = None,
     }
 }
 
 counters! {
-    /// What holdover did, over all connections.
+    /// Counters of holdover, over all connections.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct HoldoverCounters {
-        /// Segments copied.
+        /// Data segments of which a copy was kept.
         pub segments_copied: u64,
         /// Segments not copied for want of room in the FIFO or in the node's memory.
         pub overflows: u64,
@@ -79,7 +79,7 @@ counters! {
         /// Copies that were sent again after a replay, or to find out whether the mobile is there.
         pub copies_resent: u64,
         /// Keep-alives sent to find out whether the mobile is there.
-        pub nudges: u64,
+        pub probes_sent: u64,
         /// Segments of the fixed host dropped because their copies were replayed, or will be.
         pub data_dropped: u64,
         /// Pure ACKs of the mobile without news kept from the fixed host.
@@ -91,24 +91,24 @@ counters! {
     }
 }
 
-/// What holdover knows of one connection. Forgetting it loses nothing: see
-/// [`FlowState::is_committed`].
+/// State of one connection under holdover. Forgetting it loses nothing: see
+/// [`FlowState::is_committed`]. Forgetting it loses nothing: see [`FlowState::is_committed`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound(
     serialize = "P: Payload + Serialize",
     deserialize = "P: Payload + Deserialize<'de>"
 ))]
-pub struct State<P> {
-    known: Acquaintance<Store<P>>,
-    phase: Phase,
+pub struct HoldoverState<P> {
+    conntrack: Conntrack<Store<P>>,
+    phase: HoldoverPhase,
     /// The mobile is back, and has not acknowledged everything that was replayed.
     replay: Option<Replay>,
-    /// What was replayed last and the fixed host may send once more, in order.
+    /// Data replayed last, which the fixed host may still retransmit, in order.
     replayed: Option<Range<SeqNum>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-enum Phase {
+enum HoldoverPhase {
     Connected {
         /// The fixed host has sent again what is held, and since then the mobile has neither
         /// acknowledged anything new nor been sent everything: something is lost, or the mobile is
@@ -126,93 +126,95 @@ struct Frozen {
     away: Away,
     /// The fixed host was shown window 0 last.
     is_closed: bool,
-    /// When to reset the connection.
+    /// Time at which the connection is reset.
     give_up: Option<Instant>,
 }
 
-impl Phase {
+impl HoldoverPhase {
     const CONNECTED: Self = Self::Connected { sent_again: false };
 }
 
-impl<P> Default for State<P> {
+impl<P> Default for HoldoverState<P> {
     fn default() -> Self {
         Self {
-            known: Acquaintance::default(),
-            phase: Phase::CONNECTED,
+            conntrack: Conntrack::default(),
+            phase: HoldoverPhase::CONNECTED,
             replay: None,
             replayed: None,
         }
     }
 }
 
-impl<P: Payload> FlowState for State<P> {
+impl<P: Payload> FlowState for HoldoverState<P> {
     fn held(&self) -> usize {
-        self.known.held()
+        self.conntrack.held()
     }
 
     fn is_closed(&self) -> bool {
-        self.known.is_closed()
+        self.conntrack.is_closed()
     }
 
     fn in_flight(&self) -> Option<Range<SeqNum>> {
-        self.known.in_flight()
+        self.conntrack.in_flight()
     }
 
     fn phase(&self) -> FlowPhase {
         match self.phase {
-            Phase::Reset => FlowPhase::Reset,
+            HoldoverPhase::Reset => FlowPhase::Reset,
             _ if self.replay.is_some() => FlowPhase::Resuming,
-            Phase::Connected { .. } => FlowPhase::Connected,
-            Phase::Frozen(_) => FlowPhase::Frozen,
+            HoldoverPhase::Connected { .. } => FlowPhase::Connected,
+            HoldoverPhase::Frozen(_) => FlowPhase::Frozen,
         }
     }
 }
 
-impl<P: Payload> Acquainted<P> for State<P> {
-    type Met = Store<P>;
-    fn acquaintance(&mut self) -> &mut Acquaintance<Store<P>> {
-        &mut self.known
+impl<P: Payload> Conntracked<P> for HoldoverState<P> {
+    type Established = Store<P>;
+    fn conntrack(&mut self) -> &mut Conntrack<Store<P>> {
+        &mut self.conntrack
     }
 
-    fn told(&self) -> Option<SeqNum> {
-        let store = self.known.met.as_ref()?;
-        matches!(self.phase, Phase::Frozen(_)).then(|| store.ends.mobile_ack())
+    fn last_ack_sent(&self) -> Option<SeqNum> {
+        let store = self.conntrack.established.as_ref()?;
+        matches!(self.phase, HoldoverPhase::Frozen(_)).then(|| store.peers.mobile_ack())
     }
 
     fn defers_reset(&self) -> bool {
-        matches!(self.phase, Phase::Frozen(_))
+        matches!(self.phase, HoldoverPhase::Frozen(_))
     }
 }
 
-type Cx<'a, P> = Context<'a, P, State<P>>;
+type Cx<'a, P> = Context<'a, P, HoldoverState<P>>;
 
-impl<P: Payload> Connection<P> for State<P> {
+impl<P: Payload> Connection<P> for HoldoverState<P> {
     type Config = HoldoverConfig;
     type Counters = HoldoverCounters;
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
-        self.on_believed(now, from, segment, cx);
+        let Some(segment) = validate(self, now, from, segment, cx.invalid_packets, cx.out) else {
+            return;
+        };
+        self.on_valid(now, from, segment, cx);
         let has_all = self.has_all();
-        end_if_reset(self, has_all, cx.out);
+        close_if_reset(self, has_all, cx.out);
     }
 
     fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         self.on_signal(now, signal, cx);
         let has_all = self.has_all();
-        end_if_reset(self, has_all, cx.out);
+        close_if_reset(self, has_all, cx.out);
     }
 
     fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.known.met else { return };
-        if let Phase::Frozen(frozen) = &self.phase
+        let Some(store) = &mut self.conntrack.established else { return };
+        if let HoldoverPhase::Frozen(frozen) = &self.phase
             && frozen.give_up.is_some_and(|due| due <= now)
         {
             cx.counters.resets += 1;
-            cx.out.inject(Side::Fixed, store.ends.reset_fixed(store.ends.mobile_ack()));
-            cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            cx.out.inject(Side::Fixed, store.peers.reset_fixed(store.peers.mobile_ack()));
+            cx.out.inject(Side::Mobile, store.peers.reset_mobile());
             store.clear();
-            self.phase = Phase::Reset;
+            self.phase = HoldoverPhase::Reset;
             self.replay = None;
             return;
         }
@@ -221,43 +223,43 @@ impl<P: Payload> Connection<P> for State<P> {
         {
             cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
         }
-        if let Phase::Frozen(frozen) = &mut self.phase
+        if let HoldoverPhase::Frozen(frozen) = &mut self.phase
             && frozen.away.on_timer(now, interval(cx))
         {
-            cx.counters.nudges += 1;
-            cx.out.inject(Side::Mobile, store.ends.keep_alive());
+            cx.counters.probes_sent += 1;
+            cx.out.inject(Side::Mobile, store.peers.keep_alive());
         }
     }
 
     fn on_passed(&mut self, timestamps: Timestamps) {
-        if let Some(store) = &mut self.known.met {
-            store.ends.note_passed(Some(timestamps));
+        if let Some(store) = &mut self.conntrack.established {
+            store.peers.note_passed(Some(timestamps));
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let [give_up, nudge] = match &self.phase {
-            Phase::Frozen(frozen) => [frozen.give_up, frozen.away.deadline()],
-            Phase::Connected { .. } | Phase::Reset => [None; 2],
+        let [give_up, probe] = match &self.phase {
+            HoldoverPhase::Frozen(frozen) => [frozen.give_up, frozen.away.deadline()],
+            HoldoverPhase::Connected { .. } | HoldoverPhase::Reset => [None; 2],
         };
         let replay = self.replay.as_ref().map(Replay::deadline);
-        [replay, nudge, give_up].into_iter().flatten().min()
+        [replay, probe, give_up].into_iter().flatten().min()
     }
 }
 
-impl<P: Payload> State<P> {
+impl<P: Payload> HoldoverState<P> {
     /// A segment that counts.
-    fn on_believed(&mut self, now: Instant, from: Side, segment: Believed<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.known.met else { return };
-        if matches!(self.phase, Phase::Reset) {
-            return ends::refuse(from, segment, cx.out);
+    fn on_valid(&mut self, now: Instant, from: Side, segment: ValidPacket<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.conntrack.established else { return };
+        if matches!(self.phase, HoldoverPhase::Reset) {
+            return peers::refuse(from, segment, cx.out);
         }
-        let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
-        let before = *store.ends.mobile();
+        let again = from == Side::Fixed && store.peers.is_retransmission(&segment);
+        let before = *store.peers.mobile();
         store.note(from, &segment);
         match (from, &mut self.phase) {
-            (_, Phase::Reset) => {}
-            (Side::Fixed, Phase::Connected { sent_again }) => {
+            (_, HoldoverPhase::Reset) => {}
+            (Side::Fixed, HoldoverPhase::Connected { sent_again }) => {
                 let replay = &mut self.replay;
                 let is_taken = replay.as_ref().is_some_and(|r| r.takes(store, &segment));
                 let kept = keep(store, &segment, cx);
@@ -278,9 +280,9 @@ impl<P: Payload> State<P> {
                     }
                 }
             }
-            (Side::Fixed, Phase::Frozen(frozen)) => {
-                frozen.away.ask(now, interval(cx), store.ends.flow());
-                let again = again || frozen.away.is_over_wire(now);
+            (Side::Fixed, HoldoverPhase::Frozen(frozen)) => {
+                frozen.away.start_probing(now, interval(cx), store.peers.flow());
+                let again = again || frozen.away.is_sent_since_signal(now);
                 frozen.on_fixed(now, again, &mut self.replay, store, segment, cx);
             }
             (Side::Mobile, _) => self.on_mobile(now, &before, segment, cx),
@@ -288,10 +290,10 @@ impl<P: Payload> State<P> {
     }
 
     fn on_signal(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.known.met else { return };
+        let Some(store) = &mut self.conntrack.established else { return };
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
-            (Phase::Connected { sent_again }, LinkSignal::Up) => {
+            (HoldoverPhase::Connected { sent_again }, LinkSignal::Up) => {
                 // The mobile was never reported down, or it was heard once more after a signal that
                 // came early. The fixed host is responsible, and retransmits what is lost.
                 let is_unheard = self.replay.as_ref().is_some_and(|replay| !replay.has_begun());
@@ -300,44 +302,45 @@ impl<P: Payload> State<P> {
                     self.replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
                 }
             }
-            (Phase::Connected { .. }, _) => {
+            (HoldoverPhase::Connected { .. }, _) => {
                 cx.counters.freezes += 1;
                 let mut away = Away::new(now, down);
                 let is_closed = shown_window(&away, store) == 0;
                 if is_closed {
-                    let ack = store.ends.mobile_ack();
-                    cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, 0, None));
+                    let ack = store.peers.mobile_ack();
+                    cx.out.inject(Side::Fixed, store.peers.acknowledge(ack, 0, None));
                 }
-                away.ask(now, interval(cx), store.ends.flow());
-                self.phase = Phase::Frozen(Frozen { away, is_closed, give_up: deadline(now, cx) });
+                away.start_probing(now, interval(cx), store.peers.flow());
+                self.phase =
+                    HoldoverPhase::Frozen(Frozen { away, is_closed, give_up: deadline(now, cx) });
                 self.replay = None;
                 self.replayed = None;
             }
-            (Phase::Frozen(frozen), LinkSignal::Up) => {
+            (HoldoverPhase::Frozen(frozen), LinkSignal::Up) => {
                 frozen.away.on_up();
                 frozen.give_up = deadline(now, cx);
                 if store.is_empty() {
                     // No ACK will come by itself: repeat the mobile's last one.
-                    let MobileEnd { ack, window, .. } = *store.ends.mobile();
-                    cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, window, None));
+                    let MobilePeer { ack, window, .. } = *store.peers.mobile();
+                    cx.out.inject(Side::Fixed, store.peers.acknowledge(ack, window, None));
                     cx.counters.resumes += 1;
-                    self.phase = Phase::CONNECTED;
+                    self.phase = HoldoverPhase::CONNECTED;
                 } else {
                     self.replay(now, cx);
                 }
             }
-            (Phase::Frozen(frozen), _) => {
+            (HoldoverPhase::Frozen(frozen), _) => {
                 if self.replay.take().is_some() {
                     frozen.give_up = deadline(now, cx);
                 }
                 frozen.away.on_signal(now, down);
-                frozen.away.ask(now, interval(cx), store.ends.flow());
+                frozen.away.start_probing(now, interval(cx), store.peers.flow());
                 frozen.open(store, cx);
             }
-            (Phase::Reset, LinkSignal::Up) => {
-                cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            (HoldoverPhase::Reset, LinkSignal::Up) => {
+                cx.out.inject(Side::Mobile, store.peers.reset_mobile());
             }
-            (Phase::Reset, _) => {}
+            (HoldoverPhase::Reset, _) => {}
         }
     }
 
@@ -350,12 +353,12 @@ impl<P: Payload> State<P> {
     fn on_mobile(
         &mut self,
         now: Instant,
-        before: &MobileEnd,
-        segment: Believed<P>,
+        before: &MobilePeer,
+        segment: ValidPacket<P>,
         cx: &mut Cx<'_, P>,
     ) {
-        let Some(store) = &mut self.known.met else { return };
-        let mobile = *store.ends.mobile();
+        let Some(store) = &mut self.conntrack.established else { return };
+        let mobile = *store.peers.mobile();
         let progress = mobile.ack.after(before.ack);
         if let Some(replay) = &mut self.replay {
             cx.counters.copies_resent +=
@@ -365,15 +368,15 @@ impl<P: Payload> State<P> {
             }
         }
         let frozen = match &mut self.phase {
-            Phase::Frozen(frozen) => frozen,
-            Phase::Connected { sent_again } => {
+            HoldoverPhase::Frozen(frozen) => frozen,
+            HoldoverPhase::Connected { sent_again } => {
                 *sent_again &= !progress;
                 return cx.out.forward(Side::Fixed, segment.into_segment());
             }
-            Phase::Reset => return cx.out.forward(Side::Fixed, segment.into_segment()),
+            HoldoverPhase::Reset => return cx.out.forward(Side::Fixed, segment.into_segment()),
         };
-        if frozen.away.is_nudged() {
-            self.phase = Phase::CONNECTED;
+        if frozen.away.is_probed() {
+            self.phase = HoldoverPhase::CONNECTED;
             cx.counters.resumes += 1;
             cx.out.forward(Side::Fixed, segment.into_segment());
             if self.replay.is_none() {
@@ -395,7 +398,7 @@ impl<P: Payload> State<P> {
             cx.out.forward(Side::Fixed, segment.into_segment());
         } else {
             frozen.is_closed = true;
-            let closing = ends::closing(&segment, mobile.ack);
+            let closing = peers::closing(&segment, mobile.ack);
             cx.out.drop(segment.into_segment());
             cx.out.inject(Side::Fixed, closing);
         }
@@ -403,10 +406,10 @@ impl<P: Payload> State<P> {
 
     /// Sends the mobile all copies, and repeats them until they arrive.
     fn replay(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.known.met else { return };
+        let Some(store) = &mut self.conntrack.established else { return };
         if let Some(until) = store.end() {
             cx.counters.replays += 1;
-            self.replayed = Some(store.ends.mobile_ack()..until);
+            self.replayed = Some(store.peers.mobile_ack()..until);
             self.replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
         }
     }
@@ -417,8 +420,8 @@ impl Frozen {
     fn open<P: Payload>(&mut self, store: &Store<P>, cx: &mut Cx<'_, P>) {
         let window = shown_window(&self.away, store);
         if window > 0 && std::mem::take(&mut self.is_closed) {
-            let ack = store.ends.mobile_ack();
-            cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, window, None));
+            let ack = store.peers.mobile_ack();
+            cx.out.inject(Side::Fixed, store.peers.acknowledge(ack, window, None));
         }
     }
 
@@ -430,10 +433,10 @@ impl Frozen {
         again: bool,
         replay: &mut Option<Replay>,
         store: &mut Store<P>,
-        segment: Believed<P>,
+        segment: ValidPacket<P>,
         cx: &mut Cx<'_, P>,
     ) {
-        let ack = store.ends.mobile_ack();
+        let ack = store.peers.mobile_ack();
         if segment.is_pure_ack() && !segment.seq.before(ack) {
             return store.forward(segment, cx.out);
         }
@@ -448,12 +451,12 @@ impl Frozen {
                 if probe || segment.seq.at_or_before(ack) || !self.away.is_down() {
                     cx.counters.answers += 1;
                     self.is_closed = true;
-                    cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, 0, None));
+                    cx.out.inject(Side::Fixed, store.peers.acknowledge(ack, 0, None));
                 }
                 if replay.is_some() {
                     return cx.out.drop(segment.into_segment());
                 }
-                self.away.nudge();
+                self.away.note_probe();
                 let resent = store.resend_first(cx.out);
                 cx.counters.copies_resent += resent;
                 if resent == 0 {
@@ -471,7 +474,7 @@ impl Frozen {
             // did not come through here or found no room.
             Kept::New | Kept::NoRoom => {
                 if (self.away.is_down() || again) && segment.seq.at_or_before(ack) {
-                    self.away.nudge();
+                    self.away.note_probe();
                 }
                 store.forward(segment, cx.out);
             }
@@ -483,8 +486,8 @@ impl Frozen {
 /// nothing outstanding. Once the link is down, what is outstanding stays so, and the fixed host's
 /// timer expires: Linux then keeps what it needs to undo that only if the window is open.
 fn shown_window<P: Payload>(away: &Away, store: &Store<P>) -> u16 {
-    let is_outstanding = store.ends.windows().sent_end().after(store.ends.mobile_ack());
-    if away.is_down() && is_outstanding { store.ends.mobile().window } else { 0 }
+    let is_outstanding = store.peers.windows().sent_end().after(store.peers.mobile_ack());
+    if away.is_down() && is_outstanding { store.peers.mobile().window } else { 0 }
 }
 
 /// The segment brings nothing but data that was replayed, for the first time since. The next time,
@@ -505,7 +508,7 @@ fn is_needless<P: Payload>(replayed: &mut Option<Range<SeqNum>>, segment: &Segme
 }
 
 /// Keeps a copy if the segment brings anything new and there is room.
-fn keep<P: Payload>(store: &mut Store<P>, segment: &Believed<P>, cx: &mut Cx<'_, P>) -> Kept {
+fn keep<P: Payload>(store: &mut Store<P>, segment: &ValidPacket<P>, cx: &mut Cx<'_, P>) -> Kept {
     let kept = store.keep(segment, cx.config.fifo, cx.room);
     cx.counters.segments_copied += u64::from(kept == Kept::New);
     cx.counters.overflows += u64::from(kept == Kept::NoRoom);
@@ -518,5 +521,5 @@ fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {
 }
 
 fn interval<P: Payload>(cx: &Cx<'_, P>) -> Interval {
-    Interval::new(cx.config.nudge, cx.interrupted)
+    Interval::new(cx.config.probe_interval, cx.interrupted)
 }

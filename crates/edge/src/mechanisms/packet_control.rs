@@ -23,11 +23,13 @@
 //!   when it carries FIN, and when it is one byte or less: a keep-alive or a window probe, which
 //!   the mobile itself must answer.
 
-use crate::belief::{Acquaintance, Acquainted, Believed, Doubts, Windows, hear};
+use crate::conntrack::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig};
+use crate::conntrack::mobile_peer::MobilePeer;
+use crate::conntrack::validate::{
+    Conntrack, Conntracked, InvalidPackets, ValidPacket, Windows, validate,
+};
 use crate::counters::counters;
-use crate::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
-use crate::mobile_end::MobileEnd;
 use airtcp_core::{Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use thiserror::Error;
 
@@ -49,7 +51,7 @@ pub(crate) const SENDER_THRESHOLD: u64 = 3;
 pub struct ThresholdTooSmall(pub u32);
 
 counters! {
-    /// What Packet Control did since the start.
+    /// Counters of Packet Control since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct PacketControlCounters {
         /// Pure ACKs below the highest one, dropped.
@@ -71,7 +73,7 @@ pub struct PacketControl {
     threshold: u32,
     flows: FlowTable<Filters>,
     counters: PacketControlCounters,
-    doubts: Doubts,
+    invalid_packets: InvalidPackets,
 }
 
 impl PacketControl {
@@ -79,20 +81,25 @@ impl PacketControl {
     /// `redefine3DupAck`).
     pub fn new(threshold: u32, table: FlowTableConfig) -> Result<Self, ThresholdTooSmall> {
         let (threshold, counters) = (checked(threshold)?, PacketControlCounters::default());
-        Ok(Self { threshold, flows: FlowTable::new(table), counters, doubts: Doubts::default() })
+        Ok(Self {
+            threshold,
+            flows: FlowTable::new(table),
+            counters,
+            invalid_packets: InvalidPackets::default(),
+        })
     }
 
-    /// What was done since the start.
+    /// Counters since the start.
     pub fn counters(&self) -> PacketControlCounters {
         self.counters
     }
 
-    /// Segments that did not count since the start.
-    pub fn doubts(&self) -> Doubts {
-        self.doubts
+    /// Counters of invalid packets since the start.
+    pub fn invalid_packets(&self) -> InvalidPackets {
+        self.invalid_packets
     }
 
-    /// Connections known.
+    /// Number of connections known.
     pub fn flows(&self) -> usize {
         self.flows.len()
     }
@@ -113,7 +120,7 @@ impl PacketControl {
         self.flows.held()
     }
 
-    /// The mobile host of this connection was heard.
+    /// The mobile host of this connection has sent a segment.
     pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
         self.flows.is_mobile_heard(flow)
     }
@@ -124,7 +131,7 @@ impl PacketControl {
         self.flows.is_interrupted(mobile)
     }
 
-    /// What there is to say about each connection.
+    /// Reports on all connections.
     pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
         self.flows.reports()
     }
@@ -144,15 +151,16 @@ impl<P: Payload> Middlebox<P> for PacketControl {
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
         let key = from.to_mobile(segment.flow);
         let is_ack = from == Side::Mobile && segment.is_pure_ack();
-        let (threshold, counters, doubts) = (self.threshold, &mut self.counters, &mut self.doubts);
+        let (threshold, counters, invalid_packets) =
+            (self.threshold, &mut self.counters, &mut self.invalid_packets);
         let Some(mut tracked) = self.flows.track(now, from, &segment) else {
             counters.acks_forwarded += u64::from(is_ack);
             return out.forward(from.opposite(), segment);
         };
         tracked.with(now, |filters| {
-            let was_met = filters.known.met.is_some();
-            let Some(segment) = hear(filters, now, from, segment, doubts, out) else {
-                if let Some(windows) = filters.known.met.filter(|_| !was_met) {
+            let was_established = filters.conntrack.established.is_some();
+            let Some(segment) = validate(filters, now, from, segment, invalid_packets, out) else {
+                if let Some(windows) = filters.conntrack.established.filter(|_| !was_established) {
                     filters.fixed_ack = Some(windows.fixed_ack());
                     filters.duplicate = Some(0);
                 }
@@ -213,19 +221,19 @@ enum Ack {
 /// Verdict of the data filter.
 enum Data {
     Forward,
-    Drop { answer: Option<MobileEnd> },
+    Drop { answer: Option<MobilePeer> },
 }
 
 /// The two filters of one flow.
 #[derive(Clone, Debug, Default)]
 struct Filters {
     /// `ack` of the mobile's end is the highest ACK number forwarded, the paper's `lastAck`.
-    known: Acquaintance<Windows>,
+    conntrack: Conntrack<Windows>,
     /// Acknowledgement number and window that the fixed host sent last.
     fixed_ack: Option<(SeqNum, u16)>,
-    /// Which duplicate of the highest ACK came last, from 1 to R and then from 1 again: the pattern
-    /// of [`forwards_duplicate`] repeats after R. 0: none came; `None`: nor did an ACK since the
-    /// hosts were met.
+    /// Number of the latest duplicate of the highest ACK, from 1 to R and then from 1 again: the
+    /// pattern of [`forwards_duplicate`] repeats after R. 0: none came; `None`: nor did an ACK
+    /// since the connection was established.
     duplicate: Option<u32>,
     /// Dropped retransmissions, the paper's `lstRetransWiredDataPkt`.
     retransmissions: Vec<Retransmission>,
@@ -235,28 +243,28 @@ struct Filters {
 #[derive(Clone, Copy, Debug)]
 struct Retransmission {
     seq: SeqNum,
-    /// How often it came, the paper's `m_iNumOfRtm`.
+    /// Times that it came, the paper's `m_iNumOfRtm`.
     count: u32,
 }
 
 /// Never committed: nothing is held.
 impl FlowState for Filters {
     fn is_closed(&self) -> bool {
-        self.known.is_closed()
+        self.conntrack.is_closed()
     }
 }
 
-impl<P: Payload> Acquainted<P> for Filters {
-    type Met = Windows;
-    fn acquaintance(&mut self) -> &mut Acquaintance<Windows> {
-        &mut self.known
+impl<P: Payload> Conntracked<P> for Filters {
+    type Established = Windows;
+    fn conntrack(&mut self) -> &mut Conntrack<Windows> {
+        &mut self.conntrack
     }
 }
 
 impl Filters {
     /// The ACK filter (paper §V.B.1).
-    fn on_mobile<P: Payload>(&mut self, segment: &Believed<P>, threshold: u32) -> Ack {
-        let (Some(windows), Some(ack)) = (&mut self.known.met, segment.ack) else {
+    fn on_mobile<P: Payload>(&mut self, segment: &ValidPacket<P>, threshold: u32) -> Ack {
+        let (Some(windows), Some(ack)) = (&mut self.conntrack.established, segment.ack) else {
             return Ack::Forward;
         };
         let known = *windows.mobile();
@@ -286,8 +294,8 @@ impl Filters {
     }
 
     /// The data filter (paper §V.B.2).
-    fn on_fixed<P: Payload>(&mut self, segment: &Believed<P>) -> Data {
-        let Some(windows) = &mut self.known.met else { return Data::Forward };
+    fn on_fixed<P: Payload>(&mut self, segment: &ValidPacket<P>) -> Data {
+        let Some(windows) = &mut self.conntrack.established else { return Data::Forward };
         windows.note(Side::Fixed, segment);
         let mobile = *windows.mobile();
         let fixed_ack = segment.ack.map(|ack| (ack, segment.window));
@@ -303,7 +311,7 @@ impl Filters {
         Data::Drop { answer: is_answered.then_some(mobile) }
     }
 
-    /// How often the acknowledged segment at `seq` came, this time included.
+    /// Times that the acknowledged segment at `seq` came, this one included.
     fn count_retransmission(&mut self, seq: SeqNum) -> u32 {
         if let Some(known) = self.retransmissions.iter_mut().find(|r| r.seq == seq) {
             known.count = known.count.wrapping_add(1);
@@ -327,7 +335,7 @@ impl Filters {
     }
 }
 
-/// Whether the `n`-th duplicate (from 1) is forwarded under threshold R: the k-th forwarded one is
+/// True if the `n`-th duplicate (from 1) is forwarded under threshold R: the k-th forwarded one is
 /// number ceil(k·R/3). For R divisible by 3 that is the paper's `nextDupAckToSend` (§VI).
 fn forwards_duplicate(n: u32, threshold: u32) -> bool {
     // Duplicates to have been forwarded after n came: the greatest k with k·R/3 <= n.

@@ -1,18 +1,28 @@
 //! All mechanisms behind one type, for drivers that run the one that a configuration names.
 
-use crate::belief::{Acquainted, Doubts};
-use crate::flow_table::{FlowReport, FlowTableConfig};
-use crate::holdover::{self, Holdover, HoldoverConfig, HoldoverCounters};
-use crate::journal::{self, Input};
-use crate::m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters};
-use crate::m_tcp_plus::{self, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
-use crate::middlebox::{Actions, Middlebox, MobileId, Side};
-use crate::packet_control::{
+pub mod ack_timing;
+pub mod away;
+pub mod holdover;
+pub mod m_tcp;
+pub mod m_tcp_plus;
+pub mod observe;
+pub mod packet_control;
+pub mod snoop;
+pub mod wake;
+
+use crate::conntrack::flow_table::{FlowReport, FlowTableConfig};
+use crate::conntrack::validate::{Conntracked, InvalidPackets};
+use crate::hold::journal::{self, Input};
+use crate::hold::store::Store;
+use crate::mechanisms::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
+use crate::mechanisms::m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters};
+use crate::mechanisms::m_tcp_plus::{MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
+use crate::mechanisms::packet_control::{
     PacketControl, PacketControlCounters, SENDER_THRESHOLD, ThresholdTooSmall,
 };
-use crate::snoop::{Snoop, SnoopConfig, SnoopCounters};
-use crate::store::Store;
-use crate::wake::{Wake, WakeConfig, WakeCounters};
+use crate::mechanisms::snoop::{Snoop, SnoopConfig, SnoopCounters};
+use crate::mechanisms::wake::{Wake, WakeConfig, WakeCounters};
+use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use airtcp_core::documented::Documented;
 use airtcp_core::{Bytes, Duration, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::alternatives;
@@ -23,7 +33,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 alternatives! {
-    /// Which mechanism, with its settings.
+    /// A mechanism with its settings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[choice("mechanism", "Which mechanism.")]
     pub enum MechanismConfig {
@@ -53,12 +63,12 @@ alternatives! {
 const MECHANISM: &str = "mechanism";
 const M_TCP: Only = Only { choice: MECHANISM, words: &["m-tcp"] };
 
-/// What a driver must know of a mechanism with its settings.
+/// Capabilities of a mechanism with its settings, for drivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Payload bytes that one connection may hold; `None`: it holds no copies.
     pub fifo: Option<Bytes>,
-    /// What it makes of signals about a link.
+    /// Its use of link signals.
     pub signals: SignalUse,
     /// It keeps a [journal]: what it holds must survive the driver.
     pub journal: bool,
@@ -69,10 +79,10 @@ pub struct Capabilities {
     pub all_protocols: Option<Side>,
 }
 
-/// What a mechanism makes of signals about a link.
+/// A mechanism's use of link signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalUse {
-    /// Nothing.
+    /// Signals have no effect.
     Ignored,
     /// It acts on them, and notices silence by itself.
     Heeded,
@@ -81,7 +91,7 @@ pub enum SignalUse {
 }
 
 impl MechanismConfig {
-    /// What this one can do.
+    /// Capabilities with these settings.
     pub const fn capabilities(&self) -> Capabilities {
         let (signals, journal, passive) = (SignalUse::Ignored, false, false);
         let none = Capabilities { fifo: None, signals, journal, passive, all_protocols: None };
@@ -109,19 +119,19 @@ impl MechanismConfig {
         }
     }
 
-    /// When a key about copies has an effect: [`Capabilities::fifo`]. Declare it once for each.
+    /// Conditions for keys about copies: [`Capabilities::fifo`]. Declare the key once for each.
     pub const WITH_COPIES: [Conditions; 2] = [
         Conditions::one(MECHANISM, &["m-tcp-plus", "holdover", "snoop"]),
         Conditions::two(M_TCP, Only { choice: "detect", words: Detect::BY_TIMER }),
     ];
 
-    /// When a key about signals has an effect: [`Capabilities::signals`]. Declare it once for each.
+    /// Conditions for keys about signals: [`Capabilities::signals`]. Declare the key once for each.
     pub const WITH_SIGNALS: [Conditions; 2] = [
         Conditions::one(MECHANISM, &["m-tcp-plus", "holdover", "wake"]),
         Conditions::two(M_TCP, Only { choice: "detect", words: Detect::BY_SIGNAL }),
     ];
 
-    /// When a key has an effect about how a mechanism for TCP watches: [`Capabilities::passive`].
+    /// Condition for keys about how a mechanism for TCP watches: [`Capabilities::passive`].
     pub const WATCHING: Conditions = Conditions::one(MECHANISM, &["m-tcp-plus", "holdover"]);
 
     /// The counters of each mechanism, by its word.
@@ -134,8 +144,8 @@ impl MechanismConfig {
         ("wake", WakeCounters::FIELDS),
     ];
 
-    /// The counters that all have but wake, which judges no segment.
-    pub const DOUBTS: &'static [Documented] = Doubts::FIELDS;
+    /// The counters that all have but wake, which validates no segment.
+    pub const INVALID_PACKETS: &'static [Documented] = InvalidPackets::FIELDS;
 
     /// Wake's settings, if it is wake.
     pub const fn wake(&self) -> Option<WakeConfig> {
@@ -145,7 +155,7 @@ impl MechanismConfig {
         }
     }
 
-    /// How long a mobile may be away before its connections are reset; `None`: for ever.
+    /// The longest absence of a mobile before its connections are reset; `None`: for ever.
     pub const fn max_down(&self) -> Option<Duration> {
         match self {
             Self::MTcp(config) => config.max_down,
@@ -155,18 +165,18 @@ impl MechanismConfig {
         }
     }
 
-    /// How often a mobile that is down is asked whether it is back; `None`: never.
-    pub const fn nudge(&self) -> Option<Duration> {
+    /// Interval of keep-alive probes to a mobile whose link is down; `None`: no probes.
+    pub const fn probe_interval(&self) -> Option<Duration> {
         match self {
-            Self::MTcpPlus(config) => config.nudge,
-            Self::Holdover(config) => config.nudge,
+            Self::MTcpPlus(config) => config.probe_interval,
+            Self::Holdover(config) => config.probe_interval,
             Self::PacketControl { .. } | Self::MTcp(_) | Self::Snoop(_) | Self::Wake(_) => None,
         }
     }
 }
 
-/// What the driver writes down about a connection of any mechanism.
-pub type Note<P> = journal::Note<P, Snapshot<P>>;
+/// A journal note on a connection of any mechanism, for the driver to write down.
+pub type MechanismNote<P> = journal::JournalNote<P, MechanismSnapshot<P>>;
 
 /// A connection of any mechanism that keeps a journal, as it is written down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,14 +184,14 @@ pub type Note<P> = journal::Note<P, Snapshot<P>>;
     serialize = "P: Payload + Serialize",
     deserialize = "P: Payload + Deserialize<'de>"
 ))]
-pub enum Snapshot<P> {
-    /// Of M-TCP+.
-    MTcpPlus(m_tcp_plus::Snapshot<P>),
-    /// Of holdover.
-    Holdover(holdover::Snapshot<P>),
+pub enum MechanismSnapshot<P> {
+    /// A connection under M-TCP+, with its settings.
+    MTcpPlus(m_tcp_plus::MTcpPlusSnapshot<P>),
+    /// A connection under holdover, with its settings.
+    Holdover(holdover::HoldoverSnapshot<P>),
 }
 
-impl<P: Payload> Snapshot<P> {
+impl<P: Payload> MechanismSnapshot<P> {
     /// Moves on by one input, as the connection itself did.
     pub fn apply(&mut self, input: Input<P>) {
         match self {
@@ -198,7 +208,8 @@ impl<P: Payload> Snapshot<P> {
         }
     }
 
-    /// Resets that both hosts accept, if they were met: the fixed one's comes first.
+    /// Resets that both hosts accept, if the connection is established: the fixed one's comes
+    /// first.
     pub fn resets(mut self) -> Option<[Segment<P>; 2]> {
         match &mut self {
             Self::MTcpPlus(known) => resets(&mut known.connection),
@@ -207,13 +218,13 @@ impl<P: Payload> Snapshot<P> {
     }
 }
 
-fn resets<P: Payload, C: Acquainted<P, Met = Store<P>>>(
+fn resets<P: Payload, C: Conntracked<P, Established = Store<P>>>(
     connection: &mut C,
 ) -> Option<[Segment<P>; 2]> {
-    let told = connection.told();
-    let ends = connection.acquaintance().met.as_ref()?.ends;
-    let told = told.unwrap_or(ends.mobile_ack());
-    Some([ends.reset_fixed(told), ends.reset_mobile()])
+    let ack_sent = connection.last_ack_sent();
+    let peers = connection.conntrack().established.as_ref()?.peers;
+    let ack_sent = ack_sent.unwrap_or(peers.mobile_ack());
+    Some([peers.reset_fixed(ack_sent), peers.reset_mobile()])
 }
 
 /// A mechanism could not go on with other settings; it goes on with those it has.
@@ -222,7 +233,7 @@ pub enum ReconfigureError {
     /// They are of another mechanism, which knows nothing of the flows at work.
     #[error("a mechanism cannot become another while it has flows")]
     OtherMechanism,
-    /// See [`ThresholdTooSmall`].
+    /// Packet Control's threshold is below the sender's: see [`ThresholdTooSmall`].
     #[error(transparent)]
     ThresholdTooSmall(#[from] ThresholdTooSmall),
 }
@@ -236,11 +247,11 @@ pub enum Mechanism<P: Payload> {
     MTcp(MTcp<P>),
     /// M-TCP+'s intelligent host.
     MTcpPlus(MTcpPlus<P>),
-    /// airtcp's own.
+    /// airtcp's own holdover.
     Holdover(Holdover<P>),
-    /// Snoop.
+    /// Snoop's base station.
     Snoop(Snoop<P>),
-    /// Wake.
+    /// Wake, on TCP segments.
     Wake(Wake<Segment<P>>),
 }
 
@@ -320,7 +331,7 @@ impl<P: Payload> Mechanism<P> {
         Ok(())
     }
 
-    /// Connections known.
+    /// Number of connections known.
     pub fn flows(&self) -> usize {
         each!(self, machine => machine.flows())
     }
@@ -330,7 +341,7 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.held())
     }
 
-    /// What there is to say about each connection.
+    /// Reports on all connections.
     pub fn reports(&self) -> Box<dyn Iterator<Item = FlowReport> + '_> {
         each!(self, machine => Box::new(machine.reports()))
     }
@@ -341,7 +352,7 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.is_interrupted(mobile))
     }
 
-    /// The mobile host of this connection was heard. Wake knows no connections.
+    /// The mobile host of this connection has sent a segment. Wake knows no connections.
     pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
         match self {
             Self::PacketControl(machine) => machine.is_mobile_heard(flow),
@@ -390,13 +401,13 @@ impl<P: Payload> Mechanism<P> {
     }
 
     /// As [`PerConnection::drain_journal`](crate::PerConnection::drain_journal).
-    pub fn drain_journal(&mut self) -> Box<dyn Iterator<Item = Note<P>> + '_> {
+    pub fn drain_journal(&mut self) -> Box<dyn Iterator<Item = MechanismNote<P>> + '_> {
         match self {
             Self::MTcpPlus(machine) => {
-                Box::new(machine.drain_journal().map(|note| note.map(Snapshot::MTcpPlus)))
+                Box::new(machine.drain_journal().map(|note| note.map(MechanismSnapshot::MTcpPlus)))
             }
             Self::Holdover(machine) => {
-                Box::new(machine.drain_journal().map(|note| note.map(Snapshot::Holdover)))
+                Box::new(machine.drain_journal().map(|note| note.map(MechanismSnapshot::Holdover)))
             }
             _ => Box::new(std::iter::empty()),
         }
@@ -422,12 +433,12 @@ impl<P: Payload> Mechanism<P> {
 
     /// As [`PerConnection::restore`](crate::PerConnection::restore); false when this mechanism is
     /// another.
-    pub fn restore(&mut self, now: Instant, flow: Flow, snapshot: Snapshot<P>) -> bool {
+    pub fn restore(&mut self, now: Instant, flow: Flow, snapshot: MechanismSnapshot<P>) -> bool {
         match (self, snapshot) {
-            (Self::MTcpPlus(machine), Snapshot::MTcpPlus(known)) => {
+            (Self::MTcpPlus(machine), MechanismSnapshot::MTcpPlus(known)) => {
                 machine.restore(now, flow, known.connection);
             }
-            (Self::Holdover(machine), Snapshot::Holdover(known)) => {
+            (Self::Holdover(machine), MechanismSnapshot::Holdover(known)) => {
                 machine.restore(now, flow, known.connection);
             }
             _ => return false,
@@ -440,19 +451,19 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.segments_refused())
     }
 
-    /// What was done since the start, by the names of the counters, [`Doubts`] among them.
+    /// Counters since the start by name, those of [`InvalidPackets`] among them.
     pub fn counters(&self) -> BTreeMap<&'static str, u64> {
         let mut counters = each!(self, machine => machine.counters().by_name());
-        let doubts = match self {
-            Self::PacketControl(machine) => machine.doubts(),
-            Self::MTcp(machine) => machine.doubts(),
-            Self::MTcpPlus(machine) => machine.doubts(),
-            Self::Holdover(machine) => machine.doubts(),
-            Self::Snoop(machine) => machine.doubts(),
-            // It copies packets and judges none.
+        let invalid_packets = match self {
+            Self::PacketControl(machine) => machine.invalid_packets(),
+            Self::MTcp(machine) => machine.invalid_packets(),
+            Self::MTcpPlus(machine) => machine.invalid_packets(),
+            Self::Holdover(machine) => machine.invalid_packets(),
+            Self::Snoop(machine) => machine.invalid_packets(),
+            // It copies packets and validates none.
             Self::Wake(_) => return counters,
         };
-        counters.extend(doubts.by_name());
+        counters.extend(invalid_packets.by_name());
         counters
     }
 }

@@ -13,8 +13,8 @@
 //!   them over a long path, and overflow a short queue. If not, slow start goes on, up to half of
 //!   what is missing of what was held, also after losses (RFC 7661 §4.4.3): additive increase after
 //!   a few of them would take half a minute. The window is halved once for all that is lost of one
-//!   window (RFC 5681 §3.1, in bytes: RFC 3465). A segment sends at most twice what it acknowledges,
-//!   as much as it brings, or two segments.
+//!   window (RFC 5681 §3.1, in bytes: RFC 3465). A segment sends at most twice what it
+//!   acknowledges, as much as it brings, or two segments.
 //! - *Answers.* An acknowledgement of more than was sent tells what the mobile had before the
 //!   outage. It may be as old itself, so it is no answer unless it reports a duplicate (RFC 2883
 //!   §4).
@@ -32,12 +32,12 @@
 //!
 //! Copies are sent in the order of the stream, and what comes until the end takes its turn behind
 //! them ([`Replay::takes`]). Ahead of them it would make the mobile report losses where there are
-//! none. Beyond the window the queue may drop it, and a fixed host that is recovering from a time-out
-//! may notice that by its next time-out only (Linux).
+//! none. Beyond the window the queue may drop it, and a fixed host that is recovering from a
+//! time-out may notice that by its next time-out only (Linux).
 
+use crate::conntrack::mobile_peer::MobilePeer;
+use crate::hold::store::Store;
 use crate::middlebox::Actions;
-use crate::mobile_end::MobileEnd;
-use crate::store::Store;
 use airtcp_core::{Duration, Instant, Payload, SackBlock, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -48,7 +48,7 @@ use std::slice;
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest time-out (RFC 6298 §2.4).
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a mobile may delay the acknowledgement of a single segment (RFC 8985 §7.2).
+/// The longest delay of a mobile's acknowledgement of a single segment (RFC 8985 §7.2).
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 /// No timer is finer (RFC 6298 §2.4 lets G be so long).
 const GRANULARITY: Duration = Duration::from_millis(10);
@@ -63,8 +63,8 @@ const LEAST_WINDOW: u32 = 2;
 /// Five windows are sent within four round trips (RFC 9002 §7.7: N = 1.25).
 const WINDOWS: u128 = 5;
 const ROUND_TRIPS: u128 = 4;
-/// What the pace gives in so long is sent at once: a timer for each segment would cost more, and no
-/// two are closer.
+/// Data that the pace allows within so long is sent at once: a timer for each segment would cost
+/// more, and no two are closer.
 const AT_ONCE: Duration = Duration::from_millis(1);
 /// The part of a round trip for which a late timer makes up.
 const LATE_PART: u64 = 8;
@@ -86,12 +86,12 @@ pub struct Replay {
     flight: Option<Box<Flight>>,
 }
 
-/// What is under way, and how much may be.
+/// Data under way, and the congestion state that bounds it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Flight {
     /// Size of a segment.
     segment: u32,
-    /// What was held when the replay began ends here.
+    /// End of the data held when the replay began.
     until: SeqNum,
     /// Whatever is held before this number was sent, or passed the node.
     next: SeqNum,
@@ -113,7 +113,7 @@ struct Flight {
     initial: Option<Initial>,
     /// Since the initial window arrived: by the pace of the window more may be sent from here on.
     next_at: Option<Instant>,
-    /// When to send more of what the window has room for.
+    /// Time at which to send more of what the window has room for.
     paced: Option<Instant>,
 }
 
@@ -131,7 +131,8 @@ struct Initial {
 struct UnderWay {
     pieces: VecDeque<Sent>,
     bytes: u32,
-    /// How many were sent before. Without any, they are in the order of the stream, too.
+    /// Number of pieces that were sent before. Without any, they are in the order of the stream,
+    /// too.
     again: usize,
 }
 
@@ -155,14 +156,14 @@ struct Rtt {
     least: Duration,
 }
 
-/// What an acknowledgement reports.
+/// Data that an acknowledgement reports.
 #[derive(Clone, Copy, Debug)]
 struct Arrived<'a> {
     ack: SeqNum,
     blocks: &'a [SackBlock],
 }
 
-/// What an acknowledgement reports for the first time.
+/// Data that an acknowledgement reports for the first time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Delivered {
     bytes: u32,
@@ -192,7 +193,7 @@ impl Replay {
         Self { flight: Some(Box::new(flight)), ..Self::waiting(now) }
     }
 
-    /// When [`on_timer`](Self::on_timer) is due.
+    /// Time of the next [`on_timer`](Self::on_timer).
     pub fn deadline(&self) -> Instant {
         let paced = self.flight.as_ref().and_then(|flight| flight.paced);
         paced.map_or(self.deadline, |due| due.min(self.deadline))
@@ -248,12 +249,12 @@ impl Replay {
         &mut self,
         now: Instant,
         replays: u32,
-        before: &MobileEnd,
+        before: &MobilePeer,
         segment: &Segment<P>,
         store: &mut Store<P>,
         out: &mut Actions<P>,
     ) -> u64 {
-        let mobile = *store.ends.mobile();
+        let mobile = *store.peers.mobile();
         let has_opened = before.window == 0 && mobile.window > 0;
         let Some(flight) = self.flight.as_mut().filter(|_| !has_opened) else {
             // It had no room for what was sent, or a process took over.
@@ -426,18 +427,18 @@ impl Delivered {
 }
 
 impl Arrived<'_> {
-    /// Whether it reports anything beyond this number.
+    /// True if it reports anything beyond this number.
     fn reaches_beyond(&self, number: SeqNum) -> bool {
         self.ack.after(number) || self.blocks.iter().any(|block| block.right.after(number))
     }
 
-    /// Whether it reports any of this range.
+    /// True if it reports any of this range.
     fn touches(&self, start: SeqNum, end: SeqNum) -> bool {
         let is_of = |block: &SackBlock| block.left.before(end) && block.right.after(start);
         self.ack.after(start) || self.blocks.iter().any(is_of)
     }
 
-    /// What of a range the mobile lacks.
+    /// The parts of a range that the mobile lacks.
     fn missing(&self, range: Range<SeqNum>) -> impl Iterator<Item = Range<SeqNum>> + use<'_> {
         let Self { ack, blocks } = *self;
         let Range { start, end } = range;
@@ -462,7 +463,7 @@ impl Arrived<'_> {
 
 impl Flight {
     fn new<P: Payload>(replays: u32, store: &Store<P>) -> Self {
-        let (segment, ack) = (store.segment(), store.ends.mobile_ack());
+        let (segment, ack) = (store.segment(), store.peers.mobile_ack());
         let until = store.end().unwrap_or(ack);
         let window = (until.bytes_after(ack) / 2).min(LARGEST_INITIAL_WINDOW);
         let window = window.max(INITIAL_WINDOW * segment) / replays.max(1);
@@ -484,7 +485,7 @@ impl Flight {
         }
     }
 
-    /// What was held was under way at once: half of that is the next window (which such replays
+    /// All that was held was under way at once: half of that is the next window (which such replays
     /// share) if the initial one, just sent, arrives whole.
     fn initial(&self, replays: u32) -> Initial {
         let first = self.sent.pieces.front().map_or(self.until, |first| first.seq);
@@ -504,7 +505,7 @@ impl Flight {
         }
     }
 
-    /// What the pace of the window allows to send now.
+    /// Bytes that the pace of the window allows to send now.
     fn allowed(&self, now: Instant) -> u32 {
         let Some(next_at) = self.next_at else { return u32::MAX };
         if next_at > now {
@@ -534,7 +535,7 @@ impl Flight {
         now.since(next_at).min(longest)
     }
 
-    /// How much of what was held when the replay began the mobile lacks.
+    /// Bytes that were held when the replay began and the mobile lacks.
     fn lacking(&self, ack: SeqNum) -> u32 {
         self.until.later(ack).bytes_after(ack)
     }
@@ -554,7 +555,7 @@ impl Flight {
 
     /// The mobile has what was held when the replay began.
     fn is_over<P: Payload>(&self, store: &Store<P>) -> bool {
-        store.ends.mobile_ack().at_or_after(self.until)
+        store.peers.mobile_ack().at_or_after(self.until)
     }
 
     /// Sends what is lost, then what waits: as the window and its pace allow, but so many bytes at
@@ -676,7 +677,7 @@ impl Flight {
         self.rtt.map_or(FIRST_TIMEOUT, measured).clamp(FIRST_TIMEOUT, LONGEST_TIMEOUT)
     }
 
-    /// How long to wait for the tail (RFC 8985 §7.2).
+    /// Time to wait before probing the tail (RFC 8985 §7.2).
     fn patience(&self) -> Duration {
         let delay = if self.sent.bytes <= self.segment { DELAYED_ACK } else { GRANULARITY };
         let measured = |rtt: Rtt| rtt.smoothed * 2 + delay;

@@ -1,9 +1,10 @@
 //! When the mobile would acknowledge what is on its way to it.
 //!
 //! A sender takes the time from a segment to its acknowledgement for the round trip. One that is
-//! acknowledged on the mobile's behalf as soon as it comes makes that time too short, and the sender
-//! keeps the shortest: CUBIC then takes the true round trip for a queue and leaves slow start
-//! (HyStart++, RFC 9406 §4.2, and its forerunner in Linux), and BBR makes its window too small.
+//! acknowledged on the mobile's behalf as soon as it comes makes that time too short, and the
+//! sender keeps the shortest: CUBIC then takes the true round trip for a queue and leaves slow
+//! start (HyStart++, RFC 9406 §4.2, and its forerunner in Linux), and BBR makes its window too
+//! small.
 
 use airtcp_core::{Duration, Instant, SeqNum};
 use std::collections::VecDeque;
@@ -21,10 +22,10 @@ const MOST_MARKS: usize = 64;
 /// The round trip to the mobile, and when the data under way came. Without data under way it holds
 /// no memory of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct AckClock {
+pub struct AckTiming {
     /// The shortest time from a segment to its acknowledgement.
     least: Option<Duration>,
-    /// Where a segment ends whose acknowledgement gives the next such time, and when it came.
+    /// End of the segment whose acknowledgement gives the next sample, and its time of arrival.
     timed: Option<(SeqNum, Instant)>,
     /// In the order of the stream.
     marks: VecDeque<Mark>,
@@ -34,11 +35,11 @@ pub struct AckClock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Mark {
     start: SeqNum,
-    /// When the first of it came.
+    /// Arrival of the first of it.
     at: Instant,
 }
 
-impl AckClock {
+impl AckTiming {
     /// New data went on to the mobile, which is in reach, up to `end`.
     pub fn note_passed(&mut self, now: Instant, end: SeqNum) {
         self.timed.get_or_insert((end, now));
@@ -53,9 +54,9 @@ impl AckClock {
         }
     }
 
-    /// The next acknowledgement tells no round trip: the mobile is away, or data came again (Karn's
+    /// Cancels the round-trip sample: the mobile is away, or data was retransmitted (Karn's
     /// algorithm, RFC 6298 §3).
-    pub fn note_doubt(&mut self) {
+    pub fn cancel_sample(&mut self) {
         self.timed = None;
     }
 
@@ -77,13 +78,13 @@ impl AckClock {
         }
     }
 
-    /// Where the data begin that it is too early to acknowledge; `None`: there are none.
+    /// Start of the data that it is too early to acknowledge; `None`: there are none.
     pub fn early(&self, now: Instant) -> Option<SeqNum> {
         let round_trip = self.round_trip()?;
         self.marks.iter().find(|mark| mark.at + round_trip > now).map(|mark| mark.start)
     }
 
-    /// When to acknowledge the byte at `seq`; `None`: at once.
+    /// Time at which to acknowledge the byte at `seq`; `None`: at once.
     pub fn due(&self, seq: SeqNum) -> Option<Instant> {
         let mark = self.marks.iter().rev().find(|mark| mark.start.at_or_before(seq))?;
         Some(mark.at + self.round_trip()?)
@@ -108,21 +109,21 @@ mod tests {
     }
 
     /// Data went on to the mobile that are acknowledged later.
-    fn pass(clock: &mut AckClock, from: u64, to: u64, end: u32) {
+    fn pass(clock: &mut AckTiming, from: u64, to: u64, end: u32) {
         clock.note_passed(ms(from), SeqNum(end));
         clock.note_ack(ms(to), SeqNum(end), true);
     }
 
     /// Of a mobile 80 ms away.
-    fn clock() -> AckClock {
-        let mut clock = AckClock::default();
+    fn clock() -> AckTiming {
+        let mut clock = AckTiming::default();
         pass(&mut clock, 0, 80, 9);
         clock
     }
 
     #[test]
     fn without_a_round_trip_nothing_is_too_early() {
-        let mut clock = AckClock::default();
+        let mut clock = AckTiming::default();
         clock.note_data(ms(5), SeqNum(0));
         assert_eq!((clock.early(ms(5)), clock.due(SeqNum(0))), (None, None));
     }
@@ -145,7 +146,7 @@ mod tests {
         let mut clock = clock();
         pass(&mut clock, 100, 300, 19);
         clock.note_passed(ms(400), SeqNum(29));
-        clock.note_doubt();
+        clock.cancel_sample();
         clock.note_ack(ms(401), SeqNum(29), true);
         clock.note_data(ms(500), SeqNum(29));
         assert_eq!(clock.due(SeqNum(30)), Some(ms(590)));

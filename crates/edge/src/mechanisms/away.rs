@@ -1,16 +1,17 @@
 //! A mobile that was reported out of reach, and how the node finds out that it is back.
 //!
 //! A segment of the mobile may have been on the way when the signal came. So the mobile is back
-//! when it answers a *nudge*: something sent to it since the last signal that it must answer. Much
+//! when it answers a *probe*: something sent to it since the last signal that it must answer. Much
 //! of what passes, or is sent again, is one. Where there is none, the node makes its own: while the
 //! link is said to be down it sends a keep-alive at an interval
-//! ([`Ends::keep_alive`](crate::ends::Ends::keep_alive)), as long as either host is heard from time
-//! to time. Many connections share a maximum rate, and so ask less often.
+//! ([`Peers::keep_alive`](crate::conntrack::peers::Peers::keep_alive)), as long as either host
+//! sends segments from time to time. Many connections share a maximum rate, and so probe less
+//! often.
 //!
 //! A link that is only fading, or was said to be down too early, may still work: the mobile would
 //! answer, and the fixed host would be released just before the outage. So the first keep-alive
 //! comes half a second after [`Down`](airtcp_core::LinkSignal::Down) or later, and up to an
-//! interval after that: connections that went down together never ask at the same instant.
+//! interval after that: connections that went down together never probe at the same instant.
 
 use airtcp_core::{Duration, Flow, Instant};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, at_least, field};
@@ -18,17 +19,17 @@ use serde::{Deserialize, Serialize};
 
 /// Data that comes this long after a signal left the fixed host after it: RFC 6298 §2.4 has no
 /// shorter retransmission time-out.
-const ON_THE_WIRE: Duration = Duration::from_secs(1);
+const WIRE_DELAY: Duration = Duration::from_secs(1);
 
-/// A fixed host with data to send is heard more often than this: Linux lets two minutes pass
-/// between its window probes.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Hosts with data to send are silent for less than this: Linux lets two minutes pass between its
+/// window probes.
+const PROBING_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// From [`Down`](airtcp_core::LinkSignal::Down) to the first question, at least.
-const EARLIEST: Duration = Duration::from_millis(500);
+/// Least time from [`Down`](airtcp_core::LinkSignal::Down) to the first probe.
+const FIRST_PROBE_DELAY: Duration = Duration::from_millis(500);
 
-/// From one nudge to the next, of all connections: at most 10,000 a second.
-const PACE: Duration = Duration::from_micros(100);
+/// From one probe to the next, of all connections: at most 10,000 a second.
+const PROBE_SPACING: Duration = Duration::from_micros(100);
 
 /// A shorter interval would take all of the node's time.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
@@ -41,62 +42,65 @@ pub(crate) const MAX_DOWN: Field = field(
     "A connection whose mobile has been away for this long is reset, at both ends.",
 );
 
-/// `nudge`, for mechanisms that ask a mobile whether it is back; an interval that does not keep the
-/// air busy.
-pub(crate) const NUDGE: Field = field(
-    "nudge",
+/// `probe-interval`, for mechanisms that probe a mobile whose link is down. The lower bound keeps
+/// the air free.
+pub(crate) const PROBE_INTERVAL: Field = field(
+    "probe-interval",
     Kind::WordOr("never", &at_least(Duration::from_millis(100))),
     Fallback::Required,
-    "How often a mobile whose link is down is asked, by a keep-alive for each connection, whether it is back.",
+    "Interval of keep-alive probes to a mobile whose link is down, on each of its connections.",
 )
 .source("RFC 9293 §3.8.4");
 
-/// How often one of this many connections asks.
+/// Probe interval of one connection; longer where many connections share the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval(Option<Duration>);
 
 impl Interval {
-    /// `nudge` is the configured interval (`None`: never); `interrupted` connections ask.
-    pub fn new(nudge: Option<Duration>, connections: u64) -> Self {
-        Self(nudge.map(|nudge| nudge.max(SHORTEST_INTERVAL).max(PACE * connections)))
+    /// From the configured interval (`None`: never) and the number of connections that send probes.
+    pub fn new(interval: Option<Duration>, connections: u64) -> Self {
+        Self(
+            interval
+                .map(|interval| interval.max(SHORTEST_INTERVAL).max(PROBE_SPACING * connections)),
+        )
     }
 }
 
-/// What is known of a mobile since the signal that it is out of reach.
+/// A mobile's state since the signal that it is out of reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Away {
     down: bool,
-    nudged: bool,
-    /// When the last signal came.
-    told: Instant,
-    asking: Option<Asking>,
+    probed: bool,
+    /// Time of the last signal.
+    last_signal: Instant,
+    probing: Option<Probing>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Asking {
+struct Probing {
     next: Instant,
-    /// When to stop, if neither host is heard before.
+    /// End of the probing, unless either host sends a segment before.
     until: Instant,
 }
 
 impl Away {
     /// From now on; `down`: not only fading.
     pub fn new(now: Instant, down: bool) -> Self {
-        Self { down, nudged: false, told: now, asking: None }
+        Self { down, probed: false, last_signal: now, probing: None }
     }
 
-    /// Another signal of that kind: what is heard of the mobile from now on may be older.
+    /// Another signal of that kind: segments that arrive from the mobile may have left before it.
     pub fn on_signal(&mut self, now: Instant, down: bool) {
         self.down |= down;
-        self.nudged = false;
-        self.told = now;
+        self.probed = false;
+        self.last_signal = now;
     }
 
     /// The link is up, and the mobile was sent something to answer.
     pub fn on_up(&mut self) {
         self.down = false;
-        self.nudged = true;
-        self.asking = None;
+        self.probed = true;
+        self.probing = None;
     }
 
     /// The link was said to be down.
@@ -105,50 +109,54 @@ impl Away {
     }
 
     /// The mobile was sent something that it must answer.
-    pub fn nudge(&mut self) {
-        self.nudged = true;
+    pub fn note_probe(&mut self) {
+        self.probed = true;
     }
 
-    /// If the mobile is heard now, it is back.
-    pub fn is_nudged(&self) -> bool {
-        self.nudged
+    /// True if a segment of the mobile would now prove that it is back.
+    pub fn is_probed(&self) -> bool {
+        self.probed
     }
 
-    /// What comes from the fixed host now left it after the last signal.
-    pub fn is_over_wire(&self, now: Instant) -> bool {
-        now.since(self.told) >= ON_THE_WIRE
+    /// True if segments that arrive from the fixed host now left it after the last signal.
+    pub fn is_sent_since_signal(&self, now: Instant) -> bool {
+        now.since(self.last_signal) >= WIRE_DELAY
     }
 
-    /// A host was heard, or a signal came: goes on asking, or begins to. `flow`: the connection's,
-    /// which spreads the instants.
-    pub fn ask(&mut self, now: Instant, interval: Interval, flow: &Flow) {
-        self.asking = interval.0.filter(|_| self.down).map(|interval| {
+    /// Starts or continues probing, after a segment of either host or a signal. `flow`: the
+    /// connection's, which spreads the instants.
+    pub fn start_probing(&mut self, now: Instant, interval: Interval, flow: &Flow) {
+        self.probing = interval.0.filter(|_| self.down).map(|interval| {
             let share = u64::from((flow.src.port ^ flow.dst.port) % 256);
             let spread = Duration::from_nanos(interval.as_nanos() / 256 * share);
-            let first = now + interval.max(EARLIEST) + spread;
-            Asking { next: self.asking.map_or(first, |asking| asking.next), until: now + PATIENCE }
+            let first = now + interval.max(FIRST_PROBE_DELAY) + spread;
+            Probing {
+                next: self.probing.map_or(first, |probing| probing.next),
+                until: now + PROBING_TIMEOUT,
+            }
         });
     }
 
-    /// The mobile will be nudged soon, so other segments of it need not be interpreted.
-    pub fn is_asking(&self) -> bool {
-        self.asking.is_some()
+    /// The mobile will be probed soon, so other segments of it need not be interpreted.
+    pub fn is_probing(&self) -> bool {
+        self.probing.is_some()
     }
 
-    /// When [`on_timer`](Self::on_timer) is due.
+    /// Time of the next [`on_timer`](Self::on_timer).
     pub fn deadline(&self) -> Option<Instant> {
-        self.asking.map(|asking| asking.next)
+        self.probing.map(|probing| probing.next)
     }
 
-    /// Whether to send the mobile a keep-alive now; then it is nudged.
+    /// True if a keep-alive is to be sent to the mobile now, which then counts as probed.
     pub fn on_timer(&mut self, now: Instant, interval: Interval) -> bool {
-        let Some(Asking { next, until }) = self.asking.filter(|asking| asking.next <= now) else {
+        let Some(Probing { next, until }) = self.probing.filter(|probing| probing.next <= now)
+        else {
             return false;
         };
         let interval = interval.0.filter(|_| next <= until);
-        self.asking = interval.map(|interval| Asking { next: now + interval, until });
-        self.nudged |= self.asking.is_some();
-        self.asking.is_some()
+        self.probing = interval.map(|interval| Probing { next: now + interval, until });
+        self.probed |= self.probing.is_some();
+        self.probing.is_some()
     }
 }
 
@@ -169,7 +177,7 @@ mod tests {
         flow
     }
 
-    /// When keep-alives are sent up to `end`.
+    /// Times of the keep-alives up to `end`, in milliseconds.
     fn asked(away: &mut Away, end: Instant) -> Vec<u64> {
         let mut all = Vec::new();
         while let Some(due) = away.deadline().filter(|&due| due <= end) {
@@ -183,17 +191,17 @@ mod tests {
     #[test]
     fn a_mobile_that_is_down_is_asked_at_the_interval() {
         let mut away = Away::new(ms(0), true);
-        away.ask(ms(0), INTERVAL, &flow(0));
-        assert!(away.is_asking() && !away.is_nudged());
+        away.start_probing(ms(0), INTERVAL, &flow(0));
+        assert!(away.is_probing() && !away.is_probed());
         assert_eq!(asked(&mut away, ms(2000)), [500, 1000, 1500, 2000]);
-        assert!(away.is_nudged());
+        assert!(away.is_probed());
     }
 
     #[test]
     fn however_short_the_interval_the_first_question_takes_half_a_second() {
         let often = Interval::new(Some(Duration::from_millis(100)), 1);
         let mut away = Away::new(ms(0), true);
-        away.ask(ms(0), often, &flow(128));
+        away.start_probing(ms(0), often, &flow(128));
         assert_eq!(away.deadline(), Some(ms(550)));
         assert!(away.on_timer(ms(550), often));
         assert_eq!(away.deadline(), Some(ms(650)));
@@ -210,10 +218,10 @@ mod tests {
     #[test]
     fn a_mobile_that_is_fading_is_not_asked() {
         let mut away = Away::new(ms(0), false);
-        away.ask(ms(0), INTERVAL, &flow(0));
+        away.start_probing(ms(0), INTERVAL, &flow(0));
         assert_eq!(away.deadline(), None);
         away.on_signal(ms(300), true);
-        away.ask(ms(300), INTERVAL, &flow(0));
+        away.start_probing(ms(300), INTERVAL, &flow(0));
         assert_eq!(asked(&mut away, ms(1000)), [800]);
     }
 
@@ -222,7 +230,7 @@ mod tests {
         let mut away = Away::new(ms(0), true);
         for now in (0..=400).step_by(100) {
             away.on_signal(ms(now), true);
-            away.ask(ms(now), INTERVAL, &flow(0));
+            away.start_probing(ms(now), INTERVAL, &flow(0));
         }
         assert_eq!(asked(&mut away, ms(600)), [500]);
     }
@@ -231,7 +239,7 @@ mod tests {
     fn connections_do_not_ask_together() {
         let first = |port| {
             let mut away = Away::new(ms(0), true);
-            away.ask(ms(0), INTERVAL, &flow(port));
+            away.start_probing(ms(0), INTERVAL, &flow(port));
             asked(&mut away, ms(999))[0]
         };
         assert_eq!([0, 64, 128, 255].map(first), [500, 625, 750, 998]);
@@ -240,18 +248,18 @@ mod tests {
     #[test]
     fn when_neither_host_is_heard_the_asking_ends_until_one_is() {
         let mut away = Away::new(ms(0), true);
-        away.ask(ms(0), INTERVAL, &flow(0));
+        away.start_probing(ms(0), INTERVAL, &flow(0));
         assert_eq!(asked(&mut away, ms(1_000_000)).last(), Some(&300_000));
-        assert!(!away.is_asking());
-        away.ask(ms(400_000), INTERVAL, &flow(0));
+        assert!(!away.is_probing());
+        away.start_probing(ms(400_000), INTERVAL, &flow(0));
         assert_eq!(asked(&mut away, ms(401_000)), [400_500, 401_000]);
     }
 
     #[test]
     fn settings_that_ask_nobody_end_it() {
         let mut away = Away::new(ms(0), true);
-        away.ask(ms(0), INTERVAL, &flow(0));
+        away.start_probing(ms(0), INTERVAL, &flow(0));
         assert!(!away.on_timer(ms(500), Interval(None)));
-        assert_eq!((away.deadline(), away.is_nudged()), (None, false));
+        assert_eq!((away.deadline(), away.is_probed()), (None, false));
     }
 }

@@ -7,9 +7,9 @@
 //!   alone proves nothing (RFC 5961 §4.2).
 //! - Each new connection takes the place of a [closed](FlowState::is_closed) one, or of one idle
 //!   for longer than [`FlowTableConfig::idle`], if there is one; closed ones first. At the limit it
-//!   takes that of the oldest connection of which only one host was heard: it may be a scan, or
-//!   forged. If there is none, and if its mobile has as many as one may have, it is refused: its
-//!   segments get no state, and the mechanism forwards them untouched.
+//!   takes that of the oldest connection of which only one host has sent anything: it may be a
+//!   scan, or forged. If there is none, and if its mobile has as many as one may have, it is
+//!   refused: its segments get no state, and the mechanism forwards them untouched.
 //! - A connection that comes back after that idle time starts afresh. It may have used another path
 //!   meanwhile, and after 2 GiB old sequence numbers look new and new ones old.
 //! - A connection whose state [is committed](FlowState::is_committed) is forgotten neither for
@@ -18,9 +18,9 @@
 //! - Hash order has no effect: entries form a list in the order of use. The hash is keyed
 //!   (SipHash-1-3), so that nobody can choose colliding ports while the key is secret.
 
+use crate::conntrack::unreplied::Unreplied;
 use crate::interface::InterfaceName;
 use crate::middlebox::{MobileId, Side};
-use crate::unanswered::Unanswered;
 use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use hashlink::LinkedHashMap;
 use hashlink::linked_hash_map::Entry as MapEntry;
@@ -55,7 +55,7 @@ impl Default for FlowTableConfig {
 }
 
 impl FlowTableConfig {
-    /// See [`MobileId::of`].
+    /// The mobile host or the uplink of a connection: see [`MobileId::of`].
     pub fn mobile_of(&self, flow: &Flow) -> MobileId {
         MobileId::of(self.uplink, flow)
     }
@@ -70,8 +70,7 @@ impl FlowTableConfig {
 /// Most committed connections passed over at the front of the list in search of one to forget.
 const PASSED_OVER: usize = 16;
 
-/// What a mechanism remembers of one connection; soft: when it is gone, segments are merely
-/// forwarded.
+/// A mechanism's state of one connection; soft: without it, segments are merely forwarded.
 pub trait FlowState: Default {
     /// Forgetting it now would break the connection: acknowledged bytes exist only here.
     fn is_committed(&self) -> bool {
@@ -86,11 +85,11 @@ pub trait FlowState: Default {
         0
     }
     /// Sequence numbers that the fixed host has sent and the mobile has not acknowledged; `None`
-    /// while the connection was not met.
+    /// before the connection is established.
     fn in_flight(&self) -> Option<Range<SeqNum>> {
         None
     }
-    /// What the mechanism is doing for the connection.
+    /// Treatment of the connection by the mechanism.
     fn phase(&self) -> FlowPhase {
         FlowPhase::Connected
     }
@@ -101,10 +100,10 @@ pub trait FlowState: Default {
     }
 }
 
-/// What a mechanism is doing for a connection.
+/// Treatment of a connection by a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FlowPhase {
-    /// Forwarding.
+    /// The mobile is in reach, and segments are forwarded.
     Connected,
     /// Keeping the fixed host from sending while the mobile is away.
     Frozen,
@@ -126,14 +125,14 @@ impl FlowPhase {
     }
 }
 
-/// What there is to say about a connection in the table.
+/// Report on a connection in the table, for status output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowReport {
     /// From the fixed to the mobile host.
     pub flow: Flow,
-    /// What the mechanism is doing for it.
+    /// Treatment by the mechanism.
     pub phase: FlowPhase,
-    /// When that began; `None` while it is connected.
+    /// Beginning of the phase; `None` while connected.
     pub since: Option<Instant>,
     /// Payload bytes held.
     pub held: u64,
@@ -144,7 +143,7 @@ pub struct FlowReport {
 /// A connection in the table.
 #[derive(Debug)]
 pub struct Tracked<'a, S> {
-    entry: &'a mut Entry<S>,
+    entry: &'a mut FlowEntry<S>,
     totals: &'a mut Totals,
     mobile: MobileId,
     /// [`FlowTable::track`] was given its first segment (or the first after it was forgotten).
@@ -166,12 +165,12 @@ impl<S: FlowState> Tracked<'_, S> {
         result
     }
 
-    /// The state.
+    /// The mechanism's state of the connection.
     pub fn state(&self) -> &S {
         &self.entry.state
     }
 
-    /// What takes the connection away when it goes.
+    /// The mobile host, or the uplink, whose link carries the connection.
     pub fn mobile(&self) -> MobileId {
         self.mobile
     }
@@ -181,18 +180,18 @@ impl<S: FlowState> Tracked<'_, S> {
         self.totals.held
     }
 
-    /// How many of the table are not [`FlowPhase::Connected`].
+    /// Number of connections in the table that are not [`FlowPhase::Connected`].
     pub fn all_interrupted(&self) -> u64 {
         self.totals.all_interrupted
     }
 
-    /// How many of the mobile's are not [`FlowPhase::Connected`], and hold something.
+    /// Number of the mobile's connections that are not [`FlowPhase::Connected`] and hold something.
     pub fn waiting(&self) -> u32 {
         self.totals.of(self.mobile).waiting
     }
 }
 
-/// What a connection counts for.
+/// The sums to which a connection contributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Standing {
     /// It is not [`FlowPhase::Connected`].
@@ -208,14 +207,14 @@ impl Standing {
     }
 }
 
-/// What is summed over the table.
+/// Sums over the table.
 #[derive(Clone, Debug, Default)]
 struct Totals {
     /// Payload bytes held by all states.
     held: u64,
     /// Connections of each mobile; none: no entry.
     mobiles: BTreeMap<MobileId, OfMobile>,
-    /// How many are not [`FlowPhase::Connected`].
+    /// Connections that are not [`FlowPhase::Connected`].
     all_interrupted: u64,
 }
 
@@ -223,9 +222,9 @@ struct Totals {
 #[derive(Clone, Copy, Debug, Default)]
 struct OfMobile {
     known: u32,
-    /// How many are not [`FlowPhase::Connected`].
+    /// Connections that are not [`FlowPhase::Connected`].
     interrupted: u32,
-    /// How many of these hold something.
+    /// Those of them that hold something.
     waiting: u32,
 }
 
@@ -271,23 +270,23 @@ pub struct FlowTable<S> {
     /// By the flow from the fixed to the mobile host. Front: closed connections, then the longest
     /// idle one.
     flows: Flows<S>,
-    /// Connections of which only one host was heard.
-    unanswered: Unanswered<Flow>,
+    /// Connections of which only one host has sent anything (`UNREPLIED` in nf_conntrack).
+    unreplied: Unreplied<Flow>,
     refused: u64,
     evicted: u64,
     totals: Totals,
-    /// Interrupted connections that were forgotten, until somebody asks.
+    /// Interrupted connections that were forgotten, until the next [`FlowTable::drain_forgotten`].
     forgotten: Vec<Flow>,
 }
 
-type Flows<S> = LinkedHashMap<Flow, Entry<S>, Keyed>;
+type Flows<S> = LinkedHashMap<Flow, FlowEntry<S>, Keyed>;
 
 #[derive(Clone, Debug)]
-struct Entry<S> {
+struct FlowEntry<S> {
     last_segment: Instant,
-    /// When the state's phase began.
+    /// Beginning of the state's phase.
     since: Instant,
-    /// Only the host on this side was heard.
+    /// The side of the only host that has sent anything; `None`: both have.
     only: Option<Side>,
     opening: Option<Opening>,
     state: S,
@@ -311,7 +310,7 @@ impl<S: FlowState> FlowTable<S> {
         Self {
             config,
             flows,
-            unanswered: Unanswered::default(),
+            unreplied: Unreplied::default(),
             refused: 0,
             evicted: 0,
             totals: Totals::default(),
@@ -344,14 +343,14 @@ impl<S: FlowState> FlowTable<S> {
                 self.refused += 1;
                 return None;
             }
-            let is_unanswered = |key: &Flow| is_unanswered(&self.flows, key);
-            self.unanswered.push(key, self.config.limit, is_unanswered);
+            let is_unreplied = |key: &Flow| is_unreplied(&self.flows, key);
+            self.unreplied.push(key, self.config.limit, is_unreplied);
         }
         let mobile = self.config.mobile_of(&key);
         let mut entry = match self.flows.entry(key) {
             MapEntry::Occupied(entry) => entry,
             MapEntry::Vacant(vacant) => {
-                let entry = vacant.insert(Entry::new(now, Some(from), S::default()));
+                let entry = vacant.insert(FlowEntry::new(now, Some(from), S::default()));
                 let totals = &mut self.totals;
                 totals.enter(mobile, &entry.state);
                 return Some(Tracked { entry, totals, mobile, is_new: true });
@@ -363,9 +362,9 @@ impl<S: FlowState> FlowTable<S> {
         if is_new {
             self.totals.leave(mobile, &known.state);
             self.forgotten.extend(known.state.is_interrupted().then_some(key));
-            // Whoever completes a handshake has heard the other host.
+            // A host that completes a handshake has received the other's SYN.
             let only = is_idle.then_some(from);
-            *known = Entry::new(now, only, S::default());
+            *known = FlowEntry::new(now, only, S::default());
             self.totals.enter(mobile, &known.state);
         }
         known.last_segment = now;
@@ -419,20 +418,20 @@ impl<S: FlowState> FlowTable<S> {
 
     /// This connection is known and [committed](FlowState::is_committed).
     pub fn is_committed(&self, key: &Flow) -> bool {
-        self.flows.get(key).is_some_and(Entry::is_committed)
+        self.flows.get(key).is_some_and(FlowEntry::is_committed)
     }
 
-    /// See [`FlowState::in_flight`].
+    /// Bytes in flight of a connection: see [`FlowState::in_flight`].
     pub fn in_flight(&self, key: &Flow) -> Option<Range<SeqNum>> {
         self.flows.get(key)?.state.in_flight()
     }
 
     /// Puts a connection in the table, in the place of what was known of it. It enters even beyond
-    /// the limit: what it promised counts for more.
+    /// the limit: bytes that were acknowledged early count for more.
     pub fn insert(&mut self, now: Instant, key: Flow, state: S) {
         let mobile = self.config.mobile_of(&key);
         self.totals.enter(mobile, &state);
-        if let Some(known) = self.flows.insert(key, Entry::new(now, None, state)) {
+        if let Some(known) = self.flows.insert(key, FlowEntry::new(now, None, state)) {
             self.totals.leave(mobile, &known.state);
         }
     }
@@ -443,13 +442,13 @@ impl<S: FlowState> FlowTable<S> {
         self.config = self.config.with_limits(config);
     }
 
-    /// What takes a connection away when it goes; `key` is its flow from the fixed to the mobile
-    /// host.
+    /// The mobile host or the uplink of a connection; `key` is its flow from the fixed to the
+    /// mobile host.
     pub fn mobile_of(&self, key: &Flow) -> MobileId {
         self.config.mobile_of(key)
     }
 
-    /// What there is to say about each connection, in the order of the list.
+    /// Reports on all connections, in the order of the list.
     pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
         self.flows.iter().map(|(&flow, entry)| {
             let (state, phase) = (&entry.state, entry.state.phase());
@@ -471,7 +470,7 @@ impl<S: FlowState> FlowTable<S> {
     }
 
     /// Forgets one connection, if one that may be forgotten is near the front, or if the table is
-    /// full and of one only one host was heard.
+    /// full and there is one without a reply.
     fn make_room(&mut self, now: Instant) {
         let idle = self.config.idle;
         // Committed ones move out of the way of those behind them.
@@ -486,7 +485,7 @@ impl<S: FlowState> FlowTable<S> {
             }
         }
         if self.flows.len() >= self.config.limit
-            && let Some(key) = self.unanswered.pop(|key| is_unanswered(&self.flows, key))
+            && let Some(key) = self.unreplied.pop(|key| is_unreplied(&self.flows, key))
         {
             self.evict(&key);
         }
@@ -519,7 +518,7 @@ impl<S> FlowTable<S> {
     pub fn contains(&self, key: &Flow) -> bool {
         self.flows.contains_key(key)
     }
-    /// The mobile host of this connection was heard.
+    /// The mobile host of this connection has sent a segment.
     pub fn is_mobile_heard(&self, key: &Flow) -> bool {
         self.flows.get(key).is_some_and(|entry| entry.only != Some(Side::Fixed))
     }
@@ -546,7 +545,7 @@ impl<S> FlowTable<S> {
     }
 }
 
-impl<S: FlowState> Entry<S> {
+impl<S: FlowState> FlowEntry<S> {
     fn new(now: Instant, only: Option<Side>, state: S) -> Self {
         Self { last_segment: now, since: now, only, opening: None, state }
     }
@@ -565,8 +564,8 @@ impl<S: FlowState> Entry<S> {
     }
 }
 
-/// Only one host of this connection was heard, so that it may make room.
-fn is_unanswered<S: FlowState>(flows: &Flows<S>, key: &Flow) -> bool {
+/// Only one host of this connection has sent anything, so that it may make room.
+fn is_unreplied<S: FlowState>(flows: &Flows<S>, key: &Flow) -> bool {
     flows.get(key).is_some_and(|entry| entry.only.is_some() && !entry.is_committed())
 }
 

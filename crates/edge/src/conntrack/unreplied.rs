@@ -1,20 +1,20 @@
-//! Who may not exist: whatever entered a table with its first packet and was not answered yet. A
-//! scan, or a forger, makes many of them, so they make room for others, the oldest first.
+//! Entries of a table without a reply (`UNREPLIED` in nf_conntrack). A scan, or a forger, makes
+//! many of them, so they make room for others, the oldest first (as by `early_drop`).
 
 use std::collections::VecDeque;
 
 /// Keys of a table's entries, in the order in which they entered. Some may have been answered, or
-/// have left, since: each call is told which still count.
+/// have left, since: each call takes a predicate for those that still count.
 #[derive(Clone, Debug)]
-pub(crate) struct Unanswered<K>(VecDeque<K>);
+pub(crate) struct Unreplied<K>(VecDeque<K>);
 
-impl<K> Default for Unanswered<K> {
+impl<K> Default for Unreplied<K> {
     fn default() -> Self {
         Self(VecDeque::new())
     }
 }
 
-impl<K> Unanswered<K> {
+impl<K> Unreplied<K> {
     /// Another entry, in a table of `limit` at most. Those that no longer count leave.
     pub(crate) fn push(&mut self, key: K, limit: usize, counts: impl Fn(&K) -> bool) {
         self.drop_first(&counts);
@@ -44,20 +44,20 @@ mod tests {
 
     #[test]
     fn the_oldest_that_counts_is_first() {
-        let mut unanswered = Unanswered::default();
-        (1..=4).for_each(|key| unanswered.push(key, 10, |_| true));
+        let mut unreplied = Unreplied::default();
+        (1..=4).for_each(|key| unreplied.push(key, 10, |_| true));
         let is_even = |key: &i32| key % 2 == 0;
-        assert_eq!([(); 3].map(|()| unanswered.pop(is_even)), [Some(2), Some(4), None]);
+        assert_eq!([(); 3].map(|()| unreplied.pop(is_even)), [Some(2), Some(4), None]);
     }
 
     #[test]
     fn those_that_no_longer_count_do_not_pile_up() {
-        let mut unanswered = Unanswered::default();
-        (0..1000).for_each(|key| unanswered.push(key, 10, |_| false));
-        assert_eq!(unanswered.0.len(), 1);
+        let mut unreplied = Unreplied::default();
+        (0..1000).for_each(|key| unreplied.push(key, 10, |_| false));
+        assert_eq!(unreplied.0.len(), 1);
         // Behind one that stays.
-        let mut unanswered = Unanswered::default();
-        (0..1000).for_each(|key| unanswered.push(key, 10, |&key| key == 0));
-        assert!(unanswered.0.len() <= 12);
+        let mut unreplied = Unreplied::default();
+        (0..1000).for_each(|key| unreplied.push(key, 10, |&key| key == 0));
+        assert!(unreplied.0.len() <= 12);
     }
 }

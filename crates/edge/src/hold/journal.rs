@@ -1,46 +1,46 @@
-//! What the driver of a mechanism writes down, so that neither a promise nor a frozen connection
-//! dies with its process.
+//! The journal that a mechanism's driver writes, so that neither early acknowledgements nor frozen
+//! connections die with its process.
 //!
 //! A connection is a deterministic state machine. So one that [is
-//! interrupted](FlowState::is_interrupted) survives as a [`Snapshot`] and the [`Input`]s since:
-//! [`Snapshot::apply`] does once more what the connection did with each.
-//! [`keep_journal`](crate::PerConnection::keep_journal) makes a mechanism take the [`Note`]s. After
-//! each call the driver
+//! interrupted](FlowState::is_interrupted) survives as a [`ConnectionSnapshot`] and the [`Input`]s
+//! since: [`ConnectionSnapshot::apply`] does once more what the connection did with each.
+//! [`keep_journal`](crate::PerConnection::keep_journal) makes a mechanism take the
+//! [`JournalNote`]s. After each call the driver
 //! 1. takes them out, and writes them down,
 //! 2. calls [`withhold`](crate::PerConnection::withhold) for each connection whose note could not
 //!    be written,
 //! 3. carries out the actions,
 //! 4. forgets what it wrote about those that were released, once their actions are carried out.
 //!
-//! A process that dies in between has promised the fixed host nothing that is not written down. Its
+//! A process that dies in between has acknowledged nothing that is not written down. Its
 //! successor may find an input whose actions were never carried out: to the hosts, segments were
 //! lost on the way.
 
-use crate::belief::Doubts;
 use crate::connection::{Connection, Context};
-use crate::flow_table::FlowState;
+use crate::conntrack::flow_table::FlowState;
+use crate::conntrack::validate::InvalidPackets;
 use crate::middlebox::{Actions, Side};
 use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment, Timestamps};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was noted is replaced by a snapshot when it takes up three times what the connection holds,
-/// and this many bytes more.
+/// A snapshot replaces the notes when they take up three times what the connection holds, and this
+/// many bytes more.
 const SLACK: u64 = 4 * 1024;
 
-/// What an input takes up, besides its payload: an estimate.
+/// Bytes that an input takes up besides its payload: an estimate.
 const INPUT_SIZE: u64 = 128;
 
 /// A call into a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Call<P> {
-    /// [`Connection::on_segment`].
+    /// A call of [`Connection::on_segment`].
     Segment(Side, Segment<P>),
-    /// [`Connection::on_link`].
+    /// A call of [`Connection::on_link`].
     Link(LinkSignal),
     /// [`Connection::on_timer`], if the deadline has passed.
     Timer,
-    /// [`Connection::on_passed`].
+    /// A call of [`Connection::on_passed`].
     Passed(Timestamps),
 }
 
@@ -68,16 +68,16 @@ impl<P: Payload> Call<P> {
 /// All that a connection's next state depends on, besides the state and the settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input<P> {
-    /// When.
+    /// Time of the call.
     pub now: Instant,
-    /// As [`Context::room`].
+    /// Memory left for all connections: see [`Context::room`].
     pub room: u64,
-    /// As [`Context::interrupted`].
+    /// Interrupted connections: see [`Context::interrupted`].
     pub interrupted: u64,
     /// As [`Context::waiting`]. Not written down, as the pace of a replay is not.
     #[serde(skip)]
     pub waiting: u32,
-    /// What happened.
+    /// The call itself.
     pub call: Call<P>,
 }
 
@@ -93,24 +93,25 @@ impl<P: Payload> Input<P> {
 
 /// A connection at one moment, and the settings it works by from then on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot<C, Config> {
+pub struct ConnectionSnapshot<C, Config> {
     /// Settings of the mechanism.
     pub config: Config,
-    /// The connection.
+    /// State of the connection.
     pub connection: C,
 }
 
-impl<C, Config> Snapshot<C, Config> {
+impl<C, Config> ConnectionSnapshot<C, Config> {
     /// Moves on by one input, as the connection itself did.
     pub fn apply<P: Payload>(&mut self, input: Input<P>)
     where
         C: Connection<P, Config = Config>,
     {
         let Input { now, room, interrupted, waiting, call } = input;
-        let (counters, doubts) = (&mut C::Counters::default(), &mut Doubts::default());
+        let (counters, invalid_packets) =
+            (&mut C::Counters::default(), &mut InvalidPackets::default());
         let out = &mut Actions::new();
         let config = &self.config;
-        let mut cx = Context { config, counters, doubts, out, room, interrupted, waiting };
+        let mut cx = Context { config, counters, invalid_packets, out, room, interrupted, waiting };
         call.make(now, &mut self.connection, &mut cx);
     }
 }
@@ -118,7 +119,7 @@ impl<C, Config> Snapshot<C, Config> {
 /// One thing for the driver to write down, about the connection with this flow from the fixed to
 /// the mobile host; `S` is its snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note<P, S> {
+pub enum JournalNote<P, S> {
     /// The connection is interrupted, and this is all there is to know. Replaces what was noted of
     /// it before.
     Snapshot(Flow, Box<S>),
@@ -130,7 +131,7 @@ pub enum Note<P, S> {
     Released(Flow),
 }
 
-impl<P, S> Note<P, S> {
+impl<P, S> JournalNote<P, S> {
     /// The connection's flow from the fixed to the mobile host.
     pub fn flow(&self) -> &Flow {
         match self {
@@ -139,11 +140,11 @@ impl<P, S> Note<P, S> {
     }
 
     /// The same with another kind of snapshot.
-    pub(crate) fn map<T>(self, snapshot: impl FnOnce(S) -> T) -> Note<P, T> {
+    pub(crate) fn map<T>(self, snapshot: impl FnOnce(S) -> T) -> JournalNote<P, T> {
         match self {
-            Self::Snapshot(flow, known) => Note::Snapshot(flow, Box::new(snapshot(*known))),
-            Self::Input(flow, input) => Note::Input(flow, input),
-            Self::Released(flow) => Note::Released(flow),
+            Self::Snapshot(flow, known) => JournalNote::Snapshot(flow, Box::new(snapshot(*known))),
+            Self::Input(flow, input) => JournalNote::Input(flow, input),
+            Self::Released(flow) => JournalNote::Released(flow),
         }
     }
 }
@@ -151,7 +152,7 @@ impl<P, S> Note<P, S> {
 /// Takes the notes.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal<P, C, Config> {
-    notes: Vec<Note<P, Snapshot<C, Config>>>,
+    notes: Vec<JournalNote<P, ConnectionSnapshot<C, Config>>>,
     /// Of each interrupted connection, what its snapshot and the inputs since take up.
     /// [`u64::MAX`]: they could not be written.
     logged: BTreeMap<Flow, u64>,
@@ -182,7 +183,7 @@ impl<P: Payload, C: FlowState + Clone, Config: Clone> Journal<P, C, Config> {
                 if *logged > 3 * connection.held() as u64 + SLACK {
                     self.note_snapshot(flow, config, connection);
                 } else {
-                    self.notes.push(Note::Input(flow, input));
+                    self.notes.push(JournalNote::Input(flow, input));
                 }
             }
         }
@@ -203,20 +204,23 @@ impl<P: Payload, C: FlowState + Clone, Config: Clone> Journal<P, C, Config> {
     /// All of an interrupted connection.
     pub(crate) fn note_snapshot(&mut self, flow: Flow, config: &Config, connection: &C) {
         self.logged.insert(flow, connection.held() as u64);
-        let snapshot = Snapshot { config: config.clone(), connection: connection.clone() };
-        self.notes.push(Note::Snapshot(flow, Box::new(snapshot)));
+        let snapshot =
+            ConnectionSnapshot { config: config.clone(), connection: connection.clone() };
+        self.notes.push(JournalNote::Snapshot(flow, Box::new(snapshot)));
     }
 
     /// There is nothing to know about a connection any more.
     pub(crate) fn forget(&mut self, flow: Flow) {
         if self.logged.remove(&flow).is_some() {
-            self.notes.push(Note::Released(flow));
+            self.notes.push(JournalNote::Released(flow));
         }
     }
 }
 
 impl<P, C, Config> Journal<P, C, Config> {
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Note<P, Snapshot<C, Config>>> + '_ {
+    pub(crate) fn drain(
+        &mut self,
+    ) -> impl Iterator<Item = JournalNote<P, ConnectionSnapshot<C, Config>>> + '_ {
         self.notes.drain(..)
     }
 }

@@ -6,8 +6,8 @@ use airtcp_core::Flags;
 /// AE, CWR and ECE.
 const FIELD: Flags = Flags::AE.union(Flags::CWR).union(Flags::ECE);
 
-/// The field as the host showed it last; unknown until AE tells it from the flags of RFC 3168, which
-/// the first counters do. Not saved: gateways leave connections with AccECN alone.
+/// The field as the host showed it last; unknown until AE tells it from the flags of RFC 3168,
+/// which the first counters do. Not saved: gateways leave connections with AccECN alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ace(u8);
 
@@ -22,7 +22,7 @@ impl Ace {
         }
     }
 
-    /// Whether `flags` show the same count, where there is one.
+    /// True if `flags` show the same count, or none is known.
     pub fn is_shown_by(self, flags: Flags) -> bool {
         !self.is_known() || self.field() == flags & FIELD
     }

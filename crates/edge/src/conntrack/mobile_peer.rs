@@ -1,19 +1,19 @@
 //! What an ACK on the mobile's behalf needs.
 
-use crate::ace::Ace;
+use crate::conntrack::ace::Ace;
 use airtcp_core::{Ecn, Flags, Flow, Options, Payload, Segment, SeqNum, Timestamps};
 use serde::{Deserialize, Serialize};
 
 /// The mobile end of a connection as its own segments, and those to it, showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct MobileEnd {
+pub struct MobilePeer {
     /// The highest acknowledgement number.
     pub ack: SeqNum,
     /// The window field that came with it last, in the mobile's scale.
     pub window: u16,
     /// ECN echo that came with it.
     pub ece: bool,
-    /// What it counts with AccECN.
+    /// The mobile's ACE counter (AccECN).
     #[serde(skip)]
     pub ace: Ace,
     /// The mobile's next sequence number: what the fixed host expects.
@@ -22,7 +22,7 @@ pub struct MobileEnd {
     pub timestamps: Option<Timestamps>,
 }
 
-impl MobileEnd {
+impl MobilePeer {
     /// As the first ACK of a connection shows it; `None` when the segment acknowledges nothing.
     pub fn new<P: Payload>(segment: &Segment<P>) -> Option<Self> {
         let mut ace = Ace::default();
@@ -60,8 +60,8 @@ impl MobileEnd {
         }
     }
 
-    /// Whether a segment of the mobile only repeats its last ACK: a duplicate (RFC 5681 §2), if
-    /// data is outstanding. One with a closed window is the answer to a probe.
+    /// True if a segment of the mobile repeats its last ACK: a duplicate (RFC 5681 §2), if data is
+    /// outstanding. One with a closed window is the answer to a probe.
     pub fn is_repeated_by<P: Payload>(&self, segment: &Segment<P>) -> bool {
         segment.is_pure_ack()
             && segment.ack == Some(self.ack)
@@ -70,7 +70,7 @@ impl MobileEnd {
             && self.echoes_as(segment.flags)
     }
 
-    /// Whether `flags` echo marks as the last ACK did.
+    /// True if `flags` echo the same congestion marks as the last ACK.
     pub fn echoes_as(&self, flags: Flags) -> bool {
         flags.contains(Flags::ECE) == self.ece && self.ace.is_shown_by(flags)
     }
@@ -122,13 +122,13 @@ mod tests {
         Segment { options: Options { timestamps, ..Options::default() }, ..segment }
     }
 
-    fn acknowledged(end: &MobileEnd, echo: Option<u32>) -> Segment<Length> {
+    fn acknowledged(end: &MobilePeer, echo: Option<u32>) -> Segment<Length> {
         end.acknowledge(Flow::default(), end.ack, end.window, echo)
     }
 
     #[test]
     fn the_latest_acknowledgement_brings_the_window() {
-        let mut end = MobileEnd::new(&segment(100, 10)).unwrap();
+        let mut end = MobilePeer::new(&segment(100, 10)).unwrap();
         end.note(&segment(50, 20));
         assert_eq!((end.ack, end.window), (SeqNum(100), 10));
         end.note(&segment(100, 30));
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn an_ack_in_the_mobile_s_name_follows_its_data() {
-        let mut end = MobileEnd::new(&segment(100, 10)).unwrap();
+        let mut end = MobilePeer::new(&segment(100, 10)).unwrap();
         end.note(&Segment { payload: Length(15), ..segment(100, 10) });
         end.note(&Segment { payload: Length(5), ..segment(100, 10) });
         assert_eq!(acknowledged(&end, None).seq, SeqNum(5), "across the wraparound");
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn timestamps_never_go_back() {
-        let mut end = MobileEnd::new(&with_timestamps(segment(1, 10), u32::MAX, 7)).unwrap();
+        let mut end = MobilePeer::new(&with_timestamps(segment(1, 10), u32::MAX, 7)).unwrap();
         end.note(&with_timestamps(segment(1, 10), 2, 9));
         end.note(&with_timestamps(segment(1, 10), u32::MAX - 1, 8));
         let timestamps = |echo| acknowledged(&end, echo).options.timestamps.unwrap();
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn without_timestamps_none_are_made_up() {
-        let end = MobileEnd::new(&segment(1, 10)).unwrap();
+        let end = MobilePeer::new(&segment(1, 10)).unwrap();
         assert_eq!(acknowledged(&end, Some(5)).options, Options::default());
     }
 }

@@ -1,9 +1,11 @@
 //! What mechanisms that send data again keep of a connection: copies of the data under way to the
 //! mobile, and both ends.
 
-use crate::belief::{Acquaintance, Acquainted, Believed, Met, Windows, end};
-use crate::cache::SegmentCache;
-use crate::ends::Ends;
+use crate::conntrack::peers::Peers;
+use crate::conntrack::validate::{
+    Conntrack, Conntracked, Established, ValidPacket, Windows, close,
+};
+use crate::hold::cache::SegmentCache;
 use crate::middlebox::{Actions, Side};
 use airtcp_core::{Bytes, Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
@@ -14,8 +16,8 @@ use std::ops::Range;
 /// Ethernet's).
 const LONGEST_SEGMENT: u32 = 1460;
 
-/// How much data of a copy fits into one segment. Options take room in each (RFC 6691 §2), but what
-/// came in one segment goes out in one.
+/// Bytes of a copy's data that fit into one segment. Options take room in each (RFC 6691 §2), but
+/// what came in one segment goes out in one.
 fn room<P: Payload>(copy: &Segment<P>) -> u32 {
     let is_one = copy.payload.len() <= LONGEST_SEGMENT as usize;
     let options = if is_one { 0 } else { copy.options.encoded_len() as u32 };
@@ -29,12 +31,12 @@ fn room<P: Payload>(copy: &Segment<P>) -> u32 {
     deserialize = "P: Payload + Deserialize<'de>"
 ))]
 pub struct Store<P> {
-    /// Both ends.
-    pub ends: Ends,
+    /// Both peers of the connection.
+    pub peers: Peers,
     copies: SegmentCache<P>,
 }
 
-/// What became of a segment that was to be copied.
+/// Outcome of [`Store::keep`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// It was copied.
@@ -45,52 +47,57 @@ pub enum Kept {
     NoRoom,
 }
 
-impl<P: Payload> Met<P> for Store<P> {
+impl<P: Payload> Established<P> for Store<P> {
     fn new(flow: Flow, windows: Windows) -> Self {
-        Self { ends: Ends::new(flow, windows), copies: SegmentCache::default() }
+        Self { peers: Peers::new(flow, windows), copies: SegmentCache::default() }
     }
 
-    fn challenge(&mut self, now: Instant, told: SeqNum, apart: Duration) -> Option<Segment<P>> {
-        self.ends.challenge(now, told, apart)
+    fn challenge(
+        &mut self,
+        now: Instant,
+        ack_sent: SeqNum,
+        interval: Duration,
+    ) -> Option<Segment<P>> {
+        self.peers.challenge(now, ack_sent, interval)
     }
 }
 
 impl<P> AsRef<Windows> for Store<P> {
     fn as_ref(&self) -> &Windows {
-        self.ends.windows()
+        self.peers.windows()
     }
 }
 
-impl<P: Payload> Acquaintance<Store<P>> {
+impl<P: Payload> Conntrack<Store<P>> {
     /// Payload bytes held.
     pub fn held(&self) -> usize {
-        self.met.as_ref().map_or(0, Store::held)
+        self.established.as_ref().map_or(0, Store::held)
     }
 }
 
 /// Ends a connection that the fixed host has reset, and tells the mobile, as soon as that has all
 /// that was held for it.
-pub(crate) fn end_if_reset<P: Payload, C: Acquainted<P, Met = Store<P>>>(
+pub(crate) fn close_if_reset<P: Payload, C: Conntracked<P, Established = Store<P>>>(
     connection: &mut C,
     has_all: bool,
     out: &mut Actions<P>,
 ) {
-    let known = connection.acquaintance();
+    let conntrack = connection.conntrack();
     if has_all
-        && known.is_reset()
-        && let Some(store) = &known.met
+        && conntrack.is_reset()
+        && let Some(store) = &conntrack.established
     {
-        out.inject(Side::Mobile, store.ends.reset_mobile());
-        end(connection);
+        out.inject(Side::Mobile, store.peers.reset_mobile());
+        close(connection);
     }
 }
 
 impl<P: Payload> Store<P> {
     /// Keeps a copy of new data and FIN, if this connection then holds `fifo` at most and all
     /// together at most `room` more.
-    pub fn keep(&mut self, segment: &Believed<P>, fifo: Bytes, room: u64) -> Kept {
+    pub fn keep(&mut self, segment: &ValidPacket<P>, fifo: Bytes, room: u64) -> Kept {
         let has_data = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
-        let (end, ack) = (segment.seq_end(), self.ends.mobile_ack());
+        let (end, ack) = (segment.seq_end(), self.peers.mobile_ack());
         // A retransmission may begin before what the mobile lacks (M-TCP acknowledges one byte
         // less).
         let rest_is_held = || segment.seq.before(ack) && self.data_end().at_or_after(end);
@@ -107,32 +114,32 @@ impl<P: Payload> Store<P> {
 
     /// The mobile has not acknowledged all of this data.
     pub fn lacks(&self, segment: &Segment<P>) -> bool {
-        segment.seq_len() > 0 && segment.seq_end().after(self.ends.mobile_ack())
+        segment.seq_len() > 0 && segment.seq_end().after(self.peers.mobile_ack())
     }
 
     /// Takes note of a segment, and frees what the mobile acknowledges.
-    pub fn note(&mut self, from: Side, segment: &Believed<P>) {
-        self.ends.note(from, segment);
+    pub fn note(&mut self, from: Side, segment: &ValidPacket<P>) {
+        self.peers.note(from, segment);
         if from == Side::Mobile {
-            self.copies.acknowledge(self.ends.mobile_ack());
+            self.copies.acknowledge(self.peers.mobile_ack());
         }
     }
 
     /// Sends a segment of the fixed host on to the mobile.
-    pub fn forward(&mut self, segment: Believed<P>, out: &mut Actions<P>) {
-        self.ends.note_passed(segment.options.timestamps);
+    pub fn forward(&mut self, segment: ValidPacket<P>, out: &mut Actions<P>) {
+        self.peers.note_passed(segment.options.timestamps);
         out.forward(Side::Mobile, segment.into_segment());
     }
 
     /// The end of the data that the mobile has acknowledged or the node holds, without a gap and
     /// without FIN.
     pub fn data_end(&self) -> SeqNum {
-        self.copies.data_end(self.ends.mobile_ack())
+        self.copies.data_end(self.peers.mobile_ack())
     }
 
-    /// What the mobile waits for is held.
+    /// True if the next byte that the mobile expects is held.
     pub fn holds_next(&self) -> bool {
-        self.copies.first().is_some_and(|first| first.seq.at_or_before(self.ends.mobile_ack()))
+        self.copies.first().is_some_and(|first| first.seq.at_or_before(self.peers.mobile_ack()))
     }
 
     /// The end of the last copy.
@@ -156,7 +163,7 @@ impl<P: Payload> Store<P> {
     /// Sends the mobile all copies; how many.
     pub fn replay(&mut self, out: &mut Actions<P>) -> u64 {
         for copy in self.copies.iter() {
-            out.inject(Side::Mobile, self.ends.renewed(copy));
+            out.inject(Side::Mobile, self.peers.renewed(copy));
         }
         self.copies.len() as u64
     }
@@ -166,7 +173,7 @@ impl<P: Payload> Store<P> {
     pub fn resend_first(&mut self, out: &mut Actions<P>) -> u64 {
         let Some(end) = self.end() else { return 0 };
         let most = self.copies.first().map_or(LONGEST_SEGMENT, room);
-        let lacking = self.ends.mobile_ack()..end;
+        let lacking = self.peers.mobile_ack()..end;
         u64::from(self.send(lacking, most, out).is_some())
     }
 
@@ -180,11 +187,11 @@ impl<P: Payload> Store<P> {
     ) -> Option<Range<SeqNum>> {
         let piece = self.copies.piece(range, most)?;
         let sent = piece.seq..piece.seq_end();
-        out.inject(Side::Mobile, self.ends.renewed(&piece));
+        out.inject(Side::Mobile, self.peers.renewed(&piece));
         Some(sent)
     }
 
-    /// How much data a segment has: as much as the longest copy, or as fits into one.
+    /// Payload bytes of a segment: as many as the longest copy has, or as fit into one.
     pub fn segment(&self) -> u32 {
         let longest =
             self.copies.iter().map(|copy| room(copy).min(copy.payload.len() as u32)).max();
@@ -196,7 +203,7 @@ impl<P: Payload> Store<P> {
         self.copies.is_empty()
     }
 
-    /// Copies held.
+    /// Number of copies held.
     pub fn len(&self) -> usize {
         self.copies.len()
     }
