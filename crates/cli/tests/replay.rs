@@ -114,7 +114,8 @@ fn a_file_that_is_cut_off_or_missing_is_bad_input() {
     let file = TestFile::new("cut", &whole[..whole.len() - 5]);
     let output = airtcp_replay(&file.0, &[]);
     assert_eq!(output.status.code(), Some(2));
-    let expected = format!("airtcp: {}: block 12: the file ends within it", file.0.display());
+    let expected =
+        format!("airtcp: {}: block 12: the file ends within this block", file.0.display());
     assert_eq!(complaint(&output), expected);
 
     let output = airtcp_replay(Path::new("no such file"), &[]);

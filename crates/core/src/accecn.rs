@@ -8,8 +8,8 @@ const MASK: u32 = 0x00ff_ffff;
 /// Bytes of a field.
 const FIELD: usize = 3;
 
-/// Which counter the option begins with. The CE counter is always in the middle, and the last ones
-/// may be left out.
+/// The counter that the option begins with. The CE counter is always in the middle, and the last
+/// ones may be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccEcnOrder {
     /// Kind 172: ECT(0), CE, ECT(1).
@@ -43,7 +43,8 @@ impl AccEcnOrder {
         }
     }
 
-    /// How many fields the option has to have to show the counter of `ecn`; 0 if nobody counts it.
+    /// Number of fields that the option needs to include the counter of `ecn`; 0 for Not-ECT, which
+    /// is not counted.
     pub fn fields_for(self, ecn: Ecn) -> usize {
         self.fields().iter().position(|field| *field == ecn).map_or(0, |place| place + 1)
     }
@@ -52,17 +53,17 @@ impl AccEcnOrder {
 /// Three counters of payload bytes by ECN field, in 24 bits each. They wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EcnBytes {
-    /// ECT(0): e0b.
+    /// Bytes received with ECT(0): the counter r.e0b of RFC 9768.
     pub ect0: u32,
-    /// ECT(1): e1b.
+    /// Bytes received with ECT(1): r.e1b.
     pub ect1: u32,
-    /// CE: ceb.
+    /// Bytes received with CE: r.ceb.
     pub ce: u32,
 }
 
 impl EcnBytes {
-    /// What the counters begin with: ECT at 1, so that a field that was zeroed on the path is found
-    /// out (RFC 9768 §3.2.1).
+    /// Initial values of the counters: ECT at 1, so that a field that was zeroed on the path is
+    /// found out (RFC 9768 §3.2.1).
     pub const INITIAL: Self = Self { ect0: 1, ect1: 1, ce: 0 };
 
     /// The counter of `ecn`; `None` for packets that are not ECN-capable.
@@ -110,8 +111,8 @@ impl AccEcnOption {
         option
     }
 
-    /// The option whose kind stands for `order`, from the bytes behind kind and length. What is less
-    /// than a field, or beyond the third, is ignored (RFC 9768 §3.2.3).
+    /// The option whose kind stands for `order`, from the bytes behind kind and length. What is
+    /// less than a field, or beyond the third, is ignored (RFC 9768 §3.2.3).
     pub fn from_wire(order: AccEcnOrder, bytes: &[u8]) -> Self {
         let len = (bytes.len() / FIELD).min(3);
         let mut fields = [0; 3 * FIELD];
@@ -136,8 +137,8 @@ impl AccEcnOption {
         Some(u32::from_be_bytes([0, field[0], field[1], field[2]]))
     }
 
-    /// An ECT counter is zero, which none is at first: the path has zeroed it (RFC 9768 §3.2.3.2.4).
-    /// For the first option of a connection.
+    /// An ECT counter is zero, which none is at first: the path has zeroed it (RFC 9768
+    /// §3.2.3.2.4). For the first option of a connection.
     pub fn is_zeroed(&self) -> bool {
         [Ecn::Ect0, Ecn::Ect1].into_iter().any(|ecn| self.get(ecn) == Some(0))
     }

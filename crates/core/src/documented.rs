@@ -3,7 +3,7 @@
 /// A field, a variant of an enumeration, or a field of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Documented {
-    /// Its name.
+    /// The name in the source.
     pub name: &'static str,
     /// The name of its type; empty for a variant.
     pub kind: &'static str,
@@ -52,7 +52,7 @@ macro_rules! documented {
         }
 
         impl $name {
-            /// Its fields.
+            /// The fields, in the order of the declaration.
             pub const FIELDS: &'static [$crate::documented::Documented] = &[$(
                 $crate::__documented!($field, stringify!($kind), [$($prose)*], []),
             )*];
@@ -88,7 +88,7 @@ macro_rules! documented {
         }
 
         impl $name {
-            /// Its variants.
+            /// The variants, in the order of the declaration.
             pub const VARIANTS: &'static [$crate::documented::Documented] = &[$(
                 $crate::__documented!($variant, "", [$($prose)*], [$($(
                     $crate::__documented!($part, stringify!($kind), [$($part_prose)*], []),
@@ -98,7 +98,7 @@ macro_rules! documented {
     };
 }
 
-/// One [`Documented`].
+/// Expands to one [`Documented`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __documented {

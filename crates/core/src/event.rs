@@ -11,7 +11,7 @@ use crate::units::Bytes;
 use std::net::IpAddr;
 
 documented! {
-    /// Why a congestion window (or ssthresh) was reduced.
+    /// The reason for a reduction of a congestion window (or ssthresh).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Cause {
         /// The retransmission timer expired (RFC 5681 §3.1).
@@ -24,7 +24,7 @@ documented! {
 }
 
 documented! {
-    /// What made a retransmission spurious.
+    /// The cause of a spurious retransmission.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Spurious {
         /// The retransmission timer fired too early.
@@ -35,7 +35,7 @@ documented! {
 }
 
 documented! {
-    /// Why a frame or packet was dropped.
+    /// The reason for which a frame or packet was dropped.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum DropReason {
         /// The queue was full (drop-tail), or RED chose it.
@@ -60,7 +60,7 @@ documented! {
 }
 
 documented! {
-    /// Why a connection ended other than by an exchange of FINs.
+    /// The reason for which a connection ended other than by an exchange of FINs.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum AbortReason {
         /// Too many retransmissions of one segment (RFC 9293 §3.8.3).
@@ -83,14 +83,14 @@ documented! {
         SegmentSent {
             /// First sequence number.
             seq: SeqNum,
-            /// Payload bytes.
+            /// Bytes of payload.
             len: u32,
             /// All of it had been sent before.
             retransmission: bool,
         },
         /// A TCP endpoint processed an acknowledgement.
         AckReceived {
-            /// Acknowledgement number.
+            /// Acknowledgement number of the segment.
             ack: SeqNum,
             /// It was a duplicate (RFC 5681 §2).
             duplicate: bool,
@@ -102,25 +102,25 @@ documented! {
         },
         /// cwnd or ssthresh changed, in bytes, for any reason.
         Window {
-            /// Congestion window.
+            /// Congestion window, bytes.
             cwnd: u32,
-            /// Slow-start threshold.
+            /// Slow-start threshold, bytes.
             ssthresh: u32,
             /// Bytes sent and not acknowledged.
             flight: u32,
         },
         /// A reduction of cwnd, with its cause (also reported as a change of the window).
         CwndReduced {
-            /// Why.
+            /// The congestion signal.
             cause: Cause,
-            /// cwnd before.
+            /// cwnd before the reduction.
             from: u32,
             /// cwnd after, when the reduction is complete (ssthresh in fast recovery).
             to: u32,
         },
         /// The RTT estimator took a sample.
         Rtt {
-            /// The sample.
+            /// The new RTT sample.
             sample: Duration,
             /// Smoothed RTT after it.
             srtt: Duration,
@@ -146,14 +146,14 @@ documented! {
             /// Duplicate ACKs before it.
             duplicate_acks: u32,
         },
-        /// Fast retransmit.
+        /// A fast retransmit (RFC 5681 §3.2).
         FastRetransmit {
             /// First unacknowledged byte.
             seq: SeqNum,
         },
         /// A retransmission turned out to be spurious; the response to it was undone.
         SpuriousDetected {
-            /// Which kind.
+            /// Timeout or fast retransmit.
             kind: Spurious,
         },
         /// The persist state was entered (`true`) or left (`false`).
@@ -174,7 +174,7 @@ documented! {
         Closed,
         /// The connection was aborted.
         Aborted {
-            /// Why.
+            /// The reason for the abort.
             reason: AbortReason,
         },
         /// The first new bytes since an outage of the flow's path reached the receiver.
@@ -185,23 +185,23 @@ documented! {
         },
         /// A packet was dropped.
         Dropped {
-            /// Why.
+            /// The reason for the drop.
             reason: DropReason,
             /// The flow it belonged to.
             flow: Flow,
             /// First sequence number; for a datagram, its number.
             seq: SeqNum,
-            /// Payload bytes.
+            /// Bytes of payload.
             len: u32,
         },
-        /// A routing protocol told its node's transport protocols that a route failed.
+        /// A routing protocol notified its node's transport protocols that a route failed.
         RouteFailed {
-            /// The destination.
+            /// Destination of the route that failed.
             to: IpAddr,
         },
-        /// A routing protocol told its node's transport protocols that it found a route.
+        /// A routing protocol notified its node's transport protocols that it found a route.
         RouteFound {
-            /// The destination.
+            /// Destination of the route that was found.
             to: IpAddr,
         },
         /// A middlebox sent a segment of its own.
@@ -221,7 +221,7 @@ documented! {
 pub enum Source {
     /// The end that opens the connection or sends its data, by index of the flow in the scenario.
     Sender(u32),
-    /// Its peer.
+    /// The end that receives the data, by index of the flow.
     Receiver(u32),
     /// A unidirectional link, by index.
     Link(u32),
@@ -242,7 +242,7 @@ impl Subscriber for Vec<&mut dyn Subscriber> {
     }
 }
 
-/// Where protocol code publishes its events, if anywhere.
+/// The subscriber to which protocol code publishes its events, if there is one.
 pub struct Events<'a> {
     subscriber: Option<&'a mut dyn Subscriber>,
     source: Source,
@@ -253,7 +253,7 @@ impl<'a> Events<'a> {
     pub fn new(subscriber: Option<&'a mut dyn Subscriber>, source: Source) -> Self {
         Self { subscriber, source }
     }
-    /// Publishes nothing.
+    /// Discards all events.
     pub fn none() -> Self {
         Self { subscriber: None, source: Source::Node(0) }
     }

@@ -16,9 +16,9 @@ const SUBDIVISION: u32 = 5;
 /// Counts of durations.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// How many values were zero: the common case in an idle queue.
+    /// Number of zeros, the common value in an idle queue.
     zeros: u64,
-    /// How many values, zeros apart.
+    /// Number of positive values.
     positive: u64,
     /// The bucket of the first count, a multiple of the buckets of a doubling.
     first: usize,
@@ -56,7 +56,7 @@ impl Histogram {
         self.counts[bucket - self.first] = 1;
     }
 
-    /// How many values were recorded.
+    /// Number of values recorded, zeros included.
     pub fn count(&self) -> u64 {
         self.zeros + self.positive
     }

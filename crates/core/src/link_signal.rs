@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the radio reports about the link between a mobile and its edge node.
+/// A report by the radio about the link between a mobile and its edge node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LinkSignal {
     /// The signal is weakening: an outage is likely.

@@ -15,7 +15,7 @@ pub trait Payload: Clone + Default + fmt::Debug {
     }
     /// A copy of `len` bytes from `start`.
     fn slice(&self, start: usize, len: usize) -> Self;
-    /// Appends `tail`.
+    /// Appends `tail` to the payload.
     fn append(&mut self, tail: &Self);
     /// Removes the first `n` bytes.
     fn drop_front(&mut self, n: usize);

@@ -3,9 +3,9 @@
 /// A position in the plane, in metres.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Position {
-    /// East.
+    /// Metres to the east of the origin.
     pub x: f64,
-    /// North.
+    /// Metres to the north of the origin.
     pub y: f64,
 }
 

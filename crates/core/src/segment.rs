@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr};
 pub struct Addr {
     /// IPv4 or IPv6 address.
     pub ip: IpAddr,
-    /// TCP port.
+    /// TCP or UDP port.
     pub port: u16,
 }
 
@@ -49,9 +49,9 @@ impl fmt::Display for Addr {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Flow {
-    /// Sender.
+    /// Address and port of the sender.
     pub src: Addr,
-    /// Receiver.
+    /// Address and port of the receiver.
     pub dst: Addr,
 }
 
@@ -78,16 +78,16 @@ bitflags! {
         const SYN = 0x02;
         /// Reset the connection.
         const RST = 0x04;
-        /// Push.
+        /// PSH: pushes data to the application.
         const PSH = 0x08;
         /// Urgent pointer is significant.
         const URG = 0x20;
-        /// ECN echo.
+        /// ECE: echoes congestion (RFC 3168 §6.1).
         const ECE = 0x40;
         /// Congestion window reduced.
         const CWR = 0x80;
-        /// Accurate ECN (RFC 9768 §2.2). In the header it is bit 8; here it takes the place of ACK, so
-        /// that ledgers of a gateway keep their layout.
+        /// Accurate ECN (RFC 9768 §2.2). In the header it is bit 8; here it takes the place of ACK,
+        /// so that ledgers of a gateway keep their layout.
         const AE = 0x10;
     }
 }
@@ -100,7 +100,7 @@ pub enum Ecn {
     NotEct,
     /// ECN-capable, of a sender that asks for L4S (RFC 9331 §4.1).
     Ect1,
-    /// ECN-capable.
+    /// ECT(0): ECN-capable transport.
     Ect0,
     /// Congestion experienced: a queue marked it.
     Ce,
@@ -153,7 +153,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// No blocks.
+    /// Without blocks.
     pub const fn new() -> Self {
         const ZERO: SackBlock = SackBlock { left: SeqNum(0), right: SeqNum(0) };
         Self { blocks: [ZERO; 4], len: 0 }
@@ -169,7 +169,7 @@ impl SackBlocks {
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.len)]
     }
-    /// Where the last data end that a block reports beyond `ack`, the acknowledgement that it came
+    /// End of the last data that a block reports beyond `ack`, the acknowledgement that it came
     /// with: some of what is between them is missing. A duplicate that is reported lies before it
     /// (RFC 2883).
     pub fn end_beyond(&self, ack: SeqNum) -> Option<SeqNum> {
@@ -218,9 +218,9 @@ pub struct Options {
     pub window_scale: Option<u8>,
     /// SACK permitted (SYN only).
     pub sack_permitted: bool,
-    /// Timestamps.
+    /// Timestamps option (RFC 7323 §3).
     pub timestamps: Option<Timestamps>,
-    /// SACK blocks.
+    /// Blocks of the SACK option (RFC 2018).
     pub sack: SackBlocks,
     /// The sender's congestion window in bytes (TCP-DCA §VI), an experimental option (RFC 6994).
     pub cwnd: Option<u32>,
@@ -240,7 +240,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// No options.
+    /// A header without options.
     pub const NONE: Self = Self {
         mss: None,
         window_scale: None,
@@ -252,8 +252,8 @@ impl Options {
     };
 
     /// Bytes these options take in the header, each group padded to four bytes as deployed stacks
-    /// do (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block; cwnd 8; AccECN
-    /// 4 to 12).
+    /// do (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block; cwnd 8;
+    /// AccECN 4 to 12).
     #[inline]
     pub fn encoded_len(&self) -> usize {
         let sack = self.sack.as_slice().len();
@@ -284,9 +284,9 @@ pub struct Segment<P> {
     /// loses it: what is sent again is not ECN-capable (§6.1.5).
     #[serde(skip)]
     pub ecn: Ecn,
-    /// Options.
+    /// TCP options.
     pub options: Options,
-    /// User data.
+    /// User data, or only its length.
     pub payload: P,
 }
 

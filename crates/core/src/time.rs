@@ -22,19 +22,19 @@ impl Duration {
     /// The longest representable span, about 584 years; also "never" for time-outs.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `n` nanoseconds.
+    /// A duration of `n` nanoseconds.
     pub const fn from_nanos(n: u64) -> Self {
         Self(n)
     }
-    /// `n` microseconds.
+    /// A duration of `n` microseconds.
     pub const fn from_micros(n: u64) -> Self {
         Self(n.saturating_mul(1_000))
     }
-    /// `n` milliseconds.
+    /// A duration of `n` milliseconds.
     pub const fn from_millis(n: u64) -> Self {
         Self(n.saturating_mul(1_000_000))
     }
-    /// `n` seconds.
+    /// A duration of `n` seconds.
     pub const fn from_secs(n: u64) -> Self {
         Self(n.saturating_mul(NANOS_PER_SEC))
     }
@@ -43,7 +43,7 @@ impl Duration {
         // A float-to-integer cast saturates and maps NaN to 0.
         Self(libm::round(s * NANOS_PER_SEC as f64) as u64)
     }
-    /// Whole nanoseconds.
+    /// Nanoseconds in total.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }

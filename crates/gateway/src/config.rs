@@ -352,7 +352,7 @@ impl Group {
         }
     }
 
-    /// True if the kernel forwards packets of a mobile in reach at once and mirrors them.
+    /// True if packets of a mobile in reach go on at once and the gateway gets copies.
     pub fn is_mirrored(&self) -> bool {
         let Capabilities { passive, all_protocols, .. } = self.mechanism.capabilities();
         let always = all_protocols.is_some() || self.copy == CopyMode::Always;

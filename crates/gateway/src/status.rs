@@ -45,8 +45,8 @@ pub struct GroupStatus {
     pub name: String,
     /// The mechanism's word in the configuration.
     pub mechanism: String,
-    /// Path of its packets to the mechanism: they wait for it ("nfqueue"), or the kernel mirrors
-    /// them while a mobile is in reach ("mirror").
+    /// Path of its packets to the mechanism: they wait for it ("nfqueue"), or it gets copies while
+    /// a mobile is in reach ("mirror").
     pub path: String,
     /// Number of connections known.
     pub flows: u64,

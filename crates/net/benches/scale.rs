@@ -15,7 +15,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use std::collections::VecDeque;
 use std::f64::consts::PI;
 
-/// How many stations sense a frame, on average.
+/// Mean number of stations that sense a frame.
 const SENSE: f64 = 25.0;
 /// Carrier-sense range of the classic radio, metres.
 const SENSING_RANGE: f64 = 550.0;

@@ -20,17 +20,17 @@ settings! {
     /// outages, perhaps behind a policer.
     #[derive(Clone, Debug, PartialEq)]
     pub struct LinkConfig {
-        /// Serialisation rate.
+        /// Rate at which packets are serialised.
         pub rate: DataRate,
         /// One-way propagation delay: constant, or a table with a distribution.
         pub delay: DelayConfig,
         /// Random or listed losses.
         #[absent = "no losses"]
         pub loss: LinkLoss = LinkLoss::default(),
-        /// What a token bucket in front of the queue lets pass.
+        /// Token bucket in front of the queue.
         #[absent = "everything"]
         pub policer: Option<PolicerConfig> = None,
-        /// When the link itself is down.
+        /// Outages of the link itself.
         #[absent = "always up"]
         pub outage: Option<OutageConfig> = None,
         /// The queue in front of the link, one in each direction.
@@ -44,7 +44,7 @@ settings! {
 pub struct DelayConfig {
     /// Constant delay; also in force before `variation` starts.
     pub base: Duration,
-    /// When the delay of each packet begins to be drawn at random.
+    /// Random per-packet delay, from some time on.
     pub variation: Option<Variation>,
 }
 
@@ -71,7 +71,7 @@ static DELAY: Table = Table::new(
                 Fallback::Absent("required when there is no distribution or `from` is not 0"),
                 "Constant delay, in force before `from`.",
             ),
-            field("from", TIME, Fallback::Is("0 s"), "When the variation starts."),
+            field("from", TIME, Fallback::Is("0 s"), "Start of the variation."),
             field(
                 "fifo",
                 Kind::Bool,
@@ -134,21 +134,21 @@ pub enum Distribution {
     Constant(Duration),
     /// Uniform in [low, high).
     Uniform {
-        /// Lower end.
+        /// Smallest delay.
         low: Duration,
-        /// Upper end.
+        /// Largest delay.
         high: Duration,
     },
     /// Normal; a negative draw counts as zero.
     Normal {
-        /// Mean.
+        /// Mean of the delay.
         mean: Duration,
-        /// Standard deviation.
+        /// Standard deviation of the delay.
         deviation: Duration,
     },
     /// `offset` plus an exponential with mean `mean`.
     Exponential {
-        /// Smallest value.
+        /// Delay that every packet has at least.
         offset: Duration,
         /// Mean of the exponential part.
         mean: Duration,
@@ -265,10 +265,10 @@ settings! {
     #[derive(Clone, Debug, PartialEq)]
     #[table("link.loss", whole)]
     pub struct LinkLoss {
-        /// Which packets are lost.
+        /// Model of the losses.
         #[keys_of(LossConfig)]
         pub model: LossConfig = LossConfig::None,
-        /// Where the losses happen.
+        /// Place of the losses.
         #[only("kind" in LOSSY)]
         pub place: LossPlace = LossPlace::Medium,
     }
@@ -282,16 +282,16 @@ impl From<LossConfig> for LinkLoss {
 }
 
 alternatives! {
-    /// Which packets are lost.
+    /// Model of packet losses.
     #[derive(Clone, Debug, PartialEq)]
-    #[choice("kind", "Which model.")]
+    #[choice("kind", "The model of losses.")]
     #[source = "Gilbert 1960, Elliott 1963"]
     pub enum LossConfig {
         /// no losses
         "none" => None,
         /// each packet independently
         "bernoulli" => Bernoulli {
-            /// Loss probability.
+            /// Probability that a packet is lost.
             #[kind = PROBABILITY]
             p: f64,
         },
@@ -321,7 +321,7 @@ alternatives! {
 }
 
 choice! {
-    /// Where the losses of a link happen.
+    /// The place of a link's losses.
     #[default(Medium)]
     pub enum LossPlace {
         /// on the medium: a lost packet has used its transmission time
@@ -331,7 +331,7 @@ choice! {
     }
 }
 
-/// When a link (or a mobile's IP layer) is down.
+/// Outages of a link (or of a mobile's IP layer).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
     /// Half-open intervals [start, end), ascending and disjoint.
@@ -341,7 +341,7 @@ pub enum Schedule {
     Periodic {
         /// The clock the cycle is anchored to.
         origin: Instant,
-        /// Cycle time.
+        /// Time from the start of one outage to the start of the next.
         period: Duration,
         /// Start of the outage within the cycle.
         start: Duration,
@@ -428,11 +428,12 @@ impl Settings for Schedule {
 
 settings! {
     #[partial]
-    /// A token bucket that drops what exceeds it, as mobile networks do to plans with a limited rate.
+    /// A token bucket that drops what exceeds it, as mobile networks do to plans with a limited
+    /// rate.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("link.policer", whole)]
     pub struct PolicerConfig {
-        /// How fast the bucket fills.
+        /// Rate at which the bucket fills.
         #[source = "RFC 2697"]
         pub rate: DataRate,
         /// Size of the bucket, which is full at the start. A larger packet never passes.
@@ -443,20 +444,20 @@ settings! {
 
 settings! {
     #[partial]
-    /// When a link is down: either `listed`, or `period` with `end`.
+    /// Outages of a link: either `listed`, or `period` with `end`.
     #[derive(Clone, Debug, PartialEq)]
     #[table("link.outage", whole)]
     pub struct OutageConfig {
-        /// What happens to packets.
+        /// Effect on packets.
         pub mode: OutageMode = OutageMode::Drop,
-        /// When.
+        /// Start and end of each outage.
         #[keys_of(Schedule)]
         pub schedule: Schedule,
     }
 }
 
 choice! {
-    /// What an outage does to packets.
+    /// The effect of an outage on packets.
     #[default(Drop)]
     pub enum OutageMode {
         /// a packet whose serialisation overlaps the outage is lost; the queue keeps draining
@@ -486,8 +487,8 @@ alternatives! {
         "codel" => Codel(..CodelConfig),
         /// FlowQueue-CoDel (RFC 8290): a queue under CoDel for each flow, served in turn
         "fq-codel" => FqCodel(..FqCodelConfig),
-        /// Proportional Integral controller Enhanced (RFC 8033): drops arrivals with a probability that
-        /// keeps the delay at a target
+        /// Proportional Integral controller Enhanced (RFC 8033): drops arrivals with a probability
+        /// that keeps the delay at a target
         "pie" => Pie(..PieConfig),
         /// Dual-Queue Coupled AQM (RFC 9332): a queue for L4S packets beside the classic one
         "dualpi2" => DualPi2(..DualPi2Config),
@@ -495,7 +496,8 @@ alternatives! {
 }
 
 impl QueueConfig {
-    /// Whether what happens to a packet is known when it arrives, and is only that it enters or not.
+    /// True if the verdict on a packet is known at its arrival, and is only to take or to refuse
+    /// it.
     pub(crate) fn decides_on_arrival(&self) -> bool {
         match self {
             Self::DropTail { .. } => true,
@@ -504,7 +506,7 @@ impl QueueConfig {
         }
     }
 
-    /// Whether it asks for the flows of packets ([`PacketMeta::flow`](crate::PacketMeta::flow)).
+    /// True if it asks for the flows of packets ([`PacketMeta::flow`](crate::PacketMeta::flow)).
     pub fn looks_at_flows(&self) -> bool {
         matches!(self, Self::FqCodel(_))
     }
@@ -513,9 +515,9 @@ impl QueueConfig {
 /// Size of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// Packets.
+    /// A number of packets.
     Packets(u64),
-    /// Bytes.
+    /// A number of bytes, IP headers included.
     Bytes(Bytes),
 }
 

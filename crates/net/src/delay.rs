@@ -4,7 +4,7 @@ use crate::config::{DelayConfig, Distribution};
 use airtcp_core::{Duration, Instant, Stream};
 
 impl Distribution {
-    /// One draw.
+    /// Draws the delay of one packet.
     pub fn sample(&self, stream: &mut Stream) -> Duration {
         match self {
             Self::Constant(delay) => *delay,
@@ -117,12 +117,12 @@ impl Delay {
         self.base
     }
 
-    /// Whether all packets have the same delay.
+    /// True if all packets have the same delay.
     pub(crate) fn is_constant(&self) -> bool {
         self.variation.is_none()
     }
 
-    /// Whether packets may overtake each other.
+    /// True if packets may overtake each other.
     pub(crate) fn reorders(&self) -> bool {
         self.variation.as_ref().is_some_and(|v| !v.fifo)
     }

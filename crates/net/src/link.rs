@@ -38,7 +38,7 @@ use std::cmp::Ordering;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// What a link needs to know of a packet.
+/// The properties of a packet that a link looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketMeta {
     /// Size on the link.
@@ -78,20 +78,20 @@ pub struct LinkStreams {
 }
 
 impl LinkStreams {
-    /// The streams `link/<link_name>/loss`, `…/delay` and `…/red` of the run with seed `run_seed`. The
-    /// last is every discipline's; it was RED's first, and another name would change its draws.
+    /// The streams `link/<link_name>/loss`, `…/delay` and `…/red` of the run with seed `run_seed`.
+    /// The last is every discipline's; it was RED's first, and another name would change its draws.
     pub fn named(run_seed: u64, link_name: &str) -> Self {
         let stream = |purpose| Stream::new(run_seed, &format!("link/{link_name}/{purpose}"));
         Self { loss: stream("loss"), delay: stream("delay"), queue: stream("red") }
     }
 }
 
-/// The packet went no further than the entrance: the queue refused it ([`DropReason::Queue`]), or in
-/// front of it the policer ([`DropReason::Policer`]) or the loss model ([`DropReason::Loss`]).
+/// The packet went no further than the entrance: the queue refused it ([`DropReason::Queue`]), or
+/// in front of it the policer ([`DropReason::Policer`]) or the loss model ([`DropReason::Loss`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped<T>(pub T, pub DropReason);
 
-/// What comes out of a link.
+/// An output of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<T> {
     /// The packet arrived at the far end.
@@ -100,10 +100,10 @@ pub enum Output<T> {
     Drop(T, DropReason),
 }
 
-/// What was not known of a packet when it was offered.
+/// The part of a packet's passage that was unknown when it was offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
-    /// How long it waited for its service; zero where that was [known](Link::latest_wait).
+    /// Time from its arrival to its service; zero where that was [known](Link::latest_wait).
     pub waited: Duration,
     /// The queue marked it: its ECN field is to become [`Ecn::Ce`].
     pub marked: bool,
@@ -112,7 +112,7 @@ pub struct Passage {
 /// The arrival of a packet taken out of a link ahead of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// When the packet arrives.
+    /// Arrival of the packet.
     pub at: Instant,
     /// Since when its arrival has been the link's next one.
     pub next_since: Instant,
@@ -155,12 +155,12 @@ pub struct Link<T> {
     loss_place: LossPlace,
     policer: Option<Box<Policer>>,
     outage: Option<Box<OutageConfig>>,
-    /// Unless `deferred`.
+    /// Decides on packets at their arrival; not used with `deferred`.
     admission: Admission,
     /// The packets whose service starts later than the latest call, unless `deferred`.
     waiting: VecDeque<Waiting>,
     waiting_bytes: Bytes,
-    /// When the server becomes, or became, free.
+    /// Time at which the server becomes, or became, free.
     free_at: Instant,
     /// The latest arrival of a packet so far accepted.
     latest_arrival: Instant,
@@ -172,7 +172,7 @@ pub struct Link<T> {
     /// Packets and bytes accepted, for RED; a plain link does not count them.
     accepted: (u64, Bytes),
     counters: LinkCounters,
-    /// How long each packet waited for its service.
+    /// Time that each packet waited for its service.
     waits: Histogram,
     /// The same of the latest packet.
     latest_wait: Duration,
@@ -181,17 +181,17 @@ pub struct Link<T> {
 /// A packet's place in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// When its service starts.
+    /// Start of its service.
     start: Instant,
     size: Bytes,
 }
 
-/// What a link needs that decides packets when their service starts.
+/// State of a link that decides on packets when their service starts.
 #[derive(Clone, Debug)]
 struct Deferred<T> {
     queue: Queue<T>,
-    /// When the server next takes a packet from the queue; [`Instant::MAX`] while it is empty or
-    /// held.
+    /// Time at which the server next takes a packet from the queue; [`Instant::MAX`] while it is
+    /// empty or held.
     next_start: Instant,
     /// Packets that the queue drops; empty between calls.
     dropped: Vec<Queued<T>>,
@@ -211,7 +211,7 @@ struct Steering {
 }
 
 impl Steering {
-    /// Whether it is down and does this to packets.
+    /// True if the link is down and its outage has this effect.
     fn does(self, mode: OutageMode) -> bool {
         self.down && self.mode == mode
     }
@@ -220,9 +220,9 @@ impl Steering {
 /// A packet has left the server, or was dropped before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// When the packet was offered.
+    /// Time at which the packet was offered.
     pub arrived: Instant,
-    /// When its last byte left, or when it was dropped.
+    /// Departure of its last byte, or the time of the drop.
     pub at: Instant,
     /// Size on the link.
     pub size: Bytes,
@@ -238,7 +238,7 @@ struct Flight<T> {
     item: T,
 }
 
-/// What becomes of a packet.
+/// Arrival or loss of an accepted packet.
 #[derive(Clone, Copy, Debug)]
 struct Fate {
     /// Since when its arrival has been the link's next one, if packets keep their order; otherwise
@@ -372,7 +372,7 @@ impl<T> Link<T> {
         }
     }
 
-    /// Whether the link is down at `now`, by hand or by schedule.
+    /// True if the link is down at `now`, by hand or by schedule.
     pub fn is_down(&self, now: Instant) -> bool {
         self.steering().is_some_and(|steering| steering.down)
             || self.outage.as_ref().is_some_and(|outage| outage.schedule.is_down(now))
@@ -435,26 +435,27 @@ impl<T> Link<T> {
         });
     }
 
-    /// Whether a packet is in the queue, being served or in flight.
+    /// True while a packet is in the queue, being served or in flight.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.in_transit() > 0
     }
 
-    /// Whether packets arrive in the order in which they are offered, at times known beforehand.
+    /// True if packets arrive in the order in which they are offered, at times known beforehand.
     pub fn keeps_order(&self) -> bool {
         self.deferred.is_none() && self.delay.is_constant()
     }
 
-    /// A time that every packet takes longer than from its offer to its arrival, which stays the same;
-    /// `None` if there is no such time above zero.
+    /// A time that every packet takes longer than from its offer to its arrival, which stays the
+    /// same; `None` if there is no such time above zero.
     pub fn lookahead(&self) -> Option<Duration> {
         // A trace may serve a packet in no time.
         let constant = self.keeps_order() && self.opportunities.is_none();
         constant.then(|| self.delay.base()).filter(|delay| !delay.is_zero())
     }
 
-    /// Whether a link that decides now takes a packet; if so, its times and fate.
+    /// Times and fate of a packet offered to a link that decides at once; an error if it is
+    /// refused.
     #[inline(always)]
     fn accept(&mut self, now: Instant, meta: &PacketMeta) -> Result<Fate, DropReason> {
         if self.is_plain {
@@ -481,7 +482,7 @@ impl<T> Link<T> {
         Ok(self.depart(now, departure, departure + self.delay.base(), None))
     }
 
-    /// Whether the entrance takes a packet, and when its service starts.
+    /// Start of the service of a packet, if the entrance takes it.
     #[inline(always)]
     fn admit(&mut self, now: Instant, meta: &PacketMeta) -> Result<Instant, DropReason> {
         let size = meta.size;
@@ -514,7 +515,7 @@ impl<T> Link<T> {
         Ok(())
     }
 
-    /// Whether the queue takes a packet that finds the server idle for so long, or busy.
+    /// True if the queue takes a packet that finds the server idle for so long, or busy.
     #[inline(always)]
     fn queue_admits(&mut self, size: Bytes, idle: Option<Duration>) -> bool {
         let (packets, bytes) = (self.waiting.len(), self.waiting_bytes);
@@ -539,7 +540,8 @@ impl<T> Link<T> {
         self.counters.max_queue_packets = self.counters.max_queue_packets.max(queue);
     }
 
-    /// When [`Link::poll`] next has something; `None` while there is nothing to wait for.
+    /// The next time at which [`Link::poll`] has an output; `None` while there is nothing to wait
+    /// for.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         let mut next = self.in_flight.next_arrival();
@@ -602,13 +604,13 @@ impl<T> Link<T> {
         self.counters
     }
 
-    /// How long each packet whose service is foreseen waited, or will wait, from its arrival to the
-    /// start of its service: for those before it, and for the end of an outage that holds packets.
+    /// Waits of the packets whose service is foreseen, from arrival to the start of service: for
+    /// packets before it, and for the end of an outage that holds packets.
     pub fn waits(&self) -> &Histogram {
         &self.waits
     }
 
-    /// How long the packet accepted last waits, as far as that is known: zero for a link that decides
+    /// Wait of the packet accepted last, as far as it is known: zero for a link that decides
     /// packets later ([`Passage::waited`]).
     #[inline]
     pub fn latest_wait(&self) -> Duration {
@@ -653,7 +655,7 @@ impl<T> Link<T> {
         self.start_services(Instant::from_nanos(now.as_nanos().saturating_sub(1)));
     }
 
-    /// When the server takes a packet from the queue of a link that decides later, if by `now`.
+    /// Next service in a link that decides later, if it starts by `now`.
     #[inline]
     fn deferred_start(&self, now: Instant) -> Option<Instant> {
         self.deferred.as_ref().map(|deferred| deferred.next_start).filter(|&start| start <= now)
@@ -718,7 +720,8 @@ impl<T> Link<T> {
         self.foresee_service(Instant::from_nanos(start.as_nanos().saturating_sub(1)));
     }
 
-    /// When the server takes the next packet of those that have been waiting since `since`.
+    /// Sets the time at which the server takes the next of the packets that have been waiting since
+    /// `since`.
     fn foresee_service(&mut self, since: Instant) {
         let start = match self.queue_len() {
             0 => Instant::MAX,
@@ -729,7 +732,7 @@ impl<T> Link<T> {
         }
     }
 
-    /// What the queue has dropped comes out of the link at once.
+    /// Reports packets that the queue has dropped, at once.
     fn report_dropped(&mut self, now: Instant) {
         let Some(deferred) = &mut self.deferred else { return };
         if deferred.dropped.is_empty() {
@@ -758,7 +761,7 @@ impl<T> Link<T> {
         self.deferred.as_ref()?.steering
     }
 
-    /// Whether a packet that arrives now, to be served from `start`, finds neither queued packets
+    /// True if a packet that arrives now, to be served from `start`, finds neither queued packets
     /// nor an outage.
     #[inline]
     fn is_idle(&self, now: Instant, start: Instant) -> bool {
@@ -767,8 +770,8 @@ impl<T> Link<T> {
         start == now || (awaits_trace() && self.free_at <= now)
     }
 
-    /// When the server starts on a packet that arrives now: at once, or when the server is free and
-    /// the link up.
+    /// Start of service of a packet that arrives now: at once, or when the server is free and the
+    /// link up.
     #[inline]
     fn service_start(&self, now: Instant) -> Instant {
         let now = match self.steering() {
@@ -831,7 +834,7 @@ impl<T> Link<T> {
         Fate { next_since, arrival, lost }
     }
 
-    /// How long a link without trace serves a packet of this size.
+    /// Serialisation time of a packet of this size, on a link without trace.
     #[inline(always)]
     fn transmission_time(&mut self, size: Bytes) -> Duration {
         if self.transmission.0 != size {
@@ -855,7 +858,7 @@ impl<T> Link<T> {
 // Most links have neither outages nor random delays nor RED: what serves these alone is kept out of
 // line, so that the common path stays short.
 
-/// When a server that could start at `earliest` does start, given the link's outages.
+/// Start of a service that could begin at `earliest`, given the link's outages.
 #[inline(never)]
 fn start_beside(outage: &OutageConfig, earliest: Instant) -> Instant {
     match outage.mode {
@@ -882,7 +885,7 @@ fn start_by_trace(
     start
 }
 
-/// Whether an outage takes a packet serialised from `start` to `departure`.
+/// True if an outage takes a packet serialised from `start` to `departure`.
 #[inline(never)]
 fn is_taken(outage: &OutageConfig, start: Instant, departure: Instant) -> bool {
     outage.mode == OutageMode::Drop && outage.schedule.overlaps(start, departure)

@@ -6,7 +6,7 @@ use airtcp_core::Stream;
 /// A loss model and its state.
 #[derive(Clone, Debug)]
 pub(crate) enum Loss {
-    /// Independent losses.
+    /// Independent losses, each with probability `p`.
     Bernoulli { p: f64, stream: Stream },
     /// Gilbert-Elliott. Starts in the good state. Each packet is lost with the probability of the
     /// current state, then the chain takes a step.
@@ -35,7 +35,7 @@ impl Loss {
         }
     }
 
-    /// Whether the next packet is lost; `data` says whether it carries payload.
+    /// True if the next packet is lost; `data`: it carries payload.
     #[inline(never)]
     pub(crate) fn loses(&mut self, data: bool) -> bool {
         match self {

@@ -11,7 +11,7 @@ use airtcp_core::{Bytes, Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policer {
     config: PolicerConfig,
-    /// How long an empty bucket takes to fill.
+    /// Time in which an empty bucket fills.
     depth: Duration,
     full_at: Instant,
 }
@@ -23,7 +23,7 @@ impl Policer {
         Self { config, depth, full_at: Instant::ZERO }
     }
 
-    /// Whether a packet passes, and takes its tokens; one that does not takes none.
+    /// True if a packet passes; it takes its tokens only then.
     pub(crate) fn passes(&mut self, now: Instant, size: Bytes) -> bool {
         let full_at = self.full_at.max(now) + self.config.rate.transmission_time(size);
         let passes = full_at.since(now) <= self.depth;

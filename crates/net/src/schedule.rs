@@ -4,7 +4,7 @@ use crate::config::Schedule;
 use airtcp_core::{Flags, Instant};
 
 impl Schedule {
-    /// Whether `at` is in an outage.
+    /// True if `at` is in an outage.
     pub fn is_down(&self, at: Instant) -> bool {
         self.outage_around(at).is_some()
     }
@@ -62,7 +62,7 @@ impl Schedule {
         Some((start, self.next_up(start)))
     }
 
-    /// Whether any instant of [start, end), or `start` itself, is down.
+    /// True if any instant of [start, end), or `start` itself, is down.
     pub fn overlaps(&self, start: Instant, end: Instant) -> bool {
         self.is_down(start) || self.next_change(start).is_some_and(|down| down < end)
     }
@@ -106,7 +106,7 @@ impl AboveMac {
         Self { schedule }
     }
 
-    /// Whether a TCP segment with these flags is dropped at `now`. During an outage all are, except
+    /// True if a TCP segment with these flags is dropped at `now`. During an outage all are, except
     /// SYN and FIN.
     pub fn drops(&self, now: Instant, flags: Flags) -> bool {
         !flags.intersects(Flags::SYN | Flags::FIN) && self.schedule.is_down(now)

@@ -20,7 +20,7 @@ pub struct Trace {
     times: Vec<Duration>,
 }
 
-/// Why a text is not a trace.
+/// A mistake in a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// A line is not a number.
@@ -121,7 +121,7 @@ impl Opportunities {
         Self { trace, next: 0, last: (Instant::ZERO, Bytes::ZERO) }
     }
 
-    /// When a packet that waits from `now` is first served.
+    /// Start of service of a packet that waits from `now`.
     pub(crate) fn start(&self, now: Instant) -> Instant {
         let (time, left) = self.last;
         if time > now && left > Bytes::ZERO {

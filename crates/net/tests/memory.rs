@@ -1,42 +1,14 @@
 //! What a channel allocates, measured with a counting allocator.
-#![allow(unsafe_code)] // A global allocator cannot be written without; here alone.
 
 use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::mobility::{Mobility, Path};
 use airtcp_net::wifi::{
     Channel, Position, Receiver, StationConfig, StationId, StationStreams, preset,
 };
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-/// The system's allocator with a count per thread, so that other tests do not disturb it.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator unchanged. The counter is a thread-local cell
-// without a destructor, so touching it neither allocates nor fails.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's obligations are the same.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: the caller's obligations are the same.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's obligations are the same.
-        unsafe { System.realloc(ptr, layout, size) }
-    }
-}
+use airtcp_testing::CountingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const STATIONS: u32 = 30;
 
@@ -79,11 +51,11 @@ fn stations_that_move_allocate_nothing_in_steady_state() {
         let of = |id| channel.counters(StationId(id));
         (0..STATIONS).map(of).map(|c| c.data_sent + c.broadcasts_sent).sum::<u64>()
     };
-    let before = (ALLOCATIONS.get(), sent(&channel));
+    let before = (CountingAllocator::allocations(), sent(&channel));
 
     send(&mut channel, Instant::from_secs(40), Instant::from_secs(55));
 
     let frames = sent(&channel) - before.1;
     assert!(frames > 2_000, "{frames} packets");
-    assert_eq!(ALLOCATIONS.get() - before.0, 0, "in {frames} packets");
+    assert_eq!(CountingAllocator::allocations() - before.0, 0, "in {frames} packets");
 }

@@ -1,9 +1,9 @@
 //! Scripts in the language of packetdrill (Cardwell et al., USENIX ATC 2013), run on airtcp's
 //! endpoint in simulated time.
 //!
-//! Read in this order: [`script`] says what a script holds, `parse` reads it (`source.rs` has the
-//! cursor and the errors with their caret), `settings.rs`, `shell.rs` and `linux.rs` make settings
-//! of an endpoint of its options and sysctls, `needs.rs` names what airtcp lacks, `run` plays the
+//! Read in this order: [`script`] is the syntax tree, `parse` makes it (`source.rs` has the cursor
+//! and the errors with their caret), `settings.rs`, `shell.rs` and `linux.rs` turn its options and
+//! sysctls into settings of an endpoint, `needs.rs` names what airtcp lacks, `run` plays the
 //! events, and `python` evaluates the assertions.
 //!
 //! ```

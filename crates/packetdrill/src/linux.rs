@@ -1,18 +1,18 @@
-//! How Linux is configured: the one place that knows which settings of an endpoint stand for
-//! Linux's defaults, sysctls and socket options.
+//! Mapping of Linux's defaults, sysctls and socket options to settings of an endpoint, all in this
+//! file.
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_tcp::config::{AccEcnOptions, Congestion, EcnConfig, RackConfig, Recovery};
 use airtcp_tcp::{TcpConfig, preset};
 
-/// The endpoint as Linux is without any sysctl (Documentation/networking/ip-sysctl.rst), as far as
-/// airtcp has what it does. Scripts are written for a kernel of 1000 ticks a second.
+/// Endpoint settings of Linux with its default sysctls (Documentation/networking/ip-sysctl.rst), as
+/// far as airtcp supports them. Scripts are written for a kernel with 1000 ticks per second.
 pub fn linux_config() -> TcpConfig {
     TcpConfig { mss: 1460, timer_hz: Some(1000), ..preset::linux() }
 }
 
-/// Values of sysctls that ask for nothing beyond [`linux_config`], or for nothing that a script can
-/// see: offloads, other protocols, defaults of Linux. An empty list: any value.
+/// Values of sysctls that match [`linux_config`], or have no effect that a script can see:
+/// offloads, other protocols, defaults of Linux. An empty list stands for any value.
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("tcp_autocorking", &[]),
     ("tcp_dsack", &["1"]),
@@ -41,7 +41,7 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("tcp_tso_win_divisor", &[]),
 ];
 
-/// What the values of tcp_ecn mean: for connections accepted, and for those opened.
+/// ECN modes for a value of tcp_ecn: of connections accepted, and of those opened.
 pub(crate) fn ecn(value: &str) -> Option<(EcnConfig, EcnConfig)> {
     Some(match value {
         "0" => (EcnConfig::Off, EcnConfig::Off),
@@ -54,10 +54,10 @@ pub(crate) fn ecn(value: &str) -> Option<(EcnConfig, EcnConfig)> {
     })
 }
 
-/// Sets what the sysctl `name` stands for.
+/// Applies the sysctl `name`.
 ///
 /// # Errors
-/// What the value asks for and airtcp lacks.
+/// The feature that the value needs and airtcp lacks.
 pub(crate) fn set_sysctl(config: &mut TcpConfig, name: &str, value: &str) -> Result<(), String> {
     let lacking = || Err(format!("{name}={value}"));
     if (name, value) == ("tcp_cubic.hystart_detect", "3") {
@@ -99,10 +99,10 @@ pub(crate) fn set_sysctl(config: &mut TcpConfig, name: &str, value: &str) -> Res
     Ok(())
 }
 
-/// The congestion control that Linux calls `name`.
+/// Selects the congestion control that Linux calls `name`.
 ///
 /// # Errors
-/// What airtcp lacks.
+/// The feature that airtcp lacks.
 pub(crate) fn set_congestion(config: &mut TcpConfig, name: &str) -> Result<(), String> {
     config.congestion = match name {
         "cubic" => preset::linux().congestion,
@@ -115,7 +115,7 @@ pub(crate) fn set_congestion(config: &mut TcpConfig, name: &str) -> Result<(), S
     Ok(())
 }
 
-/// `min default max`: buffers grow to the largest, which also gives the window scale.
+/// Reads `min default max`: the largest size is the limit of the buffer, and sets the window scale.
 fn set_buffer(
     buffer: &mut Bytes,
     value: &str,

@@ -1,4 +1,4 @@
-//! What a script needs and airtcp lacks, as far as the text alone tells.
+//! Features that a script needs and airtcp lacks, as far as the text alone shows.
 //!
 //! A script that needs one of these is not run: it says nothing about the endpoint.
 
@@ -7,7 +7,7 @@ use crate::run::info;
 use crate::script::{Action, Call, Expr, Packet, Script, TcpOption};
 use crate::shell;
 
-/// System calls that the sockets of the runner have.
+/// System calls that the runner's sockets support.
 const CALLS: &[&str] = &[
     "accept",
     "accept4",
@@ -34,7 +34,7 @@ const CALLS: &[&str] = &[
     "writev",
 ];
 
-/// Socket options that the sockets of the runner have, or that change nothing here.
+/// Socket options that the runner's sockets support, or that have no effect here.
 const OPTIONS: &[&str] = &[
     "IP_FREEBIND",
     "IP_MTU_DISCOVER",
@@ -53,11 +53,11 @@ const OPTIONS: &[&str] = &[
     "TCP_USER_TIMEOUT",
 ];
 
-/// Symbols that change nothing here, or are handled, where calls have flags.
+/// Flags of calls that are supported, or have no effect here.
 const SYMBOLS: &[&str] = &["MSG_DONTWAIT", "MSG_NOSIGNAL"];
 
-/// Everything that `script` needs and airtcp lacks, each once, in the order of the script. `files`
-/// gives the text of a shell script.
+/// Features that `script` needs and airtcp lacks, each once, in the order of the script. `files`
+/// returns the text of a shell script.
 pub(crate) fn of(script: &Script, files: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let mut found = Vec::new();
     for option in &script.options {
@@ -81,7 +81,7 @@ pub(crate) fn of(script: &Script, files: &dyn Fn(&str) -> Option<String>) -> Vec
     once(found)
 }
 
-/// Each need once, in order.
+/// Removes repeated needs; keeps the order.
 pub(crate) fn once(needs: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for need in needs {
@@ -111,7 +111,7 @@ fn of_call(call: &Call, found: &mut Vec<String>) {
         "socket" => {
             let stream = call.arguments.get(1).and_then(Expr::words);
             if stream.is_some_and(|words| !words.contains(&"SOCK_STREAM")) {
-                found.push("sockets other than TCP's".to_owned());
+                found.push("sockets other than TCP".to_owned());
             }
         }
         "setsockopt" | "getsockopt" => of_option(call, found),
@@ -135,7 +135,7 @@ fn of_option(call: &Call, found: &mut Vec<String>) {
     }
 }
 
-/// Flags of messages, and what messages carry beside their bytes.
+/// Unsupported message flags, and ancillary data of messages.
 fn of_argument(argument: &Expr, found: &mut Vec<String>) {
     match argument {
         Expr::Words(words) => {

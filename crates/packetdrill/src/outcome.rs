@@ -1,26 +1,26 @@
-//! How a script ends.
+//! Result of a script.
 
 use std::fmt;
 
-/// How a script ends.
+/// Result of running a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The endpoint did all that the script says.
+    /// The endpoint did all that the script expects.
     Passes,
-    /// The endpoint did something else.
+    /// The endpoint deviated from the script.
     Fails(Failure),
-    /// The script needs what airtcp lacks, each named once.
+    /// Features that the script needs and airtcp lacks, each once.
     Needs(Vec<String>),
 }
 
-/// The first thing that the endpoint did otherwise.
+/// First deviation from the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Line of the event, from 1.
     pub line: usize,
-    /// What the script says.
+    /// Behaviour that the script expects.
     pub expected: String,
-    /// What happened.
+    /// Behaviour of the endpoint.
     pub got: String,
 }
 

@@ -1,85 +1,85 @@
-//! A script: what it says, without meaning yet.
+//! The syntax tree of a script.
 
 use airtcp_core::Duration;
 
-/// A script.
+/// A parsed script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    /// File name, as given.
+    /// Name of the script's file, as given.
     pub file: String,
-    /// `--name=value` lines.
+    /// Options from `--name=value` lines.
     pub options: Vec<ScriptOption>,
     /// Shell commands before the first event.
     pub setup: Option<String>,
-    /// What happens, in order.
+    /// Events in the order of the script.
     pub events: Vec<Event>,
 }
 
 /// An option line, such as `--tolerance_usecs=10000`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptOption {
-    /// Name, without dashes.
+    /// Name without the dashes.
     pub name: String,
     /// Value; empty if the option has none.
     pub value: String,
-    /// Line, from 1.
+    /// Line in the script, from 1.
     pub line: usize,
 }
 
-/// One event.
+/// An event of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Line, from 1.
+    /// Line in the script, from 1.
     pub line: usize,
-    /// When.
+    /// Time at which the event occurs.
     pub time: Time,
-    /// What.
+    /// Action of the event.
     pub action: Action,
 }
 
-/// When an event happens. Relative times count from the event before.
+/// Time of an event. Relative times count from the previous event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
-    /// `1.5`: since the start of the script.
+    /// `1.5`: time since the start of the script.
     At(Duration),
-    /// `+.1`
+    /// `+.1`: time since the previous event.
     After(Duration),
-    /// `1.5~1.6`
+    /// `1.5~1.6`: range since the start of the script.
     AtBetween(Duration, Duration),
-    /// `+.1~+.2`
+    /// `+.1~+.2`: range since the previous event.
     AfterBetween(Duration, Duration),
-    /// `*`: whenever.
+    /// `*`: any time.
     Any,
 }
 
-/// What happens.
+/// Action of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A TCP segment.
     Packet(Packet),
-    /// A packet that is not plain TCP over IP; what it is.
+    /// A packet that is not plain TCP over IP, by name.
     Foreign(&'static str),
     /// A system call.
     Call(Call),
-    /// Shell commands.
+    /// Shell commands between back quotes.
     Shell(String),
-    /// Code in Python.
+    /// Code in Python, between `%{` and `}%`.
     Code(String),
 }
 
-/// Which way a packet goes.
+/// Direction of a packet, as seen from the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// `<`: injected.
+    /// `<`: injected into the endpoint.
     Inbound,
     /// `>`: expected of the endpoint.
     Outbound,
 }
 
-/// The ECN field that a packet has or is checked for.
+/// ECN field of a packet, sent or expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnField {
-    /// This value.
+    /// Exactly this value.
     Is(airtcp_core::Ecn),
     /// `[ect01]`: ECT(0) or ECT(1).
     Ect01,
@@ -88,91 +88,91 @@ pub enum EcnField {
 /// A TCP segment as tcpdump writes it. Sequence numbers count from the initial ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packet {
-    /// Way.
+    /// Direction, as seen from the endpoint.
     pub direction: Direction,
     /// ECN field of the IP header, if it matters.
     pub ecn: Option<EcnField>,
     /// Control bits without ACK.
     pub flags: airtcp_core::Flags,
-    /// First byte.
+    /// Sequence number of the first byte.
     pub seq: u32,
-    /// Payload, bytes.
+    /// Payload length, bytes.
     pub len: u32,
     /// Acknowledgement number, with its flag.
     pub ack: Option<u32>,
     /// Window field, if it matters.
     pub window: Option<u16>,
-    /// Urgent pointer.
+    /// Urgent pointer, if URG is set.
     pub urgent: Option<u16>,
     /// Options in order; `None` if they do not matter (`<...>`).
     pub options: Option<Vec<TcpOption>>,
-    /// What else the packet asks for that a segment here cannot carry.
+    /// Features of the packet that a segment of airtcp cannot carry.
     pub extra: Vec<&'static str>,
-    /// As the script writes it, from the flags on.
+    /// Text of the packet in the script, from the flags on.
     pub text: String,
 }
 
-/// A TCP option.
+/// A TCP option of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TcpOption {
-    /// Padding.
+    /// `nop`: padding.
     Nop,
-    /// End of the list.
+    /// `eol`: end of the list.
     Eol,
     /// Maximum segment size.
     Mss(u16),
     /// Window scale shift.
     WindowScale(u8),
-    /// SACK permitted.
+    /// `sackOK`: SACK is permitted.
     SackPermitted,
-    /// SACK blocks.
+    /// SACK blocks: left and right edges.
     Sack(Vec<(u32, u32)>),
-    /// Timestamps.
+    /// Timestamps option (RFC 7323).
     Timestamps {
-        /// TSval.
+        /// TSval: clock of the sender.
         value: u32,
-        /// TSecr.
+        /// TSecr: echo of the receiver's clock.
         echo: u32,
     },
     /// AccECN (RFC 9768).
     AccEcn(airtcp_core::AccEcnOption),
-    /// One that airtcp does not have; its name.
+    /// An option that airtcp lacks, by name.
     Other(&'static str),
 }
 
-/// A system call and what it returns.
+/// A system call and its expected result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// Name.
+    /// Name of the call.
     pub name: String,
-    /// Arguments.
+    /// Arguments in order.
     pub arguments: Vec<Expr>,
-    /// For a call that blocks: when it returns, counted as its start is.
+    /// Return time of a call that blocks, relative to the same origin as its start.
     pub end: Option<Duration>,
-    /// What it returns.
+    /// Expected return value.
     pub result: Expr,
-    /// The error, if it returns one: `EAGAIN`.
+    /// Expected error, such as `EAGAIN`.
     pub errno: Option<String>,
-    /// As the script writes it.
+    /// Text of the call in the script.
     pub text: String,
 }
 
 /// An argument of a system call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// `...`
+    /// `...`: any value.
     Ellipsis,
-    /// A number.
+    /// A number, decimal or hexadecimal.
     Integer(i64),
     /// A symbol, or several joined by `|`.
     Words(Vec<String>),
-    /// A string.
+    /// A string literal.
     Text(String),
-    /// `[a, b]`
+    /// `[a, b]`: a list.
     List(Vec<Expr>),
     /// `{a, name=b}`: a value may have a name.
     Record(Vec<(Option<String>, Expr)>),
-    /// `htons(8080)`
+    /// `htons(8080)`: a function applied to arguments.
     Apply(String, Vec<Expr>),
 }
 
@@ -183,7 +183,7 @@ impl Expr {
         fields.iter().find(|(field, _)| field.as_deref() == Some(name)).map(|(_, value)| value)
     }
 
-    /// The number.
+    /// The value of a number; `None` for other expressions.
     pub fn integer(&self) -> Option<i64> {
         match self {
             Self::Integer(value) => Some(*value),
@@ -191,7 +191,7 @@ impl Expr {
         }
     }
 
-    /// The symbols; none for the number 0.
+    /// The symbols joined by `|`; none for the number 0.
     pub fn words(&self) -> Option<Vec<&str>> {
         match self {
             Self::Words(words) => Some(words.iter().map(String::as_str).collect()),

@@ -1,4 +1,4 @@
-//! What a script sets before it begins: its option lines and its first shell commands.
+//! Settings of a script: its option lines and its first shell commands.
 
 use crate::linux::{self, linux_config, set_sysctl};
 use crate::script::Script;
@@ -7,20 +7,20 @@ use airtcp_core::Duration;
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::EcnConfig;
 
-/// The settings of a script.
+/// Settings that a script runs with.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Every new socket's.
+    /// Settings of every new socket.
     pub(crate) config: TcpConfig,
-    /// ECN of connections that the host opens; `config` has that of those it accepts.
+    /// ECN mode of connections that the host opens; `config` has that of connections it accepts.
     pub(crate) ecn_of_connect: EcnConfig,
-    /// How far from its time an event may happen.
+    /// Allowed deviation of an event from its time.
     pub(crate) tolerance: Duration,
-    /// The same as a share of the time since the event before, if that is more.
+    /// Allowed deviation as a share of the time since the previous event, if that is more.
     pub(crate) tolerance_share: f64,
-    /// One tick of the timestamps that the script writes; without it they are not compared.
+    /// Length of a tick of the script's timestamps; `None`: they are not compared.
     pub(crate) timestamp_tick: Option<Duration>,
-    /// What the script sets and airtcp lacks.
+    /// Features that the script configures and airtcp lacks.
     pub(crate) needs: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// Shell commands: sysctls become settings of sockets opened from now on.
+    /// Runs shell commands: sysctls become settings of sockets opened from now on.
     pub(crate) fn setup(&mut self, text: &str, files: &dyn Fn(&str) -> Option<String>) {
         let commands = shell::read(text, files);
         self.needs.extend(commands.needs);

@@ -1,17 +1,17 @@
-//! Shell commands of a script: those that set what TCP does are read, the others named.
+//! Shell commands of a script: those that configure TCP are read, the others named.
 //!
 //! Nothing is run. `sysctl`, packetdrill's `set_sysctls.py`, and `echo` into `/proc/sys` and
-//! `/sys/module` become settings. A script of the shell is read in its turn.
+//! `/sys/module` become settings. Shell scripts that the commands run are read, too.
 
-/// Scripts of the shell may name one another, but not for ever.
+/// Deepest nesting of shell scripts that run one another.
 const DEEPEST: u32 = 4;
 
-/// What commands ask for.
+/// Effects of shell commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Commands {
     /// Settings in order: `net.ipv4.tcp_sack` and its value.
     pub(crate) settings: Vec<(String, String)>,
-    /// What cannot be done here.
+    /// Commands that are not supported here.
     pub(crate) needs: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ fn read_into(
     }
 }
 
-/// What a command asks for that is no setting; nothing if it changes nothing for TCP here.
+/// The unsupported command, by name; `None` if it does not affect TCP here.
 fn need(name: &str, arguments: &[String]) -> Option<String> {
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     match name {
@@ -77,7 +77,7 @@ fn setting_name(key: &str) -> String {
     key.trim_start_matches("/proc/sys/").replace('/', ".")
 }
 
-/// The value, with products such as `$((15*1024*1024))` worked out.
+/// The value, with products such as `$((15*1024*1024))` computed.
 fn value_of(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -92,7 +92,7 @@ fn value_of(text: &str) -> String {
     out + rest
 }
 
-/// The words of each command, quotes taken off.
+/// The words of each command, without quotes.
 fn simple_commands(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\n", " ");
     let mut commands = vec![Vec::new()];
@@ -128,7 +128,7 @@ fn simple_commands(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// The words without `> FILE` and the like, and the file that the output goes to.
+/// The words without redirections such as `> FILE`, and the file that receives the output.
 fn without_redirections(words: Vec<String>) -> (Vec<String>, Option<String>) {
     let mut kept = Vec::new();
     let mut target = None;

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// A script that cannot be read: where, and what was expected there.
+/// A syntax error in a script, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ParseError {
-    /// File name, as given.
+    /// Name of the script's file, as given.
     pub file: String,
-    /// Line, from 1.
+    /// Line of the error, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column of the error in characters, from 1.
     pub column: usize,
-    /// What was expected, or what is wrong.
+    /// Description of the error, such as what was expected.
     pub message: String,
     line_text: String,
 }
@@ -24,7 +24,7 @@ impl fmt::Display for ParseError {
 }
 
 impl ParseError {
-    /// The error with its line, and a caret below the place.
+    /// The error with its line, and a caret below its position.
     pub fn render(&self) -> String {
         /// Of a longer line, only a window around the place is shown.
         const WIDTH: usize = 120;
@@ -44,7 +44,7 @@ impl ParseError {
 
 pub(crate) type Parsed<T> = Result<T, ParseError>;
 
-/// A position in the text, and how to read on from it. White space and comments separate words.
+/// A position in the text, from which words are read. White space and comments separate words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'t> {
     file: &'t str,
@@ -79,7 +79,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// An error that says what was expected at the position, and what stands there.
+    /// An error with what was expected at the position and what was found.
     pub(crate) fn expected(&self, what: &str) -> ParseError {
         let found: String =
             self.rest().chars().take_while(|c| !c.is_whitespace()).take(20).collect();
@@ -100,7 +100,7 @@ impl<'t> Cursor<'t> {
                 self.at += trimmed.find('\n').unwrap_or(trimmed.len());
             } else if trimmed.starts_with("/*") {
                 let Some(end) = trimmed.find("*/") else {
-                    return Err(self.error("this comment has no end: expected `*/`"));
+                    return Err(self.error("unterminated comment: expected `*/`"));
                 };
                 self.at += end + 2;
             } else {
@@ -109,13 +109,13 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Skips blanks; the next character, if any.
+    /// Skips blanks; returns the next character, if any.
     pub(crate) fn peek(&mut self) -> Parsed<Option<char>> {
         self.skip_blank()?;
         Ok(self.rest().chars().next())
     }
 
-    /// The next character, blanks included.
+    /// The next character, without skipping blanks.
     pub(crate) fn peek_raw(&self) -> Option<char> {
         self.rest().chars().next()
     }
@@ -140,7 +140,7 @@ impl<'t> Cursor<'t> {
         if self.eat(text)? { Ok(()) } else { Err(self.expected(&format!("`{text}`"))) }
     }
 
-    /// Takes the characters that `wanted` accepts, from the position itself.
+    /// Takes the characters that `wanted` accepts, without skipping blanks.
     pub(crate) fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let len = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
@@ -177,14 +177,14 @@ impl<'t> Cursor<'t> {
         Ok(ahead.take_while(is_word))
     }
 
-    /// Takes a word.
+    /// Takes a word; `what` describes it in the error.
     pub(crate) fn word(&mut self, what: &str) -> Parsed<&'t str> {
         self.skip_blank()?;
         let word = self.take_while(is_word);
         if word.is_empty() { Err(self.expected(what)) } else { Ok(word) }
     }
 
-    /// Takes the word `word` if it stands next.
+    /// Takes `word` if it stands next.
     pub(crate) fn eat_word(&mut self, word: &str) -> Parsed<bool> {
         let sees = self.peek_word()? == word;
         if sees {

@@ -4,33 +4,33 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Prefix of a packet's comment.
+/// Prefix of a packet's comment written by airtcp.
 const COMMENT: &str = "airtcp";
-/// Prefix of the name of a journal entry's field.
+/// Prefix of the names of airtcp's fields in journal entries.
 const JOURNAL: &str = "AIRTCP_";
 
-/// Why a value cannot be used.
+/// Error in a field of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// It is missing.
+    /// The field is missing.
     #[error("{key} is missing")]
     Missing {
-        /// Its name.
+        /// Name of the field.
         key: &'static str,
     },
-    /// It is not one of the expected values.
+    /// The field does not have an expected value.
     #[error("{key}={value}: expected {expected}")]
     Invalid {
-        /// Its name.
+        /// Name of the field.
         key: &'static str,
         /// The value found.
         value: String,
-        /// What was expected.
+        /// Description of the expected values.
         expected: String,
     },
 }
 
-/// Named values in the order in which they are written. Names are lower-case with hyphens.
+/// Named values in the order of writing. Names are lower-case with hyphens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields(Vec<(String, String)>);
 
@@ -46,7 +46,7 @@ impl Fields {
         self.0.push((key.to_owned(), value.to_string()));
     }
 
-    /// As the comment of a packet; values must not contain white space.
+    /// Formats the fields as a packet's comment; values must not contain white space.
     pub(crate) fn to_comment(&self) -> String {
         let mut comment = COMMENT.to_owned();
         for (key, value) in &self.0 {
@@ -55,7 +55,7 @@ impl Fields {
         comment
     }
 
-    /// From a packet's comment; `None` if another program wrote it.
+    /// Parses a packet's comment; `None` if another program wrote it.
     pub(crate) fn from_comment(comment: &str) -> Option<Self> {
         let mut words = comment.split_whitespace();
         if words.next() != Some(COMMENT) {
@@ -65,7 +65,7 @@ impl Fields {
         Some(Self(words.filter_map(pair).collect()))
     }
 
-    /// As lines of a journal entry.
+    /// Formats the fields as lines of a journal entry.
     pub(crate) fn to_journal(&self) -> String {
         let mut lines = String::new();
         for (key, value) in &self.0 {
@@ -79,7 +79,7 @@ impl Fields {
         lines
     }
 
-    /// From a journal entry; ignores the fields of other programs.
+    /// Parses a journal entry; ignores the fields of other programs.
     pub(crate) fn from_journal(entry: &str) -> Self {
         let field = |line: &str| {
             let (key, value) = line.strip_prefix(JOURNAL)?.split_once('=')?;
@@ -88,7 +88,7 @@ impl Fields {
         Self(entry.lines().filter_map(field).collect())
     }
 
-    /// Whether there are no values.
+    /// True if there are no fields.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -98,12 +98,12 @@ impl Fields {
         self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }
 
-    /// The value with this name.
+    /// The value with this name, which must exist.
     pub(crate) fn get(&self, key: &'static str) -> Result<&str, FieldError> {
         self.find(key).ok_or(FieldError::Missing { key })
     }
 
-    /// The value with this name, read by `read`; `expected` says what it accepts.
+    /// The value with this name, parsed by `read`; `expected` describes the accepted values.
     pub(crate) fn read<T>(
         &self,
         key: &'static str,
@@ -118,7 +118,7 @@ impl Fields {
         })
     }
 
-    /// The value with this name as a number.
+    /// The value with this name, parsed as a number.
     pub(crate) fn number<T: FromStr>(&self, key: &'static str) -> Result<T, FieldError> {
         self.read(key, "a number", |value| value.parse().ok())
     }

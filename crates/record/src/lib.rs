@@ -1,9 +1,10 @@
 //! Recordings: the inputs and actions of a mechanism on live traffic, in a pcapng file that
-//! Wireshark opens and that [`replay()`] runs again. docs/internals/recording-format.md describes the format.
+//! Wireshark opens and that [`replay()`] runs again. docs/internals/recording-format.md describes
+//! the format.
 //!
-//! Read in this order: [`step`] (what a recording consists of), [`writer`] and [`reader`] (to and
-//! from the file), [`mod@replay`] (the same inputs again, compared with the recorded actions).
-//! `fields` and `setup` hold what the file says beyond its packets.
+//! Read in this order: [`step`] (entries of a recording), [`writer`] and [`reader`] (to and from
+//! the file), [`mod@replay`] (the same inputs again, compared with the recorded actions). `fields`
+//! and `setup` hold the data of the file other than packets.
 
 mod fields;
 pub mod reader;
@@ -15,5 +16,5 @@ pub mod writer;
 pub use reader::{ReadError, Reader};
 pub use replay::{Difference, ReplayError, Summary, replay};
 pub use setup::Setup;
-pub use step::{Entry, Input, Step};
+pub use step::{Input, RecordEntry, Step};
 pub use writer::{Contents, Writer};

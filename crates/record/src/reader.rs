@@ -2,7 +2,7 @@
 
 use crate::fields::{FieldError, Fields};
 use crate::setup::Setup;
-use crate::step::{Entry, Input, Step};
+use crate::step::{Input, RecordEntry, Step};
 use crate::writer::{NANOSECONDS, VERSION, side_name};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant, Length, LinkSignal, Segment};
@@ -23,32 +23,32 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const JOURNAL_ENTRY: u32 = 9;
 
-/// Offloads make no larger packets (twice Linux's `GSO_MAX_SIZE`).
+/// Longest packet of a recording: twice Linux's `GSO_MAX_SIZE`, bytes.
 const LONGEST_PACKET: u32 = 1 << 20;
-/// No clock goes further (292 years), which leaves room for the mechanisms' timers.
+/// Latest time of a recording, in nanoseconds (292 years); leaves room for the mechanisms' timers.
 const LATEST: u64 = u64::MAX / 2;
 
-/// Why a file is not a recording.
+/// Error in a recording, with its position.
 #[derive(Debug, thiserror::Error)]
 #[error("block {block}: {fault}")]
 pub struct ReadError {
     /// Number of the block, from 1.
     pub block: u64,
-    /// What is wrong with it.
+    /// Kind of error.
     #[source]
     pub fault: Fault,
 }
 
-/// What is wrong with a block.
+/// Error in a block of a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The file cannot be read.
+    /// Reading the file failed.
     #[error("cannot be read: {0}")]
     Io(io::Error),
     /// The file ends within the block.
-    #[error("the file ends within it")]
+    #[error("the file ends within this block")]
     Truncated,
-    /// It violates the pcapng format.
+    /// The file violates the pcapng format.
     #[error("not pcapng: {0}")]
     Pcapng(PcapError),
     /// The file is pcapng, but not a recording.
@@ -56,63 +56,63 @@ pub enum Fault {
         "not a recording of airtcp gateway (which begins with two interfaces and a journal entry of airtcp)"
     )]
     NotARecording,
-    /// Another version of the format.
-    #[error("version {0} of the format; this airtcp reads version {VERSION}")]
+    /// The recording has an unsupported version of the format.
+    #[error("format version {0}; this airtcp reads version {VERSION}")]
     Version(u32),
-    /// Several files in one.
+    /// The file holds several recordings.
     #[error("another recording begins; replay takes one at a time")]
     AnotherSection,
-    /// The interface is not the fixed or mobile side in nanoseconds.
+    /// The interface is not the fixed or mobile side with nanosecond resolution.
     #[error("a packet of interface {0}, which is neither \"fixed\" nor \"mobile\" in nanoseconds")]
     Interface(u32),
-    /// The packet is not a segment.
-    #[error("its packet is not a segment: {0}")]
+    /// The packet is not a TCP segment.
+    #[error("the packet is not a TCP segment: {0}")]
     Packet(#[from] DecodeError),
-    /// The packet is longer than any can be.
-    #[error("a packet of {0} B, longer than any can be")]
+    /// The packet is longer than any that can be recorded.
+    #[error("a packet of {0} B exceeds the limit of {LONGEST_PACKET} B")]
     PacketLength(u32),
     /// A value is missing or wrong.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// An action is missing.
-    #[error("expected the packet of action {expected:?} of the preceding step")]
+    #[error("expected the packet of action {expected:?} in the preceding step")]
     NoAction {
-        /// What was expected.
+        /// Name of the expected action.
         expected: &'static str,
     },
-    /// An action without a step.
-    #[error("an action that belongs to no step")]
+    /// An action follows no step.
+    #[error("an action without a step")]
     StrayAction,
     /// The file ends before the actions of its last step.
-    #[error("the file ends before the last step does")]
+    #[error("the file ends before the actions of the last step")]
     Unfinished,
-    /// Only a segment can be dropped.
-    #[error("a step without a segment drops one")]
+    /// A step without a segment has a drop.
+    #[error("a drop in a step without a segment")]
     NothingToDrop,
 }
 
 /// Reads a recording entry by entry.
 pub struct Reader<R: Read> {
     pcapng: PcapNgReader<R>,
-    /// Blocks read.
+    /// Blocks read so far.
     block: u64,
     clock_offset: Duration,
 }
 
-/// A block that is part of the recording.
+/// A block that belongs to the recording.
 enum Found {
     Packet { at: Instant, side: Side, packet: Packet, fields: Fields },
     Journal { at: Instant, fields: Fields },
 }
 
-/// The packet of a block.
+/// A packet of a block, possibly cut off.
 struct Packet {
     data: Vec<u8>,
     original_len: u32,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the head.
+    /// Reads the header of a recording.
     ///
     /// # Errors
     /// `source` is not a recording.
@@ -128,7 +128,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// The file is damaged, truncated or not a valid recording.
-    pub fn next_entry(&mut self) -> Result<Option<(u64, Entry)>, ReadError> {
+    pub fn next_entry(&mut self) -> Result<Option<(u64, RecordEntry)>, ReadError> {
         self.read_entry().map_err(|fault| self.error(fault))
     }
 
@@ -151,7 +151,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    fn read_entry(&mut self) -> Result<Option<(u64, Entry)>, Fault> {
+    fn read_entry(&mut self) -> Result<Option<(u64, RecordEntry)>, Fault> {
         let Some(found) = self.find()? else { return Ok(None) };
         let block = self.block;
         let entry = match found {
@@ -174,14 +174,15 @@ impl<R: Read> Reader<R> {
                 self.read_step(at, input, &fields)?
             }
             Found::Journal { at, fields } => match fields.get("entry")? {
-                "begin" => {
-                    Entry::Begin { group: fields.number("group")?, setup: Setup::read(&fields)? }
-                }
-                "reconfigure" => Entry::Reconfigure {
+                "begin" => RecordEntry::Begin {
                     group: fields.number("group")?,
                     setup: Setup::read(&fields)?,
                 },
-                "restore" => Entry::Restore {
+                "reconfigure" => RecordEntry::Reconfigure {
+                    group: fields.number("group")?,
+                    setup: Setup::read(&fields)?,
+                },
+                "restore" => RecordEntry::Restore {
                     group: fields.number("group")?,
                     connections: fields.number("connections")?,
                 },
@@ -189,7 +190,7 @@ impl<R: Read> Reader<R> {
                     let input = read_input(&fields)?;
                     self.read_step(at, input, &fields)?
                 }
-                "lost" => Entry::Lost { steps: fields.number("steps")? },
+                "lost" => RecordEntry::Lost { steps: fields.number("steps")? },
                 other => {
                     return Err(Fault::Field(FieldError::Invalid {
                         key: "entry",
@@ -202,13 +203,13 @@ impl<R: Read> Reader<R> {
         Ok(Some((block, entry)))
     }
 
-    /// The rest of a step.
+    /// Reads the rest of a step.
     fn read_step(
         &mut self,
         at: Instant,
         input: Input<Segment<Length>>,
         fields: &Fields,
-    ) -> Result<Entry, Fault> {
+    ) -> Result<RecordEntry, Fault> {
         let group = fields.number("group")?;
         let mut actions = Vec::new();
         for (count, name) in fields.read("actions", "such as 2*inject,drop", read_summary)? {
@@ -225,10 +226,10 @@ impl<R: Read> Reader<R> {
                 }
             }
         }
-        Ok(Entry::Step(Step { at, group, input, actions }))
+        Ok(RecordEntry::Step(Step { at, group, input, actions }))
     }
 
-    /// The packet of an action.
+    /// Reads the packet of an action.
     fn read_action(&mut self, group: u32, name: &'static str) -> Result<Action<Length>, Fault> {
         let Found::Packet { side: to, packet, fields, .. } =
             self.find()?.ok_or(Fault::Unfinished)?
@@ -245,7 +246,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// The next block that is part of the recording.
+    /// The next block that belongs to the recording.
     fn find(&mut self) -> Result<Option<Found>, Fault> {
         loop {
             let endianness = self.pcapng.section().endianness;
@@ -290,7 +291,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// The parts of a block that are needed, copied out of the reader's buffer.
+/// The parts of a block that are needed, copied from the reader's buffer.
 enum Unpacked {
     Packet { interface: u32, timestamp: u64, packet: Packet, fields: Fields },
     Journal(Fields),
@@ -321,7 +322,7 @@ fn parse<B: ByteOrder>(raw: RawBlock<'_>) -> PcapResult<Unpacked> {
 }
 
 impl Packet {
-    /// The segment; omitted user data counts as zeros.
+    /// Decodes the segment; omitted user data counts as zeros.
     fn decode(self) -> Result<Segment<Length>, Fault> {
         let Self { mut data, original_len } = self;
         if original_len > LONGEST_PACKET {
@@ -333,7 +334,7 @@ impl Packet {
     }
 }
 
-/// The side of an interface of a recording.
+/// Side that an interface of a recording stands for.
 fn side(interface: &InterfaceDescriptionBlock<'_>) -> Option<Side> {
     let options = &interface.options;
     let is_in_ns = |option| matches!(option, &InterfaceDescriptionOption::IfTsResol(NANOSECONDS));
@@ -347,7 +348,7 @@ fn side(interface: &InterfaceDescriptionBlock<'_>) -> Option<Side> {
         .filter(|_| options.iter().any(is_in_ns))
 }
 
-/// An input that is not a segment.
+/// Reads an input that is not a segment.
 fn read_input(fields: &Fields) -> Result<Input<Segment<Length>>, FieldError> {
     if fields.read("input", "signal or timer", |input| match input {
         "signal" => Some(false),
@@ -365,7 +366,7 @@ fn read_input(fields: &Fields) -> Result<Input<Segment<Length>>, FieldError> {
     Ok(Input::Signal { mobile, signal })
 }
 
-/// The actions, as runs.
+/// Parses the actions as runs: counts and names.
 fn read_summary(summary: &str) -> Option<Vec<(u64, &'static str)>> {
     if summary == "none" {
         return Some(Vec::new());

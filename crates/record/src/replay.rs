@@ -4,7 +4,7 @@
 
 use crate::reader::{ReadError, Reader};
 use crate::setup::Setup;
-use crate::step::{Entry, Input, Step};
+use crate::step::{Input, RecordEntry, Step};
 use crate::writer::{action_name, side_name};
 use airtcp_core::{Length, Segment};
 use airtcp_edge::{Action, Actions, Mechanism, Middlebox, ReconfigureError, ThresholdTooSmall};
@@ -12,100 +12,100 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 
-/// What was replayed for a group.
+/// Totals of a group's replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Name of the group.
     pub name: String,
-    /// Its mechanism.
+    /// Name of the mechanism.
     pub mechanism: &'static str,
-    /// Segments it was given.
+    /// Segments passed to the mechanism.
     pub segments: u64,
-    /// Link signals it was given.
+    /// Link signals passed to the mechanism.
     pub signals: u64,
-    /// Timers that went off.
+    /// Timers that expired.
     pub timers: u64,
-    /// Actions that resulted.
+    /// Actions that the mechanism requested.
     pub actions: u64,
 }
 
-/// A step with different actions.
+/// A step whose replay gave different actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Number of the step's block in the file, from 1.
     pub block: u64,
     /// Name of the group.
     pub name: String,
-    /// Its mechanism.
+    /// Name of the mechanism.
     pub mechanism: &'static str,
     /// The step as recorded.
     pub recorded: Step,
-    /// The actions now.
+    /// Actions of the replay.
     pub replayed: Vec<Action<Length>>,
 }
 
-/// Why a recording was not replayed to its end with the same actions.
+/// Error that ends a replay early.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The file cannot be read.
+    /// The recording cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A mechanism cannot be set up.
     #[error("block {block}: {source}")]
     Setup {
-        /// Number of the block.
+        /// Number of the entry's block, from 1.
         block: u64,
-        /// Why.
+        /// Rejection by the mechanism.
         source: ThresholdTooSmall,
     },
     /// A mechanism cannot change to these settings.
     #[error("block {block}: {source}")]
     Reconfigure {
-        /// Number of the block.
+        /// Number of the entry's block, from 1.
         block: u64,
-        /// Why.
+        /// Rejection by the mechanism.
         source: ReconfigureError,
     },
-    /// Connections taken over from an earlier process.
+    /// The recording depends on connections taken over from an earlier process.
     #[error(
-        "block {block}: {connections} connections of an earlier process are taken over here, whose \
-         state is not in the recording; the steps before gave the same actions"
+        "block {block}: {connections} connections taken over from an earlier process, whose state is \
+         not in the recording; all steps before gave the same actions"
     )]
     Restored {
-        /// Number of the block.
+        /// Number of the entry's block, from 1.
         block: u64,
-        /// How many.
+        /// Number of connections taken over.
         connections: u64,
     },
-    /// An entry about a group that has not begun.
+    /// The entry's group has not begun.
     #[error("block {block}: group {group} has not begun")]
     UnknownGroup {
-        /// Number of the block.
+        /// Number of the entry's block, from 1.
         block: u64,
         /// Number of the group.
         group: u32,
     },
     /// Steps are missing from the recording.
-    #[error("block {block}: {steps} steps are missing here; those before it gave the same actions")]
+    #[error("block {block}: {steps} steps are missing; all steps before gave the same actions")]
     Gap {
-        /// Number of the block.
+        /// Number of the entry's block, from 1.
         block: u64,
-        /// How many.
+        /// Number of missing steps.
         steps: u64,
     },
-    /// A step gave different actions.
+    /// A step gave different actions in the replay.
     #[error("{0}")]
     Different(Box<Difference>),
 }
 
-/// A group during the replay.
+/// State of a group during the replay.
 struct Group {
     mechanism: Mechanism<Length>,
     summary: Summary,
 }
 
-/// Replays a recording to its end or to the first step with different actions. Returns what was
-/// replayed for each group, by number.
+/// Replays a recording to its end or to the first step with different actions. Returns totals for
+/// each group, by number.
 ///
 /// # Errors
 /// See [`ReplayError`].
@@ -114,22 +114,24 @@ pub fn replay(source: impl Read) -> Result<BTreeMap<u32, Summary>, ReplayError> 
     let mut groups = BTreeMap::new();
     while let Some((block, entry)) = reader.next_entry()? {
         match entry {
-            Entry::Begin { group, setup } => {
+            RecordEntry::Begin { group, setup } => {
                 let replayed = Group::new(setup);
                 let replayed = replayed.map_err(|source| ReplayError::Setup { block, source })?;
                 groups.insert(group, replayed);
             }
-            Entry::Reconfigure { group, setup } => {
+            RecordEntry::Reconfigure { group, setup } => {
                 let Group { mechanism, .. } = known(&mut groups, block, group)?;
                 mechanism
                     .reconfigure(&setup.mechanism, setup.table(), setup.memory)
                     .map_err(|source| ReplayError::Reconfigure { block, source })?;
             }
-            Entry::Restore { group: _, connections } => {
+            RecordEntry::Restore { group: _, connections } => {
                 return Err(ReplayError::Restored { block, connections });
             }
-            Entry::Step(step) => known(&mut groups, block, step.group)?.replay(block, step)?,
-            Entry::Lost { steps } => return Err(ReplayError::Gap { block, steps }),
+            RecordEntry::Step(step) => {
+                known(&mut groups, block, step.group)?.replay(block, step)?
+            }
+            RecordEntry::Lost { steps } => return Err(ReplayError::Gap { block, steps }),
         }
     }
     Ok(groups.into_iter().map(|(group, replayed)| (group, replayed.summary)).collect())
@@ -193,7 +195,8 @@ impl Group {
     }
 }
 
-/// In the style of packetdrill: the input, then the actual and the expected actions.
+/// Formats a difference in the style of packetdrill: the input, then the actual and the expected
+/// actions.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { block, name, mechanism, recorded, replayed } = self;

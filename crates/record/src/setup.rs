@@ -1,4 +1,4 @@
-//! Which mechanism a group runs, as recorded.
+//! Mechanism of a group, as recorded.
 
 use crate::fields::{FieldError, Fields};
 use airtcp_core::{Bytes, Duration};
@@ -7,29 +7,29 @@ use airtcp_settings::schema::{Field, Kind, Table};
 use airtcp_settings::{Decoded, Reader, Settings, Value};
 use std::cell::RefCell;
 
-/// What a group runs.
+/// Mechanism and limits of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// Name of the group.
     pub name: String,
-    /// Its mechanism.
+    /// Mechanism with its settings.
     pub mechanism: MechanismConfig,
-    /// Most connections known at a time.
+    /// Most connections tracked at a time.
     pub flows: usize,
-    /// Most connections known of one mobile.
+    /// Most connections tracked per mobile.
     pub flows_per_mobile: usize,
-    /// The link is this uplink, for all connections; `None`: each mobile has one of its own.
+    /// Uplink that is the link of all connections; `None`: each mobile has its own link.
     pub uplink: Option<InterfaceName>,
-    /// A connection without a segment for this long may be forgotten.
+    /// Time without a segment after which a connection may be forgotten.
     pub idle: Duration,
-    /// Most payload bytes held in total.
+    /// Most payload bytes held for all connections.
     pub memory: Bytes,
 }
 
 static MECHANISM: Table = Table::new("mechanism", "What a group runs.", MechanismConfig::KEYS);
 
 impl Setup {
-    /// The flow table of the mechanism. Its hash key does not influence what a mechanism does.
+    /// Flow table settings of the mechanism. The hash key does not influence the actions.
     pub(crate) fn table(&self) -> FlowTableConfig {
         let &Self { flows: limit, flows_per_mobile: per_mobile, uplink, idle, .. } = self;
         FlowTableConfig { limit, per_mobile, uplink, idle, hash_key: (0, 0) }
@@ -55,7 +55,7 @@ impl Setup {
         }
     }
 
-    /// The setup in the fields.
+    /// Reads the setup from the fields.
     pub(crate) fn read(fields: &Fields) -> Result<Self, FieldError> {
         Ok(Self {
             name: fields.get("name")?.to_owned(),
@@ -72,7 +72,7 @@ impl Setup {
     }
 }
 
-/// The text of a setting with its unit, as in recordings: nanoseconds, bytes. `None`: not set.
+/// Formats a setting in base units, as in recordings: nanoseconds, bytes. `None`: not set.
 fn in_base_units(key: &str, text: String) -> Option<String> {
     let field = MECHANISM.fields().into_iter().find(|field| field.key == key)?;
     match field.kind.parse_bare(&text) {
@@ -87,7 +87,7 @@ fn nanoseconds(duration: Duration) -> String {
     format!("{} ns", duration.as_nanos())
 }
 
-/// Reads a text as a value of its kind.
+/// Parses a text as a value of its kind.
 fn decode<T: Value>(kind: &Kind, key: &'static str, text: &str) -> Result<T, FieldError> {
     let decoded = kind.parse_bare(text).and_then(Result::ok);
     decoded.and_then(T::from_decoded).ok_or_else(|| FieldError::Invalid {
@@ -97,7 +97,7 @@ fn decode<T: Value>(kind: &Kind, key: &'static str, text: &str) -> Result<T, Fie
     })
 }
 
-/// The mechanism in the fields, read according to the declarations of its settings.
+/// Reads the mechanism from the fields, by the declarations of its settings.
 fn mechanism(fields: &Fields) -> Result<MechanismConfig, FieldError> {
     let settings = Written {
         fields,
@@ -112,13 +112,13 @@ fn mechanism(fields: &Fields) -> Result<MechanismConfig, FieldError> {
     }
 }
 
-/// The settings in a recording.
+/// Settings as written in a recording.
 struct Written<'a> {
     fields: &'a Fields,
     declared: Vec<Field>,
-    /// The words chosen so far, by key.
+    /// Choices made so far, by key.
     words: RefCell<Vec<(&'static str, &'static str)>>,
-    /// The first mistake.
+    /// First error found.
     error: RefCell<Option<FieldError>>,
 }
 
@@ -129,8 +129,8 @@ impl Written<'_> {
         counting.or_else(|| declarations.next()).expect("a key is declared before it is read")
     }
 
-    /// Without the default, which may be another today: only settings that are not set are left
-    /// out.
+    /// Reads a field without its default, which may differ today: only settings that are not set
+    /// are left out.
     fn read<T: Value>(&self, field: &Field) -> Result<T, FieldError> {
         let unset = match field.kind {
             Kind::WordOr(..) => T::from_decoded(Decoded::Absent),
@@ -148,7 +148,7 @@ impl Reader for Written<'_> {
         self.fields.find(key).is_some()
     }
 
-    /// Only [`Self::get`] takes defaults, and it reports what is missing.
+    /// Always true: [`Self::get`] handles defaults and reports what is missing.
     fn has_default(&self, _key: &str) -> bool {
         true
     }

@@ -1,80 +1,80 @@
-//! What a recording consists of.
+//! Entries of a recording.
 
 use crate::setup::Setup;
 use airtcp_core::{Instant, Length, LinkSignal, Segment};
 use airtcp_edge::{Action, MobileId, Side};
 
-/// One call to a mechanism.
+/// Input of a call to a mechanism.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input<S> {
-    /// A segment came in.
+    /// A segment to be forwarded.
     Segment {
-        /// The side it came from.
+        /// Side from which it came.
         from: Side,
         /// The segment, or its packet.
         segment: S,
     },
-    /// A copy of a segment that had already been forwarded, whatever the mechanism would do.
+    /// A copy of a segment that was already forwarded, whatever the mechanism does.
     Copy {
-        /// The side it came from.
+        /// Side from which it came.
         from: Side,
         /// The segment, or its packet.
         segment: S,
     },
     /// A link signal.
     Signal {
-        /// The mobile.
+        /// Mobile whose link changed.
         mobile: MobileId,
-        /// The signal.
+        /// State of the link.
         signal: LinkSignal,
     },
-    /// A timer went off.
+    /// A timer of the mechanism expired.
     Timer,
 }
 
-/// A call to a mechanism, and the actions it asked for.
+/// A call to a mechanism, and the actions that it requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The time, by the mechanism's clock.
+    /// Time of the call on the mechanism's clock.
     pub at: Instant,
     /// Number of the mechanism's group.
     pub group: u32,
-    /// The input.
+    /// Input of the call.
     pub input: Input<Segment<Length>>,
-    /// The actions, in order.
+    /// Requested actions, in order.
     pub actions: Vec<Action<Length>>,
 }
 
-/// One entry of a recording.
+/// An entry of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// The mechanism of a group starts, without connections.
+pub enum RecordEntry {
+    /// A group's mechanism starts, without connections.
     Begin {
         /// Number of the group.
         group: u32,
-        /// What runs.
+        /// Name, mechanism and settings.
         setup: Setup,
     },
-    /// The mechanism of a group continues with other settings and keeps its connections.
+    /// A group's mechanism continues with other settings and keeps its connections.
     Reconfigure {
         /// Number of the group.
         group: u32,
-        /// What runs from now on.
+        /// New settings.
         setup: Setup,
     },
-    /// The mechanism of a group took over connections of an earlier process, whose state the
-    /// recording does not hold.
+    /// A group's mechanism took over connections of an earlier process, whose state is not in the
+    /// recording.
     Restore {
         /// Number of the group.
         group: u32,
-        /// How many.
+        /// Number of connections taken over.
         connections: u64,
     },
-    /// A mechanism was called.
+    /// A call to a mechanism.
     Step(Step),
     /// Some steps could not be written here.
     Lost {
-        /// How many.
+        /// Number of missing steps.
         steps: u64,
     },
 }

@@ -30,23 +30,23 @@ const WHOLE_PACKETS: u32 = 0;
 const INBOUND: u32 = 0b01;
 const OUTBOUND: u32 = 0b10;
 
-/// How much of each packet is kept.
+/// Part of each packet that is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Contents {
-    /// The headers only: enough to replay, and user data stays private.
+    /// Headers only: enough to replay, and user data stays private.
     #[default]
     Headers,
-    /// User data too.
+    /// Whole packets, user data included.
     Whole,
 }
 
-/// Makes the bytes of a recording; the owner writes them to a file.
+/// Encodes a recording; the owner writes the bytes to a file.
 pub struct Writer {
     pcapng: PcapNgWriter<Vec<u8>>,
-    /// Offset from the mechanisms' clock to the time since 1970.
+    /// Difference between the time since 1970 and the mechanisms' clock.
     clock_offset: Duration,
     contents: Contents,
-    /// An injected packet.
+    /// Buffer for an injected packet.
     scratch: Vec<u8>,
 }
 
@@ -83,17 +83,17 @@ impl Writer {
         writer
     }
 
-    /// The mechanism of a group starts, without connections.
+    /// Records the start of a group's mechanism, without connections.
     pub fn begin(&mut self, now: Instant, group: u32, setup: &Setup) {
         self.setup(now, group, setup, "begin", "begins");
     }
 
-    /// The mechanism of a group continues with other settings and keeps its connections.
+    /// Records that a group's mechanism continues with other settings and keeps its connections.
     pub fn reconfigure(&mut self, now: Instant, group: u32, setup: &Setup) {
         self.setup(now, group, setup, "reconfigure", "has other settings");
     }
 
-    /// The mechanism of a group took over this many connections from an earlier process.
+    /// Records that a group's mechanism took over this many connections from an earlier process.
     pub fn restore(&mut self, now: Instant, group: u32, connections: u64) {
         let message = format!("group {group}: {connections} connections of an earlier process");
         let fields = Fields::default()
@@ -103,7 +103,7 @@ impl Writer {
         self.journal(now, &message, fields);
     }
 
-    /// The mechanism of a group was called; `actions` are the actions it asked for.
+    /// Records a call of a group's mechanism with the actions that it requested.
     pub fn step<P: Payload>(
         &mut self,
         now: Instant,
@@ -165,18 +165,18 @@ impl Writer {
         }
     }
 
-    /// `steps` steps could not be written here.
+    /// Records that `steps` steps could not be written here.
     pub fn lost(&mut self, now: Instant, steps: u64) {
         let fields = Fields::default().with("entry", "lost").with("steps", steps);
         self.journal(now, &format!("{steps} steps could not be recorded"), fields);
     }
 
-    /// Number of bytes not yet taken.
+    /// Bytes encoded and not yet taken.
     pub fn pending(&self) -> usize {
         self.pcapng.get_ref().len()
     }
 
-    /// The bytes made since the last call, in whole blocks.
+    /// Takes the bytes encoded since the last call, in whole blocks.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(self.pcapng.get_mut())
     }
@@ -188,7 +188,7 @@ impl Writer {
         self.journal(now, &message, fields);
     }
 
-    /// How many bytes of a packet are kept.
+    /// Bytes of a packet that are recorded.
     fn kept(&self, packet: &[u8]) -> usize {
         let payload = match self.contents {
             Contents::Whole => 0,
@@ -198,7 +198,7 @@ impl Writer {
         packet.len() - payload
     }
 
-    /// A segment that the mechanism generated.
+    /// Writes a segment that the mechanism generated.
     fn made<P: Payload>(&mut self, now: Instant, to: Side, segment: &Segment<P>, comment: &Fields) {
         let mut packet = std::mem::take(&mut self.scratch);
         packet.clear();
@@ -254,7 +254,7 @@ impl Writer {
         self.put(block);
     }
 
-    /// A journal entry, starting with the fields that Wireshark and journalctl know.
+    /// Writes a journal entry, starting with the fields that Wireshark and journalctl know.
     fn journal(&mut self, now: Instant, message: &str, fields: Fields) {
         let wall = (now + self.clock_offset).as_nanos() / 1000;
         let message = message.replace(char::is_control, " ");
@@ -276,7 +276,7 @@ impl Writer {
     }
 }
 
-/// Name of the interface of a side.
+/// Interface name of a side.
 pub(crate) const fn side_name(side: Side) -> &'static str {
     match side {
         Side::Fixed => "fixed",
@@ -284,7 +284,7 @@ pub(crate) const fn side_name(side: Side) -> &'static str {
     }
 }
 
-/// Its number.
+/// Interface number of a side.
 const fn interface(side: Side) -> u32 {
     match side {
         Side::Fixed => 0,
@@ -292,7 +292,7 @@ const fn interface(side: Side) -> u32 {
     }
 }
 
-/// The name of an action in recordings.
+/// Name of an action in recordings.
 pub(crate) const fn action_name<P>(action: &Action<P>) -> &'static str {
     match action {
         Action::Forward { .. } => "forward",
@@ -301,7 +301,7 @@ pub(crate) const fn action_name<P>(action: &Action<P>) -> &'static str {
     }
 }
 
-/// The names of the actions in order, runs of the same as `3*inject`; `none` if there are none.
+/// Names of the actions in order, with runs of the same as `3*inject`; `none` if there are none.
 fn summary<P>(actions: &[Action<P>]) -> String {
     let runs = actions.chunk_by(|a, b| action_name(a) == action_name(b));
     let run = |run: &[Action<P>]| match run {
@@ -312,7 +312,7 @@ fn summary<P>(actions: &[Action<P>]) -> String {
     if runs.is_empty() { "none".to_owned() } else { runs.join(",") }
 }
 
-/// The headers of a segment that is too long for an IPv6 packet, as offloads leave them: with a
+/// Appends the headers of a segment too long for an IPv6 packet, as offloads leave them: with a
 /// payload length of zero.
 fn put_jumbo_headers<P: Payload>(segment: &Segment<P>, packet: &mut Vec<u8>) {
     const PAYLOAD_LENGTH: std::ops::Range<usize> = 4..6;

@@ -3,8 +3,8 @@
 //! A packet for a neighbour whose address is not known waits, and a request is broadcast. RFC 826
 //! says what the messages mean and leaves the rest to the host; this host is that of ns-2
 //! (`mac/arp.cc`): one packet waits for each neighbour, a new one takes its place and asks again;
-//! nothing is repeated by itself; after three requests without a reply the next packet finds the neighbour
-//! gone; an address once known stays known.
+//! nothing is repeated by itself; after three requests without a reply the next packet finds the
+//! neighbour gone; an address once known stays known.
 
 use crate::NodeId;
 use crate::node_map::NodeMap;
@@ -23,10 +23,10 @@ pub struct Message {
     pub target: NodeId,
 }
 
-/// What a message asks for or tells (RFC 826, ar$op).
+/// A question or an answer (RFC 826, ar$op).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// What is the target's address?
+    /// Asks for the address of the target.
     Request,
     /// It is the sender's.
     Reply,
@@ -39,7 +39,7 @@ impl router::Message for Message {
     }
 }
 
-/// What the interface is to do.
+/// An action requested of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send a packet to a neighbour: its address is known.
@@ -76,7 +76,7 @@ impl Arp {
         Self { node, neighbours: NodeMap::new() }
     }
 
-    /// Whether the address of a neighbour is known. Packets for it need no [`Arp::send`].
+    /// True if the address of a neighbour is known. Packets for it need no [`Arp::send`].
     #[inline]
     pub fn knows(&self, neighbour: NodeId) -> bool {
         matches!(self.neighbours.get(neighbour), Some(Entry::Known))

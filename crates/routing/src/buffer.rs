@@ -27,7 +27,7 @@ impl Buffer {
         self.held.push((now + self.timeout, data));
     }
 
-    /// Whether a packet waits for a route to this destination.
+    /// True if a packet waits for a route to this destination.
     pub(crate) fn holds(&self, destination: NodeId) -> bool {
         self.held.iter().any(|(_, data)| data.destination == destination)
     }
@@ -44,7 +44,7 @@ impl Buffer {
         }
     }
 
-    /// When to call [`Buffer::expire`].
+    /// The next time at which to call [`Buffer::expire`].
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.held.first().map(|(until, _)| *until)
     }

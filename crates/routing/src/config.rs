@@ -10,10 +10,10 @@ use airtcp_settings::{Reader, Settings, Value, alternatives};
 use std::sync::Arc;
 
 alternatives! {
-    /// How packets find their way.
+    /// A routing protocol, or shortest paths.
     #[derive(Clone, Debug, PartialEq)]
     #[table("routing", whole)]
-    #[choice("protocol", "Which protocol.")]
+    #[choice("protocol", "The routing protocol.")]
     #[absent(RoutingConfig::ShortestPath)]
     pub enum RoutingConfig {
         /// static routes with the fewest hops between the places where the nodes are at first; over
@@ -30,11 +30,11 @@ alternatives! {
 
 /// A named set of values for all the settings of a protocol.
 pub trait Preset: Value {
-    /// The settings.
+    /// The settings of the protocol.
     type Config: Settings;
     /// The preset that applies if none is named.
     const DEFAULT: &'static str;
-    /// The values.
+    /// The values of the preset.
     fn config(self) -> Self::Config;
 }
 

@@ -5,8 +5,8 @@
 //! ([`Context::position_of`]). A packet goes to the neighbour nearest to the destination (§2.1).
 //! Where none is nearer than the node itself, it follows the faces of a planar graph by the
 //! right-hand rule, from face to face towards the destination, until a node is nearer than the one
-//! where that began (§2.2 and §2.3). On Gabriel and relative neighbourhood graphs of unit disks this
-//! delivers wherever there is a path (Frey and Stojmenovic, MobiCom 2006).
+//! where that began (§2.2 and §2.3). On Gabriel and relative neighbourhood graphs of unit disks
+//! this delivers wherever there is a path (Frey and Stojmenovic, MobiCom 2006).
 //!
 //! A neighbour that is the destination gets the packet, wherever it was when the packet left.
 
@@ -35,25 +35,26 @@ settings! {
         #[kind = Kind::Number { min: 1.0, max: 1e6, above: false }]
         #[source = "Karp and Kung 2000 §2.1"]
         pub neighbour_timeout: f64 = 4.5,
-        /// Whether data packets carry their sender's position and all neighbours learn from them,
-        /// so that a node that sends needs no beacons.
+        /// Data packets carry their sender's position and all neighbours learn from them, so that a
+        /// node that sends needs no beacons.
         #[source = "Karp and Kung 2000 §2.3"]
         pub overhear: bool = true,
         /// The planar graph around which packets go.
         #[source = "Karp and Kung 2000 §2.2.2"]
         pub planar_graph: PlanarGraph = PlanarGraph::Gabriel,
-        /// Whether a neighbour is forgotten, and what waits for it returned, when the link layer
+        /// A neighbour is forgotten, and packets that wait for it are returned, when the link layer
         /// gives up on a packet for it. If not, that packet is lost, and nothing else happens.
         #[source = "Karp and Kung 2000 §2.3"]
         pub link_feedback: bool = true,
-        /// Whether packets that a broken link returned are sent to another neighbour, or dropped.
+        /// Packets that a broken link returned are sent to another neighbour; otherwise they are
+        /// dropped.
         #[source = "Karp and Kung 2000 §2.3"]
         pub resend_returned: bool = true,
     }
 }
 
 choice! {
-    /// Which edges between neighbours a planar graph keeps.
+    /// The edges between neighbours that a planar graph keeps.
     pub enum PlanarGraph {
         /// those without a neighbour in the circle whose diameter they are
         Gabriel = "gabriel",
@@ -80,12 +81,12 @@ impl router::Message for Beacon {
     }
 }
 
-/// What a data packet carries (Karp and Kung 2000, table 1).
+/// The header of a data packet (Karp and Kung 2000, table 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Header {
     /// The destination's position when the packet left, D.
     pub destination: Position,
-    /// Where the packet is in perimeter mode; `None` in greedy mode.
+    /// State of the packet in perimeter mode; `None` in greedy mode.
     pub perimeter: Option<Perimeter>,
     /// The position of the node that sent it on, if neighbours learn from data.
     pub sender: Option<Position>,
@@ -94,9 +95,9 @@ pub struct Header {
 /// The state of a packet in perimeter mode (Karp and Kung 2000, table 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Perimeter {
-    /// Where it entered the mode, Lp.
+    /// Position at which it entered the mode, Lp.
     pub entered: Position,
-    /// Where the line from there to the destination enters the present face, Lf.
+    /// Point at which the line from there to the destination enters the present face, Lf.
     pub face: Position,
     /// The first edge on that face, e0; `None` after it broke: the one taken next.
     pub first_edge: Option<(NodeId, NodeId)>,
@@ -236,7 +237,7 @@ impl Gpsr {
         first.map(|(_, node, position)| (node, position))
     }
 
-    /// Whether the planar graph keeps the edge to a neighbour.
+    /// True if the planar graph keeps the edge to a neighbour.
     fn is_planar(&self, here: Position, node: NodeId, neighbour: &Neighbour) -> bool {
         let there = neighbour.position;
         let witness = |position: Position| match self.config.planar_graph {
@@ -271,7 +272,7 @@ fn counterclockwise(at: Position, from: Position, to: Position) -> f64 {
     if turn > 0.0 { turn } else { 4.0 }
 }
 
-/// Where two lines between points cross; `None` if they do not, or are parallel.
+/// The intersection of two lines between points; `None` if they do not cross, or are parallel.
 fn crossing(a: (Position, Position), b: (Position, Position)) -> Option<Position> {
     let (ax, ay) = (a.1.x - a.0.x, a.1.y - a.0.y);
     let (bx, by) = (b.1.x - b.0.x, b.1.y - b.0.y);
@@ -282,7 +283,7 @@ fn crossing(a: (Position, Position), b: (Position, Position)) -> Option<Position
     both.then_some(Position { x: a.0.x + on_a * ax, y: a.0.y + on_a * ay })
 }
 
-/// Whether `a` is nearer to the destination than `b`, by more than rounding.
+/// True if `a` is nearer to the destination than `b`, by more than rounding.
 fn is_nearer(a: Position, b: Position, destination: Position) -> bool {
     const ROUNDING: f64 = 1e-9;
     a.distance(destination) < b.distance(destination) * (1.0 - ROUNDING)
@@ -356,8 +357,7 @@ impl Router for Gpsr {
         }
         let known = self.neighbours.remove(&gone).map(|neighbour| neighbour.position);
         let reference = known.or_else(|| (context.position_of)(gone));
-        for packet in failure.packets() {
-            let Packet::Data(mut data) = packet else { continue };
+        for mut data in failure.data() {
             if !self.config.resend_returned {
                 out.drop(data, DropReason::Retries);
                 continue;

@@ -21,7 +21,7 @@
 //! | jitter, ring search, rate limits, lifetimes of routes | [`Router::next_deadline`] and [`Router::on_timer`] |
 //! | a broken link and what was to cross it | [`Router::on_link_failure`] |
 //! | to drop what waits for a neighbour | [`Action::Clear`](router::Action) |
-//! | to tell transport that a route is gone or back | [`Action::Notify`](router::Action) |
+//! | to notify transport that a route is gone or back | [`Action::Notify`](router::Action) |
 //!
 //! **AODV** (RFC 3561). Routing table, precursor lists and sequence numbers belong to the router.
 //! Every data packet passes [`Router::on_packet`], at its destination too, with the neighbour it
@@ -58,6 +58,11 @@ pub use gpsr::{Gpsr, GpsrConfig};
 pub use next_hops::NextHops;
 pub use router::{Actions, LinkFailure, Router};
 
-/// A node, by a number that the host of its router assigns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub u32);
+airtcp_core::ids! {
+    /// A node, by a number that the host of its router assigns.
+    pub struct NodeId;
+
+    /// A link, by a number that the host assigns: its place in the list of links for
+    /// [`shortest_path`], until [`NextHops::renumber`].
+    pub struct LinkId;
+}

@@ -7,8 +7,8 @@ use crate::NodeId;
 #[derive(Debug)]
 pub(crate) struct NodeMap<V> {
     entries: Vec<Entry<V>>,
-    /// Where each entry is: a hash table with open addressing, at most half full; a power of two, or
-    /// none.
+    /// Places of the entries: a hash table with open addressing, at most half full; its size is a
+    /// power of two, or zero.
     slots: Vec<Slot>,
 }
 
@@ -31,7 +31,7 @@ impl Slot {
 }
 
 impl<V> NodeMap<V> {
-    /// Without values.
+    /// An empty map.
     pub(crate) const fn new() -> Self {
         Self { entries: Vec::new(), slots: Vec::new() }
     }
@@ -67,7 +67,7 @@ impl<V> NodeMap<V> {
         self.entries.iter_mut().map(|entry| (entry.node, &mut entry.value))
     }
 
-    /// Removes the values that `keep` says no to.
+    /// Removes the values for which `keep` returns false.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&V) -> bool) {
         let before = self.entries.len();
         self.entries.retain(|entry| keep(&entry.value));
@@ -124,8 +124,8 @@ impl<V> NodeMap<V> {
     }
 }
 
-/// Where a key belongs among `slots` slots, a power of two: the upper bits of its product with the
-/// golden ratio (Knuth, The Art of Computer Programming 3, §6.4).
+/// The slot in which the search for a key begins, of `slots`, a power of two: the upper bits of its
+/// product with the golden ratio (Knuth, The Art of Computer Programming 3, §6.4).
 #[inline]
 pub(crate) fn hash(key: u64, slots: usize) -> usize {
     let product = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);

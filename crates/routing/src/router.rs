@@ -16,11 +16,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::vec::Drain;
 
-/// A data packet, by a number that the host assigns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PacketId(pub u32);
+airtcp_core::ids! {
+    /// A data packet, by a number that the host assigns.
+    pub struct PacketId;
+}
 
-/// What a protocol writes into a packet. The protocol's own code
+/// A header that a protocol writes into a packet, or a message of its own. The protocol's own code
 /// [recovers](trait.Message.html#method.downcast_ref) it; the host needs to know only its length.
 pub trait Message: Any + fmt::Debug + Send + Sync {
     /// In a control packet: the size of the whole IP packet. In a header: what it adds to the data
@@ -39,16 +40,16 @@ impl dyn Message {
 /// A data packet in a router's hands.
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// The packet.
+    /// The number of the packet at the host.
     pub id: PacketId,
     /// The node that sent it first.
     pub source: NodeId,
     /// Its destination node.
     pub destination: NodeId,
-    /// How many links it may still cross. The host decrements it at each node that forwards the
+    /// Number of links it may still cross. The host decrements it at each node that forwards the
     /// packet.
     pub ttl: u8,
-    /// What the protocol wrote into it on the way.
+    /// The header that the protocol wrote into it on the way.
     pub header: Option<Arc<dyn Message>>,
 }
 
@@ -57,7 +58,7 @@ pub struct Data {
 pub enum Packet {
     /// Data, of a transport protocol.
     Data(Data),
-    /// The protocol's own packet, which goes one hop. To relay it is to send it anew.
+    /// The protocol's own packet, which goes one hop. A relay sends it as a packet of its own.
     Control(Arc<dyn Message>),
 }
 
@@ -70,7 +71,7 @@ pub enum NextHop {
     Broadcast,
 }
 
-/// What a router tells the transport protocols of its node.
+/// A router's notice to the transport protocols of its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Notice {
     /// The route to this destination is gone (Holland and Vaidya, MobiCom 1999, §4: ELFN).
@@ -93,14 +94,14 @@ pub enum Action {
     Deliver(Data),
     /// Drop this packet.
     Drop {
-        /// The packet.
+        /// The packet to drop.
         packet: Data,
-        /// The reason.
+        /// The reason for the drop.
         reason: DropReason,
     },
     /// Drop the packets that wait to be sent to this neighbour.
     Clear(NodeId),
-    /// Tell the transport protocols of this node.
+    /// Notify the transport protocols of this node.
     Notify(Notice),
 }
 
@@ -141,7 +142,7 @@ impl Actions {
     }
 }
 
-/// What a router may know without messages.
+/// A router's knowledge without messages.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Simulated or real time.
@@ -156,10 +157,10 @@ impl fmt::Debug for Context<'_> {
     }
 }
 
-/// What the link layer reports when it gives up on a neighbour, with the packets that it returns.
+/// The link layer's report that it gave up on a neighbour, with the packets that it returns.
 #[derive(Debug)]
 pub struct LinkFailure<'a> {
-    /// The neighbour.
+    /// The neighbour that did not answer.
     pub neighbour: NodeId,
     /// The packet that was tried too often; `None` if its last attempt did reach the neighbour,
     /// and only the acknowledgement was lost.
@@ -169,9 +170,12 @@ pub struct LinkFailure<'a> {
 }
 
 impl LinkFailure<'_> {
-    /// All packets, oldest first.
-    pub fn packets(self) -> impl Iterator<Item = Packet> {
-        self.tried.into_iter().chain(self.waiting)
+    /// The data packets, oldest first. Control packets are lost.
+    pub fn data(self) -> impl Iterator<Item = Data> {
+        self.tried.into_iter().chain(self.waiting).filter_map(|packet| match packet {
+            Packet::Data(data) => Some(data),
+            Packet::Control(_) => None,
+        })
     }
 }
 
@@ -187,13 +191,13 @@ pub trait Router: Send {
         out: &mut Actions,
     );
 
-    /// Whether control packets go to the head of the interface queue, as in ns-2 (`PriQueue`) and
-    /// GloMoSim, or wait behind data.
+    /// True if control packets go to the head of the interface queue, as in ns-2 (`PriQueue`) and
+    /// GloMoSim; false if they wait behind data.
     fn control_first(&self) -> bool {
         true
     }
 
-    /// Whether to call [`Router::on_overheard`]; asked once, before the run.
+    /// True to receive calls of [`Router::on_overheard`]; asked once, before the run.
     fn overhears(&self) -> bool {
         false
     }
@@ -221,6 +225,6 @@ pub trait Router: Send {
     /// The deadline passed (an early or unnecessary call changes nothing).
     fn on_timer(&mut self, context: &Context<'_>, out: &mut Actions);
 
-    /// When to call [`Router::on_timer`] next; `None` while no timer runs.
+    /// The next time at which to call [`Router::on_timer`]; `None` while no timer runs.
     fn next_deadline(&self) -> Option<Instant>;
 }

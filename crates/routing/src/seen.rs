@@ -9,14 +9,14 @@ use airtcp_core::Instant;
 pub(crate) struct Seen {
     /// A hash table with open addressing, at most half full; a power of two, or none.
     slots: Vec<Slot>,
-    /// How many slots are taken, some by requests that have been forgotten since.
+    /// Number of slots taken, some by requests that have been forgotten since.
     taken: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     request: (NodeId, u32),
-    /// When it is forgotten; zero if the slot is empty.
+    /// Time at which it is forgotten; zero if the slot is empty.
     until: Instant,
 }
 

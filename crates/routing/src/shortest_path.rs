@@ -6,7 +6,7 @@
 //! quadratic in the number of nodes. Leaf nodes (one neighbour) send by their only link and take no
 //! part in the search.
 
-use crate::{NextHops, NodeId};
+use crate::{LinkId, NextHops, NodeId};
 use std::collections::VecDeque;
 
 /// A link from a node to a neighbour.
@@ -33,7 +33,7 @@ pub fn shortest_paths(nodes: usize, links: &[Link], pairs: &[(NodeId, NodeId)]) 
         path.extend(first);
         if from == to || search.walk(&graph, from, to, &mut path) {
             path.extend(last);
-            let route = |link: &u32| (graph.link(*link).from, destination, *link);
+            let route = |&link: &u32| (graph.link(link).from, destination, LinkId(link));
             routes.extend(path.iter().map(route));
         }
     }
@@ -196,7 +196,7 @@ mod tests {
         let mut path = Vec::new();
         while at != NodeId(to) {
             assert!(path.len() <= links.len(), "a loop: {path:?}");
-            let link = next_hops.link(at, NodeId(to))?;
+            let LinkId(link) = next_hops.link(at, NodeId(to))?;
             assert_eq!(links[link as usize].from, at);
             at = links[link as usize].to;
             path.push(link);

@@ -1,50 +1,15 @@
 //! What a router allocates, measured with a counting allocator.
-#![allow(unsafe_code)] // A global allocator cannot be written without; here alone.
 
 use airtcp_core::{Duration, Instant, SeqNum, Stream};
 use airtcp_routing::aodv::{self, Aodv};
 use airtcp_routing::dsr::{self, Dsr, DsrConfig};
 use airtcp_routing::router::{Action, Context, Data, Message, NextHop, Packet, PacketId};
 use airtcp_routing::{Actions, NodeId, Router};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use airtcp_testing::CountingAllocator;
 use std::sync::Arc;
 
-/// The system's allocator with counts per thread, so that other tests do not disturb it.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    static LIVE_BYTES: Cell<i64> = const { Cell::new(0) };
-}
-
-fn count(bytes: i64) {
-    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-    LIVE_BYTES.set(LIVE_BYTES.get() + bytes);
-}
-
-// SAFETY: every call goes to the system's allocator unchanged. The counters are thread-local cells
-// without destructors, so touching them neither allocates nor fails.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: the caller's obligations are the same.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        LIVE_BYTES.set(LIVE_BYTES.get() - layout.size() as i64);
-        // SAFETY: the caller's obligations are the same.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size as i64 - layout.size() as i64);
-        // SAFETY: the caller's obligations are the same.
-        unsafe { System.realloc(ptr, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Node 0 at this instant.
 fn context(now: Instant) -> Context<'static> {
@@ -63,11 +28,11 @@ fn relay(router: &mut dyn Router, now: Instant, header: Option<&Arc<dyn Message>
         let (source, destination) = (NodeId(source), NodeId(destination));
         let header = header.cloned();
         let data = Data { id: PacketId(n), source, destination, ttl: 60, header };
-        let before = ALLOCATIONS.get();
+        let before = CountingAllocator::allocations();
         router.on_packet(&context(now), Some(NodeId(from)), Packet::Data(data), &mut out);
         let _ = router.next_deadline();
         // The list of actions grows once.
-        allocations += if n == 0 { 0 } else { ALLOCATIONS.get() - before };
+        allocations += if n == 0 { 0 } else { CountingAllocator::allocations() - before };
         let mut sent = out.drain();
         let next = NextHop::Node(NodeId(next));
         assert!(matches!(sent.next(), Some(Action::Send { to, .. }) if to == next));
@@ -128,11 +93,11 @@ fn dsr_relays_data_without_allocating() {
 #[test]
 fn aodv_forgets_routes_and_requests() {
     let mut router = Aodv::new(NodeId(0), Arc::default(), Stream::new(1, "aodv"));
-    let before = LIVE_BYTES.get();
+    let before = CountingAllocator::live_bytes();
     for n in 0..10_000 {
         tell(&mut router, Instant::from_millis(u64::from(n) * 100), 1, request(10 + n, n, 2));
     }
-    let live = LIVE_BYTES.get() - before;
+    let live = CountingAllocator::live_bytes() - before;
     // About 200 routes in the 20 s that each is remembered.
     assert!(live < 60_000, "{live} bytes");
 }

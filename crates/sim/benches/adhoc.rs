@@ -3,8 +3,8 @@
 //!
 //! Each sender's peer is three hops away at the start, whatever the size of the network: so the
 //! searches for routes end nearby (RFC 3561 §6.4, expanding ring), and the frames that a node sends
-//! do not grow with the network. Throughput is counted in frames, so its inverse is the CPU time per
-//! frame.
+//! do not grow with the network. Throughput is counted in frames, so its inverse is the CPU time
+//! per frame.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -3,7 +3,7 @@
 //! replaced in place.
 
 use airtcp_core::{Duration, Instant, Stream};
-use airtcp_sim::engine::Wakeups;
+use airtcp_sim::engine::{ComponentId, Wakeups};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +29,10 @@ fn hold(c: &mut Criterion) {
     for components in [8, 64, 1_000, 50_000] {
         let mut wakeups = Wakeups::new(components);
         for component in 0..components {
-            wakeups.arm(component as u32, Some(Instant::ZERO + sleeps[component % HOLDS]));
+            wakeups.arm(
+                ComponentId(component as u32),
+                Some(Instant::ZERO + sleeps[component % HOLDS]),
+            );
         }
         group.bench_function(BenchmarkId::new("tournament", components), |b| {
             b.iter(|| {

@@ -55,7 +55,7 @@ pub fn fields() -> [(&'static str, &'static [Documented]); 6] {
     PARTS.map(|(part, _, fields)| (part, fields))
 }
 
-/// `docs/metrics.md`.
+/// The text of `docs/metrics.md`.
 pub fn markdown() -> String {
     let mut out = INTRODUCTION.to_owned();
     let [parts @ .., (_, middleboxes, fields)] = &PARTS;

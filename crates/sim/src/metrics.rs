@@ -101,7 +101,7 @@ documented! {
         /// Those after which TCP Karak's rule starts from more than one segment; those beyond
         /// `tcp.karak.limit` count, too. 0 with other congestion controls.
         pub larger_restarts: u64,
-        /// Fast retransmits.
+        /// Fast retransmits (RFC 5681 §3.2).
         pub fast_retransmits: u64,
         /// Data segments that reached the receiver and held nothing new.
         pub spurious_retransmits: u64,
@@ -131,7 +131,7 @@ documented! {
         pub outage_dead_time: Option<f64>,
         /// State of the sender's connection at the end.
         pub state: String,
-        /// Why the connection was aborted, if it was.
+        /// Reason for aborting the connection, if it was aborted.
         pub aborted: Option<String>,
     }
 }
@@ -246,9 +246,9 @@ documented! {
     pub struct StationMetrics {
         /// Name of the cell and name of the node: `cell/AP`.
         pub name: String,
-        /// RTS sent.
+        /// RTS frames sent.
         pub rts_sent: u64,
-        /// CTS sent.
+        /// CTS frames sent.
         pub cts_sent: u64,
         /// Unicast data frames sent, retries included.
         pub data_frames_sent: u64,
@@ -273,7 +273,7 @@ documented! {
         /// Frames received in error for other reasons: too weak, bit errors, own transmission, an
         /// outage.
         pub frame_errors: u64,
-        /// Duplicates, filtered.
+        /// Duplicate frames, filtered by the MAC.
         pub duplicates: u64,
         /// Time during which the medium was busy or the station was sending, s.
         pub busy: f64,
@@ -305,15 +305,15 @@ impl StationMetrics {
 }
 
 documented! {
-    /// One middlebox.
+    /// Counters of a middlebox.
     #[derive(Clone, Debug, PartialEq, Serialize)]
     pub struct MiddleboxMetrics {
         /// Name of its node.
         pub name: String,
         /// Its mechanism, as the scenario calls it.
         pub kind: &'static str,
-        /// What the mechanism counted, by the names of its counters in `airtcp-edge`, and
-        /// `segments_refused`: the segments it forwarded untouched because its flow table was full.
+        /// Counters of the mechanism, by their names in `airtcp-edge`, and `segments_refused`: the
+        /// segments it forwarded untouched because its flow table was full.
         #[serde(flatten)]
         pub counters: BTreeMap<&'static str, u64>,
     }

@@ -2,6 +2,7 @@
 //! the control packets of routing protocols.
 
 use crate::addr;
+use crate::scenario::UdpId;
 use airtcp_core::{Addr, Bytes, Ecn, Flow, Length, Payload, Segment, SeqNum};
 use airtcp_routing::NodeId;
 use airtcp_routing::router::Message;
@@ -22,20 +23,20 @@ pub enum Packet {
 /// A UDP datagram of a [`UdpSpec`](crate::scenario::UdpSpec).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Index of its source in the scenario.
-    pub source: u32,
+    /// Its source in the scenario.
+    pub source: UdpId,
     /// Its number among the datagrams of its source, from 0, modulo 2^32.
     pub number: u32,
     /// Addresses and ports.
     pub flow: Flow,
-    /// User data.
+    /// User data, as a length only.
     pub payload: Length,
 }
 
-/// What a router sends to one neighbour, or to all.
+/// A control packet from a router to one neighbour, or to all.
 #[derive(Clone, Debug)]
 pub struct Control {
-    /// The sender.
+    /// The sending node.
     pub from: NodeId,
     /// The receiver; `None`: all.
     pub to: Option<NodeId>,

@@ -1,10 +1,10 @@
-//! Accurate ECN (RFC 9768) from end to end: queues mark, receivers count, and each congestion control
-//! answers in its way.
+//! Accurate ECN (RFC 9768) from end to end: queues mark, receivers count, and each congestion
+//! control answers in its way.
 
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 
-/// What a flow of 20 s over 50 Mbit/s with a round trip of 10 ms came to.
+/// The results of a flow of 20 s over 50 Mbit/s with a round trip of 10 ms.
 #[derive(Debug)]
 struct Outcome {
     /// Goodput as a share of the link's rate.
@@ -71,8 +71,8 @@ fn a_classic_control_reduces_no_more_often_than_with_classic_ecn() {
     assert!((accurate.share - classic.share).abs() < 0.02, "{accurate:?} {classic:?}");
 }
 
-// RFC 8257 §3.2 and RFC 9768 §3.2.2.5.1: a first mark is acknowledged at once by both. With AccECN a
-// segment is 12 bytes longer.
+// RFC 8257 §3.2 and RFC 9768 §3.2.2.5.1: a first mark is acknowledged at once by both. With AccECN
+// a segment is 12 bytes longer.
 #[test]
 fn dctcp_does_as_well_as_with_its_own_echo() {
     let queue = "kind = \"codel\", ce-threshold = \"1 ms\", ecn = true";
@@ -83,7 +83,7 @@ fn dctcp_does_as_well_as_with_its_own_echo() {
     assert!(accurate.marks < own.marks + own.marks / 4, "{outcomes:?}");
 }
 
-// §3.2.3: without the option ACE alone tells enough where ACKs are for a segment or two.
+// §3.2.3: without the option ACE alone suffices where ACKs are for a segment or two.
 #[test]
 fn the_option_can_be_left_out() {
     let queue = "kind = \"dualpi2\"";

@@ -16,7 +16,7 @@ fn run(text: &str, set: &[(&str, &str)], seed: u64) -> (Log, RunMetrics) {
     (Log { arrivals: packets.arrivals, ..events }, world.metrics())
 }
 
-/// What the routing protocols told transport, and what arrived.
+/// Reports of the routing protocols to transport, and packets that arrived.
 #[derive(Default)]
 struct Log {
     failed: Vec<(Instant, u32)>,

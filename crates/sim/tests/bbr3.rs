@@ -1,5 +1,5 @@
-//! BBRv3 (draft-ietf-ccwg-bbr) on whole paths of 100 Mbit/s and 20 ms one way, which hold 333 packets
-//! of 1500 B.
+//! BBRv3 (draft-ietf-ccwg-bbr) on whole paths of 100 Mbit/s and 20 ms one way, which hold 333
+//! packets of 1500 B.
 //!
 //! `cargo test -p airtcp-sim --test bbr3 -- --nocapture --test-threads 1` prints what
 //! docs/measurements/bbr.md says.
@@ -72,7 +72,8 @@ fn minute(world: &mut World) -> Vec<f64> {
     delivered(world).iter().zip(&before).map(share).collect()
 }
 
-/// The share of the link that one flow has in its first minute, and that of its segments sent again.
+/// The share of the link that one flow has in its first minute, and that of its segments sent
+/// again.
 fn alone(control: &str, link: &str, tcp: &str) -> (f64, f64) {
     let mut world = world(&[control], link, tcp, 1);
     let share = minute(&mut world)[0];
@@ -90,8 +91,8 @@ fn one_flow_fills_the_link() {
     }
 }
 
-/// By §5.3.3.8 each of up to 63 rounds takes 1 % off the rate until the next probe restores it: 0.74
-/// of it on average.
+/// By §5.3.3.8 each of up to 63 rounds takes 1 % off the rate until the next probe restores it:
+/// 0.74 of it on average.
 #[test]
 fn one_percent_of_random_loss_costs_a_quarter() {
     for control in ["bbr3", "bbr", "cubic"] {

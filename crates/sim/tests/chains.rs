@@ -6,7 +6,7 @@
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, RunMetrics, World};
 
-/// What a file of the study gives with these overrides, for 60 s.
+/// The metrics of a file of the study with these overrides, for 60 s.
 fn run(file: &str, hops: u32, set: &[(&str, &str)]) -> RunMetrics {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/validation/scenarios/");
     let text = std::fs::read_to_string(format!("{folder}{file}")).expect("the study has it");

@@ -98,7 +98,7 @@ fn a_run_in_slices_is_the_same_run() {
     assert_eq!(sliced, fingerprint(7, World::run));
 }
 
-/// What a discipline of a station's queue drops or marks comes out when it does, whoever looks.
+/// A run in slices reports at the same instants what a station's queue discipline drops or marks.
 #[test]
 fn a_cell_with_queue_disciplines_in_slices_is_the_same_run() {
     for kind in ["codel", "fq-codel", "pie", "dualpi2", "red"] {

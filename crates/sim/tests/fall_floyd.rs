@@ -17,7 +17,8 @@ use common::{Network, wire};
 const MSS: u32 = 1000;
 const DROPS: [&[u64]; 4] = [&[14], &[14, 28], &[14, 26, 28], &[14, 24, 26, 28]];
 
-/// What the sender did, with packets numbered as in the table: packet 1 is the first data packet.
+/// The actions of the sender, with packets numbered as in the table: packet 1 is the first data
+/// packet.
 #[derive(Default)]
 struct Trace {
     first: Option<SeqNum>,

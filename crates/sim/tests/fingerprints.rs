@@ -8,8 +8,8 @@
 //!
 //! The number of wake-ups (`events` in the metrics) describes the engine, not the results, and is
 //! left out. So are [summaries](SUMMARIES) of what is in the digests already: RTT samples,
-//! time-outs and ACKs are events, and queues show in them. So are numbers that are zero or missing: a new counter of
-//! something that does not happen moves nothing.
+//! time-outs and ACKs are events, and queues show in them. So are numbers that are zero or missing:
+//! a new counter of something that does not happen moves nothing.
 
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::EventWriter;

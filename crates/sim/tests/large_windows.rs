@@ -1,11 +1,11 @@
-//! Senders with the windows of today: one flow fills a link whose queue holds a product of bandwidth
-//! and delay, and retransmits little.
+//! Senders with the windows of today: one flow fills a link whose queue holds a product of
+//! bandwidth and delay, and retransmits little.
 
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 
-/// Goodput as a share of the link's rate, and the share of segments retransmitted, of a flow over so
-/// many Mbit/s and ms of round trip.
+/// Goodput as a share of the link's rate, and the share of segments retransmitted, of a flow over
+/// so many Mbit/s and ms of round trip.
 fn flow(tcp: &str, rate: u64, rtt: u64) -> (f64, f64) {
     let packets = rate * rtt / 12;
     let text = format!(
@@ -40,8 +40,8 @@ fn with_rack_every_congestion_control_fills_the_link() {
         for (rate, rtt) in PATHS {
             let (share, again) = flow(&format!("congestion = \"{control}\""), rate, rtt);
             let path = format!("{control}, {rate} Mbit/s, {rtt} ms");
-            // BBRv3 halves its flight every 5 s, for 0.2 s and a round trip: 5 % less at 300 ms. The
-            // start of 4 s does the rest.
+            // BBRv3 halves its flight every 5 s, for 0.2 s and a round trip: 5 % less at 300 ms.
+            // The start of 4 s does the rest.
             let least = if control == "bbr3" && rtt == 300 { 0.87 } else { 0.9 };
             assert!(share >= least, "{path}: {share} of the link");
             assert!(again < 0.03, "{path}: {again} sent again");
@@ -59,8 +59,9 @@ fn a_sack_sender_survives_a_lost_retransmission() {
     assert!(share >= 0.9 && again < 0.03, "{share} of the link, {again} sent again");
 }
 
-/// A time-out in a recovery once took half of the cwnd that duplicates had inflated as ssthresh, with
-/// the preset's `loss-window = "cwnd"`: a third of the link, and a fifth of the data retransmitted.
+/// A time-out in a recovery once took half of the cwnd that duplicates had inflated as ssthresh,
+/// with the preset's `loss-window = "cwnd"`: a third of the link, and a fifth of the data
+/// retransmitted.
 #[test]
 fn a_time_out_in_a_recovery_without_sack_does_not_raise_ssthresh() {
     let (share, again) =

@@ -15,7 +15,7 @@ struct Watch {
     cwnd: u32,
     /// `None` before it is first set.
     ssthresh: Option<u32>,
-    /// A loss has been found, and what it did to the windows is told next.
+    /// A loss has been found; its effect on the windows is reported next.
     lost: bool,
     losses: u32,
     /// The first time that a loss raised ssthresh: when, from what bound, to what.
@@ -35,7 +35,7 @@ impl Subscriber for Watch {
             Event::CwndReduced { from, .. } => {
                 self.lost = true;
                 self.losses += 1;
-                // Before the first ACK nothing has told the initial window.
+                // No event before the first ACK contains the initial window.
                 self.cwnd = from;
             }
             Event::Window { cwnd, ssthresh, .. } => {
@@ -55,8 +55,8 @@ impl Subscriber for Watch {
 }
 
 /// Congestion control and recovery, as keys of `[tcp]`. Not Westwood+, whose ssthresh is what it
-/// measures of the path and may be above cwnd (Casetti et al. 2002, §2), nor BBR, which has no use for
-/// ssthresh.
+/// measures of the path and may be above cwnd (Casetti et al. 2002, §2), nor BBR, which has no use
+/// for ssthresh.
 fn sender() -> impl Strategy<Value = String> {
     let classic = prop::sample::select(vec!["reno", "cubic", "karak"]);
     let recovery = prop::sample::select(vec!["tahoe", "reno", "newreno", "sack", "rack"]);

@@ -49,7 +49,7 @@ impl Subscriber for LossIndications {
 
 /// A flow under random loss.
 struct UnderLoss {
-    /// Packets/s.
+    /// Packets per second.
     goodput: f64,
     /// Loss indications per packet sent, which PFTK's authors take for p in measurements.
     indications: f64,

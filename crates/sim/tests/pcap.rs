@@ -8,7 +8,7 @@ use airtcp_core::{
     Timestamps,
 };
 use airtcp_sim::packet::{Datagram, Packet};
-use airtcp_sim::scenario::{Node, NodeId, Scenario};
+use airtcp_sim::scenario::{Node, NodeId, Scenario, UdpId};
 use airtcp_sim::trace::{Crossing, Direction, PacketTap, PcapWriter};
 use airtcp_sim::{Observers, World};
 use airtcp_wire::{Checksums, decode};
@@ -35,7 +35,7 @@ fn scenario() -> Scenario {
     Scenario {
         name: "spike".into(),
         duration: Duration::from_secs(10),
-        nodes: vec![node("FH"), node("MH")],
+        nodes: vec![node("FH"), node("MH")].into(),
         ..Scenario::default()
     }
 }
@@ -182,7 +182,7 @@ fn tshark_reads_names_times_directions_and_good_checksums() {
     let expected: String = tapped()
         .iter()
         .map(|(at, node, direction, segment)| {
-            let name = &scenario().nodes[node.0 as usize].name;
+            let name = &scenario().nodes[*node].name;
             let direction = if *direction == Direction::Sent { 2 } else { 1 };
             let blocks = segment.options.sack.as_slice();
             let sack: Vec<_> = blocks.iter().map(|block| block.left.to_string()).collect();
@@ -199,7 +199,7 @@ fn tshark_reads_cross_traffic_as_udp() {
     let mut pcap = PcapWriter::new(Vec::new(), &scenario(), 42).unwrap();
     for number in 0..3 {
         let payload = Length(u64::from(number) * 486);
-        let datagram = Packet::Udp(Datagram { source: 0, number, flow, payload });
+        let datagram = Packet::Udp(Datagram { source: UdpId(0), number, flow, payload });
         let at = Instant::from_millis(number.into());
         pcap.on_packet(&crossing(at, FH, Direction::Sent, &datagram));
     }
@@ -226,14 +226,14 @@ fn moving(protocol: &str) -> Vec<u8> {
     pcap.finish().unwrap()
 }
 
-/// How often each line occurs.
+/// Number of occurrences of each line.
 fn counts(text: &str) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     text.lines().for_each(|line| *counts.entry(line).or_insert(0) += 1);
     counts
 }
 
-/// What tshark finds wrong with the packets, apart from what TCP went through.
+/// Faults that tshark finds in the packets, apart from the events of TCP itself.
 fn faults(test: &str, file: &[u8]) -> Option<String> {
     let filter = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 \
                   || udp.checksum.status == 0";

@@ -30,7 +30,7 @@ fn flow(tcp: &str, flow: &str, set: &[(&str, &str)]) -> FlowSpec {
     scenario.flows[0].clone()
 }
 
-/// Its sender.
+/// The configuration of a scenario's data sender.
 #[track_caller]
 fn sender(tcp: &str, set: &[(&str, &str)]) -> TcpConfig {
     TcpConfig::clone(&flow(tcp, "", set).sender)

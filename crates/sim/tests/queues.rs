@@ -45,7 +45,7 @@ fn marks_and_drops(metrics: &RunMetrics) -> (u64, u64) {
     (sum(|link| link.ecn_marks), sum(|link| link.queue_drops))
 }
 
-/// RFC 3168 §5: a sender that takes part is told of congestion and loses nothing.
+/// RFC 3168 §5: an ECN-capable sender learns of congestion and loses nothing.
 #[test]
 fn with_ecn_codel_marks_and_drops_nothing() {
     let metrics = run("{ kind = \"codel\", ecn = true }", &[("cubic", "rfc3168")]);

@@ -56,7 +56,7 @@ fn a_packet_crosses_as_many_links_as_its_ttl_says() {
     assert_eq!(drops.0, vec![(Source::Node(64), DropReason::TtlExpired); flow.ttl_drops as usize]);
 }
 
-/// Where packets were dropped, and why.
+/// The place and the reason of each packet drop.
 #[derive(Default)]
 struct Drops(Vec<(Source, DropReason)>);
 
@@ -97,10 +97,7 @@ fn a_partitioned_network_runs_and_counts_packets_without_a_route() {
 
 /// Drops the data packets that a failed link returned.
 fn drop_all(failure: LinkFailure<'_>, out: &mut Actions) {
-    for packet in failure.packets() {
-        let Routed::Data(data) = packet else { continue };
-        out.drop(data, DropReason::Retries);
-    }
+    failure.data().for_each(|data| out.drop(data, DropReason::Retries));
 }
 
 /// A router that looks up the static next hop of each packet.
@@ -372,11 +369,11 @@ impl Router for Asking {
             out.notify(Notice::RouteFailed(to));
         }
         self.next.retain(|_, next| *next != neighbour);
-        for packet in failure.packets() {
-            match packet {
-                Routed::Data(data) if data.source == self.node => self.hold(data, out),
-                Routed::Data(data) => out.drop(data, DropReason::Retries),
-                Routed::Control(_) => {}
+        for data in failure.data() {
+            if data.source == self.node {
+                self.hold(data, out);
+            } else {
+                out.drop(data, DropReason::Retries);
             }
         }
     }
@@ -508,7 +505,7 @@ impl Router for Greedy {
     }
 }
 
-/// What a protocol writes into packets makes them longer on the air.
+/// A protocol's header makes packets longer on the air.
 #[test]
 fn a_protocol_knows_positions_and_writes_into_packets() {
     let scenario = scenario(

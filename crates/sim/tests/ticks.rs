@@ -4,7 +4,7 @@ use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 use std::collections::BTreeSet;
 
-/// How long the flows of a host are silent after an outage of 10 s, in a run with this seed.
+/// Silence of the flows of a host after an outage of 10 s, in a run with this seed.
 fn dead_times(uptime: &str, seed: u64) -> Vec<f64> {
     let text = format!(
         r#"

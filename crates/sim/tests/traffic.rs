@@ -170,7 +170,7 @@ fn an_outage_above_the_mac_stops_all_but_syn_and_fin() {
     let mut scenario = one_link(&link, &tcp(), 10);
     let (down, up) = (Instant::from_secs(2), Instant::from_secs(4));
     let outages = Schedule::Listed(vec![(Instant::ZERO, Instant::from_millis(8)), (down, up)]);
-    scenario.nodes[1].outage = Some(NodeOutage::above_mac(outages));
+    scenario.nodes[NodeId(1)].outage = Some(NodeOutage::above_mac(outages));
     let mut tap = Tap::default();
     let mut world = World::new(&scenario, 1);
     world.run(&mut Observers { events: None, packets: Some(&mut tap) });
@@ -260,7 +260,7 @@ fn packet_control_acts_on_the_flows_of_its_mobiles() {
     assert!(middleboxes[0].counters["acks_duplicate_dropped"] > 100);
 
     let mut other = common::reordering(Some(12), long);
-    if let Some(middlebox) = &mut other.nodes[1].middlebox {
+    if let Some(middlebox) = &mut other.nodes[NodeId(1)].middlebox {
         middlebox.mobiles.clear();
     }
     let metrics = run(&other);

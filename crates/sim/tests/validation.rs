@@ -1,8 +1,8 @@
 //! Long flows over a queue of today beside what ns-3 publishes for the same path: the acceptance
 //! windows of its `tcp-validation` (50 Mbit/s, CoDel, segments of 1448 bytes, flow from 5 s on).
 //!
-//! The windows are ns-3's, copied as numbers. Where ours lies outside, the test states our value and
-//! docs/measurements/queues.md the reason.
+//! The windows are ns-3's, copied as numbers. Where ours lies outside, the test states our value
+//! and docs/measurements/queues.md the reason.
 
 use airtcp_core::Instant;
 use airtcp_core::event::{Cause, Event, Source, Subscriber};
@@ -13,10 +13,10 @@ use airtcp_sim::{Observers, World};
 /// Segment size of the published runs, bytes.
 const MSS: f64 = 1448.0;
 
-/// What a flow did, in order of time (seconds).
+/// The actions of a flow, in order of time (seconds).
 #[derive(Default)]
 struct History {
-    /// cwnd, segments.
+    /// Time (seconds) and cwnd (segments).
     cwnd: Vec<(f64, f64)>,
     /// DCTCP.Alpha at each reduction for a mark: `to` is `from` less half of that share (RFC 8257
     /// §3.3, step 9).
@@ -65,8 +65,8 @@ fn range(series: &[(f64, f64)], from: f64, to: f64) -> (f64, f64) {
     (least, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// One flow over the published path: a round trip of `rtt` ms, CoDel with these keys, and these keys
-/// of `[tcp]`.
+/// One flow over the published path: a round trip of `rtt` ms, CoDel with these keys, and these
+/// keys of `[tcp]`.
 fn run(rtt: u64, seconds: u64, codel: &str, tcp: &str) -> (History, RunMetrics) {
     let text = format!(
         r#"
@@ -184,9 +184,9 @@ fn maxima(cwnd: &[(f64, f64)]) -> Vec<(f64, f64)> {
     found
 }
 
-/// Published for CUBIC at 50 ms: maxima of 511 segments at 5.46 s (slow start), 236 at 14.28 s and 234
-/// at 18.05 s. Here HyStart ends slow start earlier: 293 at 5.46 s; then 233 at 14.22 s and 232 at
-/// 18.27 s.
+/// Published for CUBIC at 50 ms: maxima of 511 segments at 5.46 s (slow start), 236 at 14.28 s and
+/// 234 at 18.05 s. Here HyStart ends slow start earlier: 293 at 5.46 s; then 233 at 14.22 s and 232
+/// at 18.27 s.
 #[test]
 fn cubic_at_50_ms_has_the_published_maxima_after_a_lower_first_one() {
     let (history, _) = run(50, 20, "ecn = false", "");

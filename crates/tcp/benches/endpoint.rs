@@ -1,4 +1,4 @@
-//! What a segment costs in the two endpoints alone: a window-limited transfer over a perfect
+//! Cost of a segment in the two endpoints alone: a window-limited transfer over a perfect
 //! network without delay, no simulator around it.
 
 use airtcp_core::{Addr, Events, Flow, Instant, Length, Segment, SeqNum};

@@ -7,17 +7,17 @@ use airtcp_core::{Bytes, DataRate, Duration};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, Word, field};
 use airtcp_settings::{Decoded, Reader, Value, WordOrSegments, alternatives, choice, settings};
 
-/// The end of a flow that a setting matters to, if only one.
+/// The end of a flow to which a setting matters, if only one.
 pub const SENDER: &str = "a flow's sender";
-/// The other end.
+/// The other end of a flow.
 pub const RECEIVER: &str = "a flow's receiver";
 
 /// No window is larger than window scaling can express (RFC 7323 §2.3), so that sums of windows fit
 /// in 32 bits.
 pub(crate) const LARGEST_WINDOW: u32 = 1 << 30;
 
-/// The window that autotuning begins with: half of the second value of Linux's tcp_rmem, 131,072.
-/// Until data come, Linux takes the other half for overhead (`TCP_DEFAULT_SCALING_RATIO`).
+/// Initial window with autotuning: half of the second value of Linux's tcp_rmem, 131,072. Until
+/// data comes, Linux takes the other half for overhead (`TCP_DEFAULT_SCALING_RATIO`).
 pub(crate) const FIRST_WINDOW: Bytes = Bytes(64 << 10);
 
 /// A configured size as a window.
@@ -27,13 +27,13 @@ pub(crate) fn window_bytes(size: Bytes) -> u32 {
 
 /// The largest payload of an IPv4 packet without TCP options.
 pub const MAX_MSS: u64 = 65_495;
-/// What timestamps take of each segment, bytes (RFC 7323 appendix A).
+/// Bytes that timestamps take of each segment (RFC 7323 appendix A).
 pub(crate) const TIMESTAMPS_LEN: u16 = 12;
 /// RFC 7323 §2.3: the largest window, 65,535 · 2^14.
 const WINDOW: Kind = Kind::Size { min: 1, max: 65_535 << 14 };
 /// Appropriate Byte Counting without a limit.
 pub const ABC_UNLIMITED: u32 = 1_000_000;
-/// A number of something, above zero.
+/// Any positive count.
 const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
 const UPTIME: Kind = Kind::Duration { min: Duration::ZERO, max: MAX_UPTIME };
 const NEWRENO: &[&str] = &[Recovery::NewReno.word()];
@@ -59,41 +59,42 @@ settings! {
         #[source = "RFC 9293 §3.8"]
         #[matters_to = RECEIVER]
         pub receive_buffer: Bytes = Bytes(65_535),
-        /// The window begins with 64 KiB and grows up to `receive-buffer` with what the application
-        /// reads in a round trip. Otherwise it is `receive-buffer` from the beginning.
+        /// Begin with a window of 64 KiB and let it grow up to `receive-buffer` with what the
+        /// application reads in a round trip. Otherwise it is `receive-buffer` from the beginning.
         #[source = "Fisk and Feng 2001; Linux tcp_rcv_space_adjust"]
         #[matters_to = RECEIVER]
         pub autotuning: bool = false,
-        /// Bytes accepted from the application and not yet acknowledged; at least an MSS. It limits a
-        /// bulk sender when the congestion window is larger. Linux's grows to twice the congestion
-        /// window (`tcp_sndbuf_expand`), so that only its largest size does.
+        /// Most bytes accepted from the application and not yet acknowledged; at least an MSS. It
+        /// limits a bulk sender whose congestion window is larger. Linux's buffer grows to twice
+        /// the congestion window (`tcp_sndbuf_expand`), so that only its largest size limits the
+        /// sender.
         #[kind = WINDOW]
         #[matters_to = SENDER]
         pub send_buffer: Bytes = Bytes(256 << 10),
         /// Offer window scaling.
         #[source = "RFC 7323 §2"]
         pub window_scaling: bool = false,
-        /// Offer timestamps.
+        /// Offer the timestamps option.
         #[source = "RFC 7323 §3"]
         pub timestamps: bool = false,
         /// Congestion control: how the congestion window moves.
         #[keys_of(Congestion)]
         pub congestion: Congestion = Congestion::Reno,
-        /// Name of the congestion control that the caller of the simulator brings along
+        /// Name of the congestion control that the caller of the simulator supplies
         /// (docs/strategies.md).
         #[absent = "none"]
         #[only("congestion" in CUSTOM)]
         #[matters_to = SENDER]
         pub control: Option<String> = None,
-        /// Loss recovery.
+        /// Loss recovery: retransmission, and cwnd until the loss is repaired.
         #[keys_of(Recovery)]
         pub recovery: Recovery = Recovery::default(),
-        /// The choices RFC 6582 leaves.
+        /// Choices that RFC 6582 leaves open.
         #[absent = "its defaults"]
         #[only("recovery" in NEWRENO)]
         #[matters_to = SENDER]
         pub newreno: NewRenoConfig = NewRenoConfig::default(),
-        /// How SACK recovery estimates what is in the network.
+        /// Estimate of the data in the network for SACK recovery.
         #[source = "RFC 6675 §4"]
         #[only("recovery" in SACK)]
         #[matters_to = SENDER]
@@ -102,8 +103,8 @@ settings! {
         #[source = "RFC 5681 §3.1, RFC 6928"]
         #[matters_to = SENDER]
         pub initial_window: InitialWindow = InitialWindow::Rfc5681,
-        /// Losses of the SYN or SYN-ACK after which cwnd still begins with the initial window; after
-        /// more it begins with one segment.
+        /// Losses of the SYN or SYN-ACK after which cwnd still begins with the initial window;
+        /// after more it begins with one segment.
         #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
         #[source = "RFC 5681 §3.1; Linux tcp_init_transfer"]
         #[matters_to = SENDER]
@@ -113,11 +114,11 @@ settings! {
         #[source = "RFC 5681 §3.1"]
         #[matters_to = SENDER]
         pub initial_ssthresh: Option<Bytes> = None,
-        /// What a loss halves.
+        /// Window that a loss halves.
         #[source = "RFC 5681 §3.1 eq. 4"]
         #[matters_to = SENDER]
         pub loss_window: LossWindow = LossWindow::FlightSize,
-        /// What the second and every further time-out of the same segment does to ssthresh.
+        /// Effect on ssthresh of the second and every further time-out of the same segment.
         #[source = "RFC 5681 §3.1"]
         #[matters_to = SENDER]
         pub repeated_timeout: RepeatedTimeout = RepeatedTimeout::Keep,
@@ -143,14 +144,13 @@ settings! {
         #[source = "RFC 3042"]
         #[matters_to = SENDER]
         pub limited_transmit: bool = false,
-        /// Appropriate Byte Counting: the limit L, in segments. The largest, 1000000, is none: not
-        /// after a time-out either, and what exceeds ssthresh counts for congestion avoidance
-        /// (Linux).
+        /// Appropriate Byte Counting: the limit L, in segments. 1000000 means no limit, not even
+        /// after a time-out; bytes beyond ssthresh then count for congestion avoidance (Linux).
         #[kind = Kind::WordOr("off", &COUNT)]
         #[source = "RFC 3465"]
         #[matters_to = SENDER]
         pub abc: Option<u32> = None,
-        /// What happens to a congestion window that is not used.
+        /// Treatment of a congestion window that is not fully used.
         #[source = "RFC 7661, RFC 2861, RFC 9438 §5.8"]
         #[matters_to = SENDER]
         pub cwnd_validation: CwndValidation = CwndValidation::Growth,
@@ -162,78 +162,79 @@ settings! {
         #[source = "RFC 3522, RFC 5682, RFC 4015"]
         #[matters_to = SENDER]
         pub spurious: SpuriousDetection = SpuriousDetection::None,
-        /// Retransmission timer.
+        /// Settings of the retransmission timer.
         #[absent = "its defaults"]
         pub rto: RtoConfig = RtoConfig::default(),
-        /// How long data may go unacknowledged after the first time-out, or the peer's window stay
-        /// closed after the first probe, before the connection is given up. It replaces the limits on
-        /// retransmissions and probes. As Linux's `TCP_USER_TIMEOUT`; RFC 5482 counts from the data's
-        /// first transmission.
+        /// Longest time that data may stay unacknowledged after the first time-out, or the peer's
+        /// window stay closed after the first probe; then the connection is aborted. It replaces
+        /// the limits on retransmissions and probes. As Linux's `TCP_USER_TIMEOUT`; RFC 5482 counts
+        /// from the data's first transmission.
         #[kind = Kind::WordOr("off", &POSITIVE_TIME)]
         #[source = "RFC 9293 §3.9.1; RFC 5482; Linux tcp_write_timeout, tcp_probe_timer"]
         #[matters_to = SENDER]
         pub user_timeout: Option<Duration> = None,
-        /// Explicit congestion notification: queues mark data instead of dropping them. Both ends must
-        /// agree, and the sender needs `recovery = "rack"`.
+        /// Explicit congestion notification: queues mark data instead of dropping it. Both ends
+        /// must agree, and the sender needs `recovery = "rack"`.
         #[source = "RFC 3168, RFC 8257, RFC 9768"]
         pub ecn: EcnConfig = EcnConfig::Off,
-        /// When an option of 12 bytes tells how many bytes came marked. Without it the sender has the
-        /// three bits of the header alone, and assumes the worst where ACKs are few.
+        /// Send an option of 12 bytes that counts marked bytes. Without it the sender has only
+        /// three bits of the header, and assumes the worst if ACKs are few.
         #[source = "RFC 9768 §3.2.3"]
         #[only("ecn" in ACCECN)]
         pub accecn_option: AccEcnOptions = AccEcnOptions::Always,
-        /// Frequency of the host's timer interrupt. Linux's timers expire at its ticks, and the later
-        /// the coarser: up to 32 ms late from 0.25 s on, 256 ms from 2 s and 2 s from 16 s (at 250).
+        /// Frequency of the host's timer interrupt. Linux's timers expire at its ticks, and the
+        /// longer they run the coarser they are: up to 32 ms late from 0.25 s on, 256 ms from 2 s
+        /// and 2 s from 16 s (at 250).
         #[kind = Kind::WordOr("exact", &Kind::Integer { min: 100, max: 1000 })]
         #[matters_to = SENDER]
         pub timer_hz: Option<u32> = None,
-        /// How long the host has been up at the start of the run: where its ticks fall. `random` draws
-        /// it for each node and run, up to an hour.
+        /// Uptime of the host at the start of the run, which sets the phase of its ticks. `random`
+        /// draws it for each node and run, up to an hour.
         #[kind = Kind::WordOr("random", &UPTIME)]
         #[matters_to = SENDER]
         pub uptime: Option<Duration> = None,
-        /// Zero windows.
+        /// Behaviour under zero windows.
         #[absent = "its defaults"]
         #[matters_to = SENDER]
         pub persist: PersistConfig = PersistConfig::default(),
-        /// When to acknowledge.
+        /// The receiver's acknowledgement policy.
         #[absent = "its defaults"]
         #[matters_to = RECEIVER]
         pub ack: AckConfig = AckConfig::default(),
-        /// Spread what is sent over the round trip: a window and a fifth of it, two windows in the
-        /// first half of slow start. As on Linux where a queue discipline such as fq paces.
+        /// Spread transmissions over the round trip: 1.2 windows per round trip, or two in the
+        /// first half of slow start. As on Linux if a queue discipline such as fq paces.
         #[source = "Aggarwal, Savage, Anderson 2000; Linux tcp_update_pacing_rate"]
         #[matters_to = SENDER]
         pub pacing: bool = false,
-        /// When a segment smaller than the MSS waits.
+        /// Hold back a segment smaller than the MSS.
         #[source = "RFC 9293 §3.7.4"]
         #[matters_to = SENDER]
         pub nagle: Nagle = Nagle::On,
         /// TIME-WAIT: twice the maximum segment lifetime.
         #[source = "RFC 9293 §3.4.2"]
         pub time_wait: Duration = Duration::from_secs(60),
-        /// What this end does when its node's radio reports an outage of the node.
+        /// Reaction of this end when its node's radio reports an outage of the node.
         #[source = "M-TCP §3.3; Freeze-TCP (Goff et al. 2000)"]
         pub on_link: LinkReaction = LinkReaction::None,
-        /// What a sender does when the network reports that the route to the peer is broken.
+        /// Reaction of a sender when the network reports that the route to the peer is broken.
         #[keys_of(RouteConfig)]
         pub on_route_failure: RouteConfig = RouteConfig::Ignore,
     }
 }
 
 impl TcpConfig {
-    /// What a SYN says of `mss`: the room for payload and options (RFC 6691).
+    /// MSS announced in a SYN: the room for payload and options (RFC 6691).
     pub(crate) fn announced_mss(&self) -> u16 {
         let options = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
         self.mss.saturating_add(options)
     }
 
-    /// How timers of a host round that has been up for so long at the start of time.
+    /// Rounding of the timers of a host with this uptime at the start of time.
     pub(crate) fn timer_wheel(&self, uptime: Duration) -> Option<TimerWheel> {
         self.timer_hz.map(|hz| TimerWheel::new(hz, uptime))
     }
 
-    /// The window grows: its first size is not yet the largest.
+    /// True if the window grows: its initial size is below its maximum.
     pub fn autotunes(&self) -> bool {
         self.autotuning && self.receive_buffer > FIRST_WINDOW
     }
@@ -270,7 +271,7 @@ fn is_consistent<R: Reader>(from: &R, tcp: &TcpConfig) {
 }
 
 choice! {
-    /// What a loss halves to give ssthresh.
+    /// Window that a loss halves to give ssthresh.
     pub enum LossWindow {
         /// FlightSize, in bytes
         FlightSize = "flight-size",
@@ -285,59 +286,60 @@ choice! {
 choice! {
     /// Explicit congestion notification.
     pub enum EcnConfig {
-        /// not offered, nor accepted
+        /// neither offered nor accepted
         Off = "off",
-        /// the receiver echoes a mark until the sender has answered it, once a round trip (RFC 3168)
+        /// the receiver echoes a mark until the sender has answered it, once a round trip (RFC
+        /// 3168)
         Rfc3168 = "rfc3168",
-        /// the receiver echoes which data were marked, as `dctcp` and `prague` need it (RFC 8257
-        /// §3.2)
+        /// the receiver echoes exactly which data was marked, as `dctcp` and `prague` need it (RFC
+        /// 8257 §3.2)
         Dctcp = "dctcp",
-        /// the receiver counts marked segments and bytes, and each ACK tells the counts: for any
-        /// congestion control, `dctcp` and `prague` included (AccECN, RFC 9768); with a peer that has
-        /// only RFC 3168, that
+        /// the receiver counts marked segments and bytes, and each ACK reports the counts: for any
+        /// congestion control, `dctcp` and `prague` included (AccECN, RFC 9768); with a peer that
+        /// supports only RFC 3168, as `rfc3168`
         AccEcn = "accecn",
     }
 }
 
 choice! {
-    /// When segments carry the AccECN option.
+    /// Segments that carry the AccECN option.
     pub enum AccEcnOptions {
-        /// never
+        /// on no segment
         Never = "never",
-        /// with two ACKs after each mark and each change of the ECN field, and three times a round
+        /// on two ACKs after each mark and each change of the ECN field, and three times a round
         /// trip
         Changes = "changes",
-        /// with each, if the peer's options get through
+        /// on every segment, if the peer's options get through
         Always = "always",
     }
 }
 
 choice! {
-    /// What happens to a congestion window that the application, or the peer's window, leaves
+    /// Treatment of a congestion window that the application or the peer's window leaves partly
     /// unused.
     pub enum CwndValidation {
-        /// it grows all the same (RFC 5681 says nothing; ns-2)
+        /// it grows regardless (RFC 5681 is silent; ns-2)
         Off = "off",
         /// it does not grow (RFC 7661 §4.2, RFC 9438 §5.8)
         Growth = "growth",
-        /// it does not grow, and comes down by half of what is unused in each RTO; in one that is
-        /// idle, by half of all (RFC 2861, Linux)
+        /// it does not grow; after each RTO half of the unused part is taken away, after an idle
+        /// RTO half of the whole (RFC 2861, Linux)
         Decay = "decay",
     }
 }
 
 choice! {
-    /// What the second and every further time-out of the same segment does to ssthresh.
+    /// Effect on ssthresh of the second and every further time-out of the same segment.
     pub enum RepeatedTimeout {
-        /// nothing: the first one has reduced it
+        /// leaves it as the first one has set it
         Keep = "keep",
-        /// sets it to two segments (ns-2, where half of a cwnd of one segment follows)
+        /// reduces it to two segments (ns-2, which halves a cwnd of one segment)
         Cut = "cut",
     }
 }
 
 alternatives! {
-    /// Congestion control.
+    /// Congestion control algorithm.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[choice("congestion", "Congestion control: how the congestion window moves.")]
     #[absent(Congestion::Reno)]
@@ -349,7 +351,7 @@ alternatives! {
         /// Reno with a larger window after a time-out that one or two duplicate ACKs preceded (TCP
         /// Karak)
         "karak" => Karak(
-            /// TCP Karak.
+            /// Settings of TCP Karak.
             #[absent = "its defaults"]
             #[matters_to = SENDER]
             karak: KarakConfig = KarakConfig::default()
@@ -359,13 +361,13 @@ alternatives! {
         "westwood" => Westwood,
         /// growth on a cubic curve in time, and 0.7 of the window after a loss (RFC 9438)
         "cubic" => Cubic(
-            /// CUBIC.
+            /// Settings of CUBIC.
             #[absent = "its defaults"]
             #[matters_to = SENDER]
             cubic: CubicConfig = CubicConfig::default()
         ),
-        /// paced at the bandwidth that the path shows, with little more in the network than it holds
-        /// (BBR version 1, as Linux has it)
+        /// paced at the bandwidth that the path shows, with little more in the network than it
+        /// holds (BBR version 1, as Linux has it)
         "bbr" => Bbr,
         /// BBR with the volume in flight bounded by what losses show (BBR version 3,
         /// draft-ietf-ccwg-bbr)
@@ -378,7 +380,7 @@ alternatives! {
         /// Reno with segments spaced by the delay over four hops (TCP-AP, ElRakabawy, Klemm and
         /// Lindemann 2005)
         "adaptive-pacing" => AdaptivePacing(
-            /// TCP-AP.
+            /// Settings of TCP-AP.
             #[absent = "its defaults"]
             #[matters_to = SENDER]
             adaptive_pacing: AdaptivePacingConfig = AdaptivePacingConfig::default()
@@ -389,38 +391,39 @@ alternatives! {
 }
 
 settings! {
-    /// The choices TCP Karak leaves.
+    /// Choices that TCP Karak leaves open.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("tcp.karak")]
     pub struct KarakConfig {
-        /// Raise an eighth or a quarter of cwnd that is a power of two to the next one.
+        /// Raise an eighth or a quarter of cwnd to the next power of two even if it is a power of
+        /// two already.
         #[source = "TCP Karak §3"]
         pub strict: bool = false,
-        /// How many time-outs of a connection the rule answers; those beyond are NewReno's, but
-        /// count as `larger_restarts`. 0: NewReno, with that count.
+        /// Time-outs of a connection to which the rule applies; later ones are NewReno's, but count
+        /// as `larger_restarts`. 0: NewReno, with that count.
         #[kind = Kind::WordOr("unlimited", &Kind::Integer { min: 0, max: 1_000_000 })]
         pub limit: Option<u32> = None,
     }
 }
 
 settings! {
-    /// CUBIC.
+    /// Settings of CUBIC.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("tcp.cubic", by_preset)]
     pub struct CubicConfig {
-        /// Whose CUBIC.
+        /// Implementation of CUBIC.
         pub variant: CubicVariant = CubicVariant::Rfc9438,
-        /// Give way to other flows after a loss below the window of the loss before.
+        /// Give way to other flows after a loss below the window of the previous loss.
         #[source = "RFC 9438 §4.7"]
         pub fast_convergence: bool = true,
-        /// What ends slow start before a loss does.
+        /// Early end of slow start, before a loss.
         #[source = "RFC 9406, RFC 9438 §4.10"]
         pub hystart: HyStartConfig = HyStartConfig::Off,
     }
 }
 
 choice! {
-    /// Whose CUBIC.
+    /// Implementation of CUBIC.
     pub enum CubicVariant {
         /// the standard's (RFC 9438)
         Rfc9438 = "rfc9438",
@@ -430,34 +433,34 @@ choice! {
 }
 
 choice! {
-    /// What ends slow start before a loss does. All but `off` need timestamps.
+    /// Early end of slow start, before a loss. All but `off` need timestamps.
     pub enum HyStartConfig {
-        /// nothing
+        /// only a loss ends it
         Off = "off",
-        /// ACKs that come for half of the RTT, or a rise of the RTT; in each slow start (Ha and Rhee
-        /// 2011, as Linux has it)
+        /// after ACKs that come for half of the RTT, or after a rise of the RTT; in each slow start
+        /// (Ha and Rhee 2011, as Linux has it)
         HyStart = "hystart",
-        /// a rise of the RTT, after which growth is slower for five rounds; in the first slow start
-        /// only (HyStart++, RFC 9406)
+        /// after a rise of the RTT and five rounds of slower growth; in the first slow start only
+        /// (HyStart++, RFC 9406)
         PlusPlus = "hystart++",
     }
 }
 
 settings! {
-    /// What TCP-AP knows of the links.
+    /// Properties of the links that TCP-AP knows.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("tcp.adaptive-pacing")]
     pub struct AdaptivePacingConfig {
-        /// Rate of every link of the path.
+        /// Rate of every link on the path.
         #[source = "ElRakabawy, Klemm and Lindemann 2005"]
         pub link_rate: DataRate = DataRate::mbps(2),
     }
 }
 
 alternatives! {
-    /// What is retransmitted after a loss, and what cwnd does until it is repaired.
+    /// Retransmission after a loss, and cwnd until the loss is repaired.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[choice("recovery", "Loss recovery.")]
+    #[choice("recovery", "Loss recovery: retransmission, and cwnd until the loss is repaired.")]
     #[absent(Recovery::NewReno)]
     #[source = "RFC 5681 §3.2"]
     pub enum Recovery {
@@ -469,19 +472,20 @@ alternatives! {
         },
         /// fast recovery ended by any new ACK
         "reno" => Reno {
-            /// As for Tahoe.
+            /// Guard against several fast retransmits in one window.
             #[like(AVOID_MULTI_FR)]
             avoid_multi_fr: bool = false,
         },
-        /// RFC 6582
+        /// fast recovery that outlasts partial ACKs (RFC 6582)
         "newreno" => NewReno,
-        /// RFC 6675; both ends must offer it, otherwise NewReno is used
+        /// retransmission of the holes that SACK shows (RFC 6675); both ends must offer it,
+        /// otherwise NewReno is used
         "sack" => Sack,
-        /// by time, with probes of the tail (RACK-TLP, RFC 8985), proportional rate reduction (RFC
-        /// 9937) and undo by DSACK, timestamps and F-RTO, all together as in Linux; both ends must
-        /// offer SACK, otherwise NewReno is used
+        /// loss detection by time, with tail loss probes (RACK-TLP, RFC 8985), proportional rate
+        /// reduction (RFC 9937) and undo by DSACK, timestamps and F-RTO, all together as in Linux;
+        /// both ends must offer SACK, otherwise NewReno is used
         "rack" => Rack(
-            /// The choices RFC 8985 leaves.
+            /// Choices that RFC 8985 leaves open.
             #[absent = "its defaults"]
             #[matters_to = SENDER]
             rack: RackConfig = RackConfig::default()
@@ -490,12 +494,12 @@ alternatives! {
 }
 
 impl Recovery {
-    /// RACK-TLP.
+    /// True for RACK-TLP.
     pub fn is_rack(self) -> bool {
         matches!(self, Self::Rack(_))
     }
 
-    /// RACK's settings.
+    /// RACK's settings; `None` for other recoveries.
     pub fn rack(self) -> Option<RackConfig> {
         match self {
             Self::Rack(rack) => Some(rack),
@@ -503,22 +507,22 @@ impl Recovery {
         }
     }
 
-    /// It needs SACK, which both ends must offer.
+    /// True if it needs SACK, which both ends must offer.
     pub fn needs_sack(self) -> bool {
         matches!(self, Self::Sack | Self::Rack(_))
     }
 }
 
 settings! {
-    /// The choices RFC 8985 and RFC 5682 leave.
+    /// Choices that RFC 8985 and RFC 5682 leave open.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("tcp.rack")]
     pub struct RackConfig {
         /// Probe the tail of a flight after two round trips without an ACK.
         #[source = "RFC 8985 §7"]
         pub tail_loss_probe: bool = true,
-        /// The longest time the receiver is thought to delay an ACK: a lone segment is probed that
-        /// much later.
+        /// Longest delay of the receiver's ACKs that the sender assumes: a lone segment is probed
+        /// that much later.
         #[source = "RFC 8985 §7.2"]
         pub max_ack_delay: Duration = Duration::from_millis(200),
     }
@@ -547,7 +551,7 @@ choice! {
 }
 
 settings! {
-    /// The choices RFC 6582 leaves.
+    /// Choices that RFC 6582 leaves open.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("tcp.newreno", by_preset)]
     pub struct NewRenoConfig {
@@ -613,7 +617,7 @@ impl InitialWindow {
 choice! {
     /// Detection of spurious retransmissions; the response is RFC 4015's.
     pub enum SpuriousDetection {
-        /// no detection
+        /// detection is off
         None = "none",
         /// by timestamps, which both ends must offer (RFC 3522)
         Eifel = "eifel",
@@ -623,24 +627,24 @@ choice! {
 }
 
 settings! {
-    /// The retransmission timer.
+    /// Settings of the retransmission timer.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("tcp.rto", by_preset)]
     #[check(bounds_ascend)]
     pub struct RtoConfig {
-        /// Before the first sample.
+        /// Time-out before the first RTT sample.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 6298 §2.1"]
         pub initial: Duration = Duration::from_secs(1),
-        /// For data when the SYN had to be retransmitted.
+        /// Time-out for data when the SYN had to be retransmitted.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 6298 §5.7"]
         pub after_syn_loss: Duration = Duration::from_secs(3),
-        /// Lower bound.
+        /// Lower bound of the time-out.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 6298 §2.4"]
         pub min: Duration = Duration::from_secs(1),
-        /// Upper bound, back-off included.
+        /// Upper bound of the time-out, back-off included.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 6298 §2.5"]
         pub max: Duration = Duration::from_secs(60),
@@ -648,7 +652,7 @@ settings! {
         #[kind = COUNT]
         #[source = "TCP-DCA Table II"]
         pub factor: u32 = 1,
-        /// What the time-out adds to SRTT.
+        /// Term that the time-out adds to SRTT.
         pub variation: RttVariation = RttVariation::Rfc6298,
         /// Clock granularity G.
         #[source = "RFC 6298 §2"]
@@ -665,24 +669,24 @@ settings! {
         #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
         #[source = "Linux, tcp_syn_linear_timeouts"]
         pub linear_syn_timeouts: u32 = 0,
-        /// What an expiry does to the time-out.
+        /// Effect of an expiry on the time-out.
         pub policy: RtoPolicyConfig = RtoPolicyConfig::Exponential,
     }
 }
 
 choice! {
-    /// What the retransmission time-out adds to SRTT.
+    /// Term that the retransmission time-out adds to SRTT.
     pub enum RttVariation {
         /// four times RTTVAR, at least the granularity (RFC 6298 §2.3)
         Rfc6298 = "rfc6298",
-        /// at least `min`, and what the last round trips varied by: the largest mean deviation of
-        /// each counts, and fades by a quarter a round trip (Linux, tcp_rtt_estimator)
+        /// at least `min`, and the variation of the last round trips: the largest mean deviation of
+        /// each counts, and decays by a quarter a round trip (Linux, tcp_rtt_estimator)
         Linux = "linux",
     }
 }
 
 choice! {
-    /// What an expiry of the retransmission timer does to the time-out.
+    /// Effect of an expiry of the retransmission timer on the time-out.
     pub enum RtoPolicyConfig {
         /// doubles it (RFC 6298 §5.5)
         Exponential = "exponential",
@@ -703,12 +707,12 @@ fn bounds_ascend<R: Reader>(from: &R, &RtoConfig { min, max, .. }: &RtoConfig) {
 }
 
 settings! {
-    /// What a sender does when the peer closes its window.
+    /// Reaction of a sender to a closed window of its peer.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[table("tcp.persist", by_preset)]
     #[check(intervals_grow)]
     pub struct PersistConfig {
-        /// A window that closes while data is outstanding.
+        /// Reaction to a window that closes while data is outstanding.
         #[source = "M-TCP+ §1"]
         pub on_shrink: PersistOnShrink = PersistOnShrink::Strict,
         /// Time to the first probe; `rto`: the current retransmission time-out.
@@ -718,7 +722,7 @@ settings! {
         #[kind = Kind::Number { min: 1.0, max: 1e6, above: false }]
         #[source = "RFC 9293 §3.8.6.1"]
         pub backoff: f64 = 2.0,
-        /// Longest interval.
+        /// Longest interval between probes.
         #[kind = POSITIVE_TIME]
         pub max: Duration = Duration::from_secs(60),
     }
@@ -734,7 +738,7 @@ fn intervals_grow<R: Reader>(from: &R, &PersistConfig { initial, max, .. }: &Per
 }
 
 choice! {
-    /// Nagle's algorithm: when a segment smaller than the MSS waits for more data.
+    /// Nagle's algorithm: holds back a segment smaller than the MSS.
     pub enum Nagle {
         /// never (TCP_NODELAY)
         Off = "off",
@@ -747,8 +751,8 @@ choice! {
 }
 
 choice! {
-    /// What to do when the window closes while data is outstanding, as M-TCP's supervisor host
-    /// makes it do (M-TCP §3.1).
+    /// Reaction to a window that closes while data is outstanding, as M-TCP's supervisor host makes
+    /// it do (M-TCP §3.1).
     pub enum PersistOnShrink {
         /// persist only with nothing outstanding; otherwise the retransmission timer runs on
         Strict = "strict",
@@ -767,11 +771,11 @@ alternatives! {
     /// data, filled gaps and duplicates at once.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[table("tcp.ack", by_preset)]
-    #[choice("policy", "When the receiver acknowledges.")]
+    #[choice("policy", "The receiver's acknowledgement policy.")]
     #[absent(AckConfig::Every)]
     #[source = "RFC 1122 §4.2.3.2, RFC 5681 §4.2"]
     pub enum AckConfig {
-        /// each segment
+        /// each segment, at once
         "every" => Every,
         /// every `segments`-th full-sized segment or after `timeout`; at once on out-of-order data
         /// or a filled gap
@@ -780,12 +784,12 @@ alternatives! {
             #[kind = Kind::Integer { min: 2, max: 1_000_000 }]
             #[source = "RFC 5681 §4.2"]
             segments: u32 = 2,
-            /// Longest delay.
+            /// Longest delay of an ACK.
             #[kind = DELAY]
             #[source = "RFC 1122 §4.2.3.2"]
             timeout: Duration = Duration::from_millis(200),
-            /// So many segments are acknowledged at once when the connection begins, and again after
-            /// a segment with nothing new (Linux's quick ACKs).
+            /// Segments acknowledged at once when the connection begins, and again after a segment
+            /// with nothing new (Linux's quick ACKs).
             #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
             quick: u32 = 0,
         },
@@ -830,7 +834,7 @@ settings! {
         #[kind = Kind::WordOr("unlimited", &COUNT)]
         #[source = "TCP-DCA §III.A"]
         pub window_limit: Option<u32> = None,
-        /// Where data segments tell the sender's cwnd. Both ends must agree.
+        /// Field in which data segments report the sender's cwnd. Both ends must agree.
         #[source = "TCP-DCA §III.A, §VI"]
         pub cwnd_in: CwndIn = CwndIn::WindowField,
         /// Repeat an ACK that no data follows, after an RTO of at least 1 s, up to 6 times. The
@@ -841,12 +845,12 @@ settings! {
 }
 
 choice! {
-    /// Where data segments tell the sender's congestion window.
+    /// Field in which data segments report the sender's congestion window.
     pub enum CwndIn {
-        /// in their window field, up to 65,535 B; it then says nothing of the sender's receive
+        /// the window field, up to 65,535 B; it then says nothing about the sender's receive
         /// window, so data should flow one way only
         WindowField = "window-field",
-        /// in an experimental option of 8 bytes (RFC 6994)
+        /// an experimental option of 8 bytes (RFC 6994)
         Option = "option",
     }
 }
@@ -855,7 +859,7 @@ settings! {
     /// Dynamic adaptive acknowledgement.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct DaaConfig {
-        /// Wait so many inter-arrival times for the next segment. 2.2 in TCP-DAA, from memory.
+        /// Inter-arrival times to wait for the next segment. 2.2 in TCP-DAA, from memory.
         #[kind = SPACINGS]
         #[source = "TCP-DCA §II"]
         pub spacing_factor: f64 = 1.0,
@@ -866,7 +870,7 @@ settings! {
     /// Adaptive delayed acknowledgement.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct AdaConfig {
-        /// A burst has ended when no segment has come for so many inter-arrival times.
+        /// Inter-arrival times without a segment that end a burst.
         #[kind = SPACINGS]
         #[source = "Singh and Kankipati 2004, from memory"]
         pub spacing_factor: f64 = 1.5,
@@ -874,11 +878,10 @@ settings! {
 }
 
 choice! {
-    /// What a mobile host does when its radio reports about the link
-    /// ([`crate::Endpoint::on_link`]).
+    /// Reaction of a mobile host to its radio's reports on the link ([`crate::Endpoint::on_link`]).
     #[default(None)]
     pub enum LinkReaction {
-        /// nothing: like a fixed host
+        /// no reaction, like a fixed host
         None = "none",
         /// an ACK, with the last ACK number and the window, when the link is up again (M-TCP)
         RecoveryAck = "recovery-ack",
@@ -888,18 +891,18 @@ choice! {
 }
 
 alternatives! {
-    /// What a sender does when a route breaks ([`crate::Endpoint::on_route_failure`]).
+    /// Reaction of a sender to a broken route ([`crate::Endpoint::on_route_failure`]).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[choice(
         "on-route-failure",
-        "What a sender does when the network reports that the route to the peer is broken."
+        "Reaction of a sender when the network reports that the route to the peer is broken."
     )]
     #[absent(RouteConfig::Ignore)]
     #[matters_to = SENDER]
     pub enum RouteConfig {
-        /// nothing: the retransmission timer handles it
+        /// left to the retransmission timer
         "ignore" => Ignore,
-        /// stands by, with its timer off and its windows frozen, and probes until an ACK arrives
+        /// standby, with its timer off and its windows frozen, and probes until an ACK arrives
         /// (ELFN, Holland and Vaidya 1999)
         "elfn" => Elfn(
             /// Explicit link failure notification.
@@ -911,7 +914,7 @@ alternatives! {
 }
 
 settings! {
-    /// A sender that stands by while the route is broken.
+    /// Standby of a sender while the route is broken.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("tcp.elfn")]
     pub struct ElfnConfig {
@@ -925,7 +928,7 @@ settings! {
         /// The RTT estimate and the back-off after standby.
         #[source = "Holland and Vaidya 1999 §5"]
         pub rto: Thaw = Thaw::AsFrozen,
-        /// Go on as soon as the node's router reports a route, without waiting for a probe to be
+        /// Continue as soon as the node's router reports a route, without waiting for a probe to be
         /// acknowledged. Not in the paper.
         pub resume_on_route: bool = false,
     }

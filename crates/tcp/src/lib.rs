@@ -1,8 +1,8 @@
 //! A complete TCP endpoint without I/O.
 //!
-//! Read in this order: [`config`] with its [`preset`]s, then the exchangeable parts [`congestion`], [`rto`], [`ack`] and
-//! [`route`] (each a trait and one file a strategy), [`recovery`], and [`endpoint`], which puts
-//! them together.
+//! Read in this order: [`config`] with its [`preset`]s, then the exchangeable parts [`congestion`],
+//! [`rto`], [`ack`] and [`route`] (each a trait, with one file per strategy), [`recovery`], and
+//! [`endpoint`], which puts them together.
 
 mod accecn;
 pub mod ack;
@@ -16,6 +16,6 @@ pub mod rto;
 mod strategies;
 
 pub use config::TcpConfig;
-pub use endpoint::{EcnCounts, Endpoint, Io, Limit, Limits, State, Stats};
+pub use endpoint::{EcnCounts, Endpoint, Io, Limit, Limits, Stats, TcpState};
 pub use preset::Preset;
 pub use strategies::Strategies;

@@ -1,8 +1,8 @@
 //! Named sets of values for `[tcp]`: the sender of today, the RFCs, ns-2.
 //!
-//! A preset is a [`TcpConfig`]: what it does not name is as in [`TcpConfig::default`], the keys
-//! that a file writes come on top, and the compiler checks it. If what the file chooses leaves a
-//! key of the preset without an effect, the key is not used.
+//! A preset is a [`TcpConfig`], checked by the compiler. Settings that it does not name are those
+//! of [`TcpConfig::default`]; the keys of a file override it. A key of the preset that has no
+//! effect under the file's choices is not used.
 
 use crate::config::{
     ABC_UNLIMITED, AckConfig, Congestion, CubicConfig, CubicVariant, CwndValidation, HyStartConfig,
@@ -15,7 +15,7 @@ use airtcp_settings::schema::{AS_PRESET, Key, Kind, PRESET, Table, field};
 use airtcp_settings::{InTable, Reader, Settings, choice};
 
 choice! {
-    /// A named set of values.
+    /// A named set of TCP settings.
     pub enum Preset {
         /// Linux 6 with its default sysctls
         Linux = "linux",
@@ -42,14 +42,14 @@ pub static TABLE: Table = Table::new(
     ],
 );
 
-/// Reads [`TABLE`].
+/// Reads [`TABLE`] into a configuration; `None` after an error, which `from` has reported.
 pub fn read<R: Reader>(from: &R) -> Option<TcpConfig> {
     let preset = from.get::<Preset>(PRESET)?;
     TcpConfig::read(from, Some(&preset.config()))
 }
 
 impl Preset {
-    /// All presets.
+    /// All presets, in the order of the documentation.
     pub const ALL: [Self; 3] = [Self::Linux, Self::Rfc, Self::Ns2];
 
     /// The configuration of an endpoint.
@@ -101,22 +101,7 @@ pub fn linux() -> TcpConfig {
         syn_losses: 1,
         // RFC 3042: SACKed segments are not in flight (tcp_packets_in_flight).
         limited_transmit: true,
-        rto: RtoConfig {
-            // TCP_TIMEOUT_INIT, TCP_TIMEOUT_FALLBACK
-            initial: Duration::from_secs(1),
-            after_syn_loss: Duration::from_secs(3),
-            // TCP_RTO_MIN
-            min: Duration::from_millis(200),
-            // tcp_rtt_estimator
-            variation: RttVariation::Linux,
-            // TCP_RTO_MAX
-            max: Duration::from_secs(120),
-            // tcp_retries2 15
-            max_retransmissions: 15,
-            // tcp_syn_linear_timeouts 4
-            linear_syn_timeouts: 4,
-            ..RtoConfig::default()
-        },
+        rto: linux_rto(),
         persist: PersistConfig {
             // tcp_retransmit_timer goes on with back-off, and gives up only on a silent peer.
             on_shrink: PersistOnShrink::Linux,
@@ -129,6 +114,25 @@ pub fn linux() -> TcpConfig {
         // __tcp_ack_snd_check: more than one full segment; TCP_DELACK_MIN; TCP_MAX_QUICKACKS
         ack: AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40), quick: 16 },
         ..TcpConfig::default()
+    }
+}
+
+fn linux_rto() -> RtoConfig {
+    RtoConfig {
+        // TCP_TIMEOUT_INIT, TCP_TIMEOUT_FALLBACK
+        initial: Duration::from_secs(1),
+        after_syn_loss: Duration::from_secs(3),
+        // TCP_RTO_MIN
+        min: Duration::from_millis(200),
+        // tcp_rtt_estimator
+        variation: RttVariation::Linux,
+        // TCP_RTO_MAX
+        max: Duration::from_secs(120),
+        // tcp_retries2 15
+        max_retransmissions: 15,
+        // tcp_syn_linear_timeouts 4
+        linear_syn_timeouts: 4,
+        ..RtoConfig::default()
     }
 }
 

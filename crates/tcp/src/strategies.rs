@@ -19,29 +19,30 @@ use crate::rto::{self, RtoPolicy};
 /// ```
 #[derive(Debug)]
 pub struct Strategies {
-    /// How cwnd and ssthresh move.
+    /// Congestion control: cwnd, ssthresh and the pacing rate.
     pub congestion: Box<dyn CongestionControl>,
-    /// What an expiry does to the retransmission time-out.
+    /// Reaction of the retransmission time-out to an expiry.
     pub rto: Box<dyn RtoPolicy>,
-    /// When to acknowledge.
+    /// Acknowledgement policy.
     pub ack: Box<dyn AckPolicy>,
-    /// What to do when a route breaks.
+    /// Reaction to a broken route.
     pub route: Box<dyn RoutePolicy>,
 }
 
 impl Strategies {
-    /// Those that `config` names.
+    /// The strategies that `config` selects.
     ///
     /// # Panics
-    /// It names a congestion control from outside this crate.
+    /// If `config` names a congestion control from outside this crate.
     pub fn new(config: &TcpConfig) -> Self {
         Self::with_controls(config, &Controls::default())
     }
 
-    /// Those that `config` names, its congestion control perhaps among `controls`.
+    /// The strategies that `config` selects; a custom congestion control is looked up in
+    /// `controls`.
     ///
     /// # Panics
-    /// `config` names a control that is not among them.
+    /// If `config` names a control that is not in `controls`.
     pub fn with_controls(config: &TcpConfig, controls: &Controls) -> Self {
         Self {
             congestion: congestion::algorithm(config, controls),

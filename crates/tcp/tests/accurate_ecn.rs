@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 const MSS: u16 = 1000;
-/// One way.
+/// One-way delay of the path.
 const DELAY: Duration = Duration::from_millis(10);
 
 fn config(option: bool, delayed: bool) -> TcpConfig {
@@ -25,7 +25,7 @@ fn config(option: bool, delayed: bool) -> TcpConfig {
     }
 }
 
-/// What happens to a segment on the path.
+/// Fate of a segment on the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Passes,
@@ -33,7 +33,7 @@ enum Fate {
     Lost,
 }
 
-/// A client that sends to a server, and what is under way.
+/// A client that sends to a server, with the segments in flight.
 struct Pair {
     now: Instant,
     ends: [Endpoint<Length>; 2],
@@ -69,7 +69,7 @@ impl Pair {
         }
     }
 
-    /// Transfers `bytes`; what the server has counted, and what the client heard.
+    /// Transfers `bytes`; returns the server's counts, and the client's view of them.
     fn transfer(mut self, bytes: u64) -> (EcnCounts, EcnCounts) {
         let start = self.now;
         self.ends[1].listen();
@@ -125,7 +125,7 @@ fn without_a_mark_nobody_counts_one() {
 }
 
 proptest! {
-    /// The sender never knows of more bytes than arrived, marked or not, whatever is lost.
+    /// The sender never counts more bytes than arrived, marked or not, whatever is lost.
     #[test]
     fn byte_counters_are_never_ahead_of_what_arrived(
         fates in prop::collection::vec(
@@ -142,8 +142,8 @@ proptest! {
         prop_assert!(heard.bytes.ect0 <= received.bytes.ect0, "{received:?} {heard:?}");
     }
 
-    /// Without the option ACE alone tells of each mark while ACKs are for a segment or two. Marks on
-    /// ACKs of ours wait for the third (§3.2.2.5.1).
+    /// Without the option ACE alone reports each mark while ACKs cover one or two segments. Marks
+    /// on our ACKs wait for the third (§3.2.2.5.1).
     #[test]
     fn the_flags_alone_count_segments(
         fates in prop::collection::vec(prop_oneof![Just(Fate::Passes), Just(Fate::Marked)], 1..40),

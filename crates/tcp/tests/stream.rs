@@ -13,7 +13,7 @@ use airtcp_tcp::config::{
 use airtcp_tcp::congestion::{
     Ack, CongestionControl, Karak, Loss, Reno, Restart, Timeout, Undo, Window,
 };
-use airtcp_tcp::{Endpoint, Io, State, Strategies, TcpConfig};
+use airtcp_tcp::{Endpoint, Io, Strategies, TcpConfig, TcpState};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,31 +21,32 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// After this the network is perfect: every connection that has not given up must end in order.
+/// Time after which the network is perfect: every connection that has not given up must end in
+/// order.
 const HOSTILE_UNTIL: Instant = Instant::from_secs(60);
-/// Far more than any case needs: beyond it, a livelock.
+/// Upper bound on the events of a case; more means a livelock.
 const MOST_EVENTS: usize = 200_000;
-/// How soon an application asks again when nothing could be written.
+/// Interval at which an application retries a write that took nothing.
 const RETRY_WRITE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 struct Network {
     delay: Duration,
-    /// Added uniformly to each delay: reorders.
+    /// Largest random addition to each delay; causes reordering.
     jitter: Duration,
     loss: f64,
     duplication: f64,
-    /// Nothing passes between these, in milliseconds.
+    /// Start and end of an outage, in milliseconds.
     outage: (u64, u64),
 }
 
 #[derive(Clone, Debug)]
 struct App {
     bytes: u32,
-    /// Written at once, and how long until the next piece.
+    /// Size of each write, and the pause until the next one.
     piece: u32,
     write_every: Duration,
-    /// Read at most this much at a time; `None`: all, as soon as it arrives.
+    /// Size and interval of slow reads; `None`: all data is read on arrival.
     slow_read: Option<(u32, Duration)>,
 }
 
@@ -162,13 +163,14 @@ fn ack() -> impl Strategy<Value = AckConfig> {
     ]
 }
 
-/// Data segments tell cwnd in the place of the window.
+/// True if data segments report cwnd in place of the window.
 fn hides_window(config: &TcpConfig) -> bool {
     matches!(config.ack, AckConfig::Dca(DcaConfig { cwnd_in: CwndIn::WindowField, .. }))
 }
 
-fn config() -> impl Strategy<Value = TcpConfig> {
-    let windows = (
+/// MSS, receive buffer, send buffer, six switches, and limit of cwnd.
+fn windows() -> impl Strategy<Value = (u16, u64, u64, [bool; 6], Option<Bytes>)> {
+    (
         prop_oneof![Just(536u16), Just(1000u16), Just(1460u16)],
         // From one MSS to beyond what fits without scaling.
         prop_oneof![
@@ -179,21 +181,10 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         prop_oneof![1 => 1_000u64..5_000, 3 => 5_000u64..300_000],
         any::<[bool; 6]>(),
         prop_oneof![Just(None), (1_000u64..20_000).prop_map(|b| Some(Bytes(b)))],
-    );
-    let loss = (
-        recovery(),
-        any::<[bool; 2]>(),
-        1u32..7,
-        prop_oneof![Just(None), Just(Some(1u32)), Just(Some(2u32))],
-        prop_oneof![
-            Just(SpuriousDetection::None),
-            Just(SpuriousDetection::Eifel),
-            Just(SpuriousDetection::FRto),
-        ],
-        any::<bool>(),
-        any::<bool>(),
-        congestion(),
-    );
+    )
+}
+
+fn timers() -> impl Strategy<Value = (RtoConfig, PersistConfig, AckConfig)> {
     let timers = (
         prop_oneof![
             Just(PersistOnShrink::Strict),
@@ -212,7 +203,36 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             1 => Just(RtoPolicyConfig::Constant),
         ],
     );
-    (windows, loss, timers).prop_map(|(windows, loss, timers)| {
+    timers.prop_map(|timers| {
+        let (on_shrink, backoff, ack, max_retransmissions, tick, min, variation, policy) = timers;
+        let rto = RtoConfig {
+            tick: Duration::from_millis(tick),
+            min: Duration::from_millis(min),
+            variation,
+            max_retransmissions,
+            policy,
+            ..RtoConfig::default()
+        };
+        (rto, PersistConfig { on_shrink, backoff, ..PersistConfig::default() }, ack)
+    })
+}
+
+fn config() -> impl Strategy<Value = TcpConfig> {
+    let loss = (
+        recovery(),
+        any::<[bool; 2]>(),
+        1u32..7,
+        prop_oneof![Just(None), Just(Some(1u32)), Just(Some(2u32))],
+        prop_oneof![
+            Just(SpuriousDetection::None),
+            Just(SpuriousDetection::Eifel),
+            Just(SpuriousDetection::FRto),
+        ],
+        any::<bool>(),
+        any::<bool>(),
+        congestion(),
+    );
+    (windows(), loss, timers()).prop_map(|(windows, loss, (rto, persist, ack))| {
         let (mss, receive, send, switches, cwnd_limit) = windows;
         let [scaling, timestamps, nagle, idle, limited, autotuning] = switches;
         let (recovery, newreno, threshold, abc, spurious, fall_floyd, send_window, congestion) =
@@ -221,7 +241,6 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         // Both live on what RACK measures.
         let is_bbr = matches!(congestion, Congestion::Bbr | Congestion::Bbr3);
         let recovery = if is_bbr { Recovery::Rack(RackConfig::default()) } else { recovery };
-        let (on_shrink, backoff, ack, max_retransmissions, tick, min, variation, policy) = timers;
         TcpConfig {
             mss,
             receive_buffer: Bytes(receive),
@@ -241,15 +260,8 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             abc,
             slow_start_after_idle: idle,
             spurious,
-            rto: RtoConfig {
-                tick: Duration::from_millis(tick),
-                min: Duration::from_millis(min),
-                variation,
-                max_retransmissions,
-                policy,
-                ..RtoConfig::default()
-            },
-            persist: PersistConfig { on_shrink, backoff, ..PersistConfig::default() },
+            rto,
+            persist,
             ack,
             nagle: if nagle { Nagle::On } else { Nagle::Off },
             ..TcpConfig::default()
@@ -283,7 +295,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Byte number `n` of the stream that side `side` writes.
+/// Byte number `n` of the stream that `side` writes.
 fn pattern(side: usize, n: u32) -> u8 {
     (n.wrapping_add(side as u32 * 77_777).wrapping_mul(0x9e37_79b1) >> 24) as u8
 }
@@ -295,7 +307,7 @@ enum Arrival {
     Read(usize),
 }
 
-/// What one side has done, as seen from outside.
+/// Observed actions of one side.
 #[derive(Default)]
 struct Side {
     written: u32,
@@ -303,11 +315,11 @@ struct Side {
     closed: bool,
     /// A read (or write) is scheduled.
     reading: bool,
-    /// The furthest right edge the peer has shown, and the one we have shown.
+    /// Furthest right edges of the window: shown by the peer, and by us.
     allowed: Option<SeqNum>,
     shown: Option<SeqNum>,
     shown_ack: Option<SeqNum>,
-    /// Where data delivered without an ACK end, and when they were delivered.
+    /// Data delivered without an ACK: its end, and the time of delivery.
     unacknowledged: VecDeque<(SeqNum, Instant)>,
     /// One past the highest sequence number sent.
     max: SeqNum,
@@ -322,9 +334,9 @@ struct Sim<'a> {
     queue: BTreeMap<(Instant, u64), Arrival>,
     inserted: u64,
     random: Stream,
-    /// Of everything sent, with its time.
+    /// Hash of everything sent, with times.
     fingerprint: u64,
-    /// The end of it, for failure messages.
+    /// Last part of the trace, for failure messages.
     recent: VecDeque<String>,
 }
 
@@ -376,7 +388,7 @@ impl<'a> Sim<'a> {
         result
     }
 
-    /// Through the network.
+    /// Sends a segment through the network.
     fn transmit(&mut self, from: usize, segment: Segment<Vec<u8>>) {
         let Network { delay, jitter, loss, duplication, outage } = self.case.network;
         let text = format!("{} {from} {segment}", self.now);
@@ -405,7 +417,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// A window field in bytes; scaled only when both sides offered to, and never on a SYN.
+    /// A window field in bytes; scaled only if both sides offered scaling, and never on a SYN.
     fn window_of(&self, from: usize, segment: &Segment<Vec<u8>>) -> u32 {
         let both = self.sides[0].offered_shift.is_some() && self.sides[1].offered_shift.is_some();
         let scaled = both && !segment.flags.contains(Flags::SYN);
@@ -470,12 +482,12 @@ impl<'a> Sim<'a> {
     fn check_endpoint(&self, i: usize) {
         let end = &self.ends[i];
         assert!(end.cwnd() >= 1 && end.ssthresh() >= 1);
-        let waits_for_peer = !matches!(end.state(), State::Closed | State::Listen);
+        let waits_for_peer = !matches!(end.state(), TcpState::Closed | TcpState::Listen);
         let has_work = end.flight() > 0 || !end.is_all_acked();
-        if waits_for_peer && has_work && end.state() != State::TimeWait {
+        if waits_for_peer && has_work && end.state() != TcpState::TimeWait {
             assert!(end.next_deadline().is_some(), "side {i} waits without a timer: {end:?}");
         }
-        if end.state() == State::TimeWait {
+        if end.state() == TcpState::TimeWait {
             assert!(end.next_deadline().is_some(), "TIME-WAIT without end");
         }
     }
@@ -484,7 +496,7 @@ impl<'a> Sim<'a> {
     fn check_delay(&mut self, i: usize) {
         let (end, side) = (&self.ends[i], &mut self.sides[i]);
         let delivered = SeqNum(self.case.isns[1 - i]) + 1 + end.stats().bytes_delivered as u32;
-        if end.state() == State::Closed {
+        if end.state() == TcpState::Closed {
             return;
         }
         let waiting = &mut side.unacknowledged;
@@ -547,7 +559,7 @@ impl<'a> Sim<'a> {
         let taken = self.call(i, |e, now, io| e.write(now, &data, io));
         assert_eq!(taken as u32, space);
         // Closing before the handshake would delete the connection (RFC 9293 §3.10.4).
-        let opening = matches!(self.ends[i].state(), State::Listen | State::SynSent);
+        let opening = matches!(self.ends[i].state(), TcpState::Listen | TcpState::SynSent);
         if self.sides[i].written == bytes && !opening {
             self.sides[i].closed = true;
             self.call(i, |e, now, io| e.close(now, io));
@@ -611,7 +623,7 @@ impl<'a> Sim<'a> {
         let whole = (0..2).all(|i| self.sides[i].read == self.case.apps[1 - i].bytes);
         if aborted == [None; 2] {
             assert!(self.sides.iter().all(|s| s.closed), "not all was written");
-            assert_eq!(self.ends.each_ref().map(Endpoint::state), [State::Closed; 2]);
+            assert_eq!(self.ends.each_ref().map(Endpoint::state), [TcpState::Closed; 2]);
         }
         if !whole {
             assert!(
@@ -634,7 +646,7 @@ impl Drop for Sim<'_> {
     }
 }
 
-/// An algorithm, and whether a time-out has come after one or two duplicate ACKs.
+/// An algorithm, with a flag for a time-out after one or two duplicate ACKs.
 #[derive(Debug)]
 struct Watched(Box<dyn CongestionControl>, Arc<AtomicBool>);
 

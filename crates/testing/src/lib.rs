@@ -1,17 +1,21 @@
-//! Shared by the tests and benchmarks of all crates: skipping a test where the machine lacks something
-//! it needs, and CPU time.
+//! Shared by the tests and benchmarks of all crates: skipping a test that needs something the
+//! machine lacks, CPU time, and an allocator that counts.
+
+mod alloc;
+
+pub use alloc::CountingAllocator;
 
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// What CI's machines cannot have.
+/// Needs of tests that CI's machines cannot meet.
 const ABSENT: &str = include_str!("../../../.ci/absent");
 
-/// Says on standard error that the calling test is skipped because it needs `need`.
+/// Reports on standard error that the calling test is skipped because it needs `need`.
 ///
 /// # Panics
-/// If `CI` is `true`, unless `.ci/absent` lists the need: a test that is never run proves nothing.
+/// If `CI` is `true`, unless `.ci/absent` lists the need: a test that never runs proves nothing.
 pub fn skip(need: &str) {
     let on_ci = std::env::var("CI").is_ok_and(|value| value == "true");
     assert!(
@@ -24,14 +28,14 @@ pub fn skip(need: &str) {
     let _ = writeln!(std::io::stderr(), "{test} is skipped: needs {need}");
 }
 
-/// Whether a line of the list is a prefix of the need; lines with `#` are comments.
+/// True if a line of the list is a prefix of the need; lines with `#` are comments.
 fn is_listed(list: &str, need: &str) -> bool {
     let mut listed = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     listed.any(|line| need.starts_with(line))
 }
 
-/// CPU time of this thread, for benchmarks: other work on the machine does not count. Wall-clock
-/// time where Linux does not report it.
+/// CPU time of this thread, for benchmarks: it excludes other work on the machine. Wall-clock time
+/// where Linux does not report it.
 pub fn cpu_time() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
     let nanoseconds = || {

@@ -1,7 +1,7 @@
 //! Messages of AODV → packets (RFC 3561 §5): UDP datagrams from and to port 654 (§7).
 
 use crate::encode::{EncodeError, encode_udp, set_hop_limit};
-use airtcp_core::{Addr, Flow, Instant, SeqNum};
+use airtcp_core::{Addr, Flow, Instant};
 use airtcp_routing::NodeId;
 use airtcp_routing::aodv::{Error, Hello, Message, Reply, Request};
 use std::net::Ipv4Addr;
@@ -13,18 +13,18 @@ const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
 const ERROR: u8 = 3;
 
-/// The flags of a request, behind its type.
+/// Flags of a request, behind its type.
 const GRATUITOUS: u8 = 1 << 5;
 const DESTINATION_ONLY: u8 = 1 << 4;
 const UNKNOWN_SEQ: u8 = 1 << 3;
-/// The flag of an error.
+/// Flag of an error.
 const NO_DELETE: u8 = 1 << 7;
 
 /// Appends to `out` the packet in which the node `from` sends `message` to the neighbour `to`, or
 /// to all (`None`); on an error `out` is unchanged. `address` gives the addresses of nodes.
 ///
-/// A hop count beyond 255 is written as 255. The time to live is that of the request, 1 for a HELLO
-/// (§6.9) and an error (§6.11), and for a reply, on which the RFC is silent, 64.
+/// A hop count above 255 is written as 255. The time to live is that of the request; 1 for a HELLO
+/// (§6.9) and an error (§6.11); 64 for a reply, for which the RFC states none.
 pub fn encode_aodv(
     message: &Message,
     from: NodeId,
@@ -33,23 +33,11 @@ pub fn encode_aodv(
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     let mut body = Vec::new();
-    let number = |SeqNum(seq): SeqNum| seq.to_be_bytes();
-    let hops = |count: u16| u8::try_from(count).unwrap_or(u8::MAX);
     let ip = |node| address(node).octets();
     let hop_limit = match message {
         Message::Request(request) => {
-            let Request { ttl, hop_count, id, destination, destination_seq, .. } = *request;
-            let flag = |is_set, flag| if is_set { flag } else { 0 };
-            let flags = flag(request.gratuitous, GRATUITOUS)
-                | flag(request.destination_only, DESTINATION_ONLY)
-                | flag(destination_seq.is_none(), UNKNOWN_SEQ);
-            body.extend([REQUEST, flags, 0, hops(hop_count)]);
-            body.extend(id.to_be_bytes());
-            body.extend(ip(destination));
-            body.extend(number(destination_seq.unwrap_or_default()));
-            body.extend(ip(request.originator));
-            body.extend(number(request.originator_seq));
-            hops(ttl)
+            put_request(&mut body, request, ip);
+            hops(request.ttl)
         }
         Message::Reply(reply) => {
             body.extend([REPLY, 0, 0, hops(reply.hop_count)]);
@@ -75,7 +63,7 @@ pub fn encode_aodv(
             body.extend([ERROR, if *no_delete { NO_DELETE } else { 0 }, 0, count]);
             for &(node, seq) in unreachable {
                 body.extend(ip(node));
-                body.extend(number(seq.unwrap_or_default()));
+                body.extend(seq.unwrap_or_default().0.to_be_bytes());
             }
             1
         }
@@ -88,7 +76,27 @@ pub fn encode_aodv(
     Ok(())
 }
 
-/// The part of a reply behind its hop count (§5.2).
+/// A hop count, or a time to live, as far as a byte can express it.
+fn hops(count: u16) -> u8 {
+    u8::try_from(count).unwrap_or(u8::MAX)
+}
+
+/// Appends a request (§5.1).
+fn put_request(body: &mut Vec<u8>, request: &Request, ip: impl Fn(NodeId) -> [u8; 4]) {
+    let Request { hop_count, id, destination, destination_seq, .. } = *request;
+    let flag = |is_set, flag| if is_set { flag } else { 0 };
+    let flags = flag(request.gratuitous, GRATUITOUS)
+        | flag(request.destination_only, DESTINATION_ONLY)
+        | flag(destination_seq.is_none(), UNKNOWN_SEQ);
+    body.extend([REQUEST, flags, 0, hops(hop_count)]);
+    body.extend(id.to_be_bytes());
+    body.extend(ip(destination));
+    body.extend(destination_seq.unwrap_or_default().0.to_be_bytes());
+    body.extend(ip(request.originator));
+    body.extend(request.originator_seq.0.to_be_bytes());
+}
+
+/// Appends the part of a reply behind its hop count (§5.2).
 fn put_route(body: &mut Vec<u8>, reply: &Reply, ip: impl Fn(NodeId) -> [u8; 4]) {
     body.extend(ip(reply.destination));
     body.extend(reply.destination_seq.0.to_be_bytes());

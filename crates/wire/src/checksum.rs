@@ -4,22 +4,22 @@
 use etherparse::checksum::Sum16BitWords;
 use std::net::IpAddr;
 
-/// TCP's protocol number.
+/// IP protocol number of TCP.
 pub(crate) const TCP: u8 = 6;
-/// UDP's protocol number.
+/// IP protocol number of UDP.
 pub(crate) const UDP: u8 = 17;
-/// ICMPv6's next header value.
+/// Next header value of ICMPv6.
 pub(crate) const ICMPV6: u8 = 58;
 
-/// The checksum over the pseudo-header and `message`: the header of `protocol` and the payload, as
-/// in the packet. If the checksum field of `message` is zero, this is the value it should have; if
-/// the field is right, this is zero.
+/// Checksum over the pseudo-header and `message`: the header of `protocol` and the payload, as in
+/// the packet. If the checksum field of `message` is zero, this is the right value for it; if the
+/// field is right, this is zero.
 pub(crate) fn transport_checksum(protocol: u8, src: IpAddr, dst: IpAddr, message: &[u8]) -> u16 {
     pseudo_header(protocol, src, dst, message.len()).add_slice(message).ones_complement().to_be()
 }
 
-/// The sum of the pseudo-header alone, which a sender leaves in the checksum's place for a network
-/// card to go on with.
+/// Sum of the pseudo-header alone, which a sender leaves in the checksum field for a network card
+/// to finish.
 pub(crate) fn pseudo_header_sum(protocol: u8, src: IpAddr, dst: IpAddr, len: usize) -> u16 {
     !pseudo_header(protocol, src, dst, len).ones_complement().to_be()
 }

@@ -1,4 +1,4 @@
-//! Packets of any protocol: whose they are, and how one is sent once more.
+//! Packets of any protocol: their flow, and the pieces to send again.
 
 use crate::DecodeError;
 use crate::checksum::{TCP, UDP, pseudo_header_sum};
@@ -6,22 +6,22 @@ use crate::offload::checksummed;
 use airtcp_core::{Addr, Flow};
 use etherparse::{IpNumber, IpSlice};
 
-/// Protocols whose header begins with the two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+/// Protocols whose header begins with the ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
 const WITH_PORTS: [u8; 5] = [6, UDP, 33, 132, 136];
 
 /// Bytes of the UDP header (RFC 768).
 const UDP_HEADER: usize = 8;
 
-/// TCP's flags of which a cut segment has each in one piece (RFC 9293 §3.1).
+/// TCP flags that only one piece of a cut segment carries (RFC 9293 §3.1).
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// Protocol number and flow of an IPv4 or IPv6 packet; ports are 0 where there are none, as in
+/// Protocol number and flow of an IPv4 or IPv6 packet; ports are 0 if there are none, as in
 /// fragments.
 ///
 /// # Errors
-/// It is no IP packet, or shorter than its headers.
+/// `packet` is not an IP packet, or shorter than its headers.
 pub fn outline(packet: &[u8]) -> Result<(u8, Flow), DecodeError> {
     let ip = IpSlice::from_slice(packet)?;
     let IpNumber(protocol) = ip.payload_ip_number();
@@ -36,9 +36,9 @@ pub fn outline(packet: &[u8]) -> Result<(u8, Flow), DecodeError> {
     Ok((protocol, Flow { src, dst }))
 }
 
-/// One of the packets in a UDP or TCP packet that was left to the network to cut into payloads of
-/// `size` bytes: the last one, or the first. As the network does it, TCP's options are each one's
-/// (an MPTCP mapping, RFC 8684 §3.3.1, covers all of the payload). `None`: it is no such packet.
+/// The first or last packet that the network makes of a UDP or TCP packet left to it to cut into
+/// payloads of `size` bytes. As the network does it, each piece has all TCP options (an MPTCP
+/// mapping, RFC 8684 §3.3.1, covers the whole payload). `None` if `packet` is not such a packet.
 pub fn piece(packet: &[u8], size: usize, last: bool) -> Option<Vec<u8>> {
     let ip = IpSlice::from_slice(packet).ok()?;
     let (src, dst) = (ip.source_addr(), ip.destination_addr());
@@ -89,7 +89,7 @@ pub(crate) mod tests {
     use airtcp_core::{Flags, Segment, SeqNum};
     use proptest::prelude::*;
 
-    /// Between two hosts, for unit tests.
+    /// A flow between two hosts, for unit tests.
     pub(crate) fn flow(ipv6: bool) -> Flow {
         let ip = |last: u8| match ipv6 {
             true => format!("fd00::{last}").parse().unwrap(),

@@ -7,29 +7,29 @@ use etherparse::err::{LenError, ip, tcp};
 use etherparse::{IpNumber, IpSlice, Ipv6Header, LaxIpSlice, TcpHeaderSlice};
 use std::net::IpAddr;
 
-/// What to do with the checksums of a packet.
+/// Treatment of the checksums of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksums {
-    /// Refuse a packet with a wrong one.
+    /// Refuse a packet with a wrong checksum.
     Verify,
     /// Ignore them: on a live host a packet can be seen before the network card fills in its
     /// checksum, or after the card has checked it and merged it with others.
     Ignore,
 }
 
-/// Why a packet is not a segment.
+/// Reason why a packet is not a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Neither IPv4 nor IPv6.
+    /// The packet is neither IPv4 nor IPv6.
     #[error("neither IPv4 nor IPv6")]
     NotIp,
-    /// Another protocol on top of IP.
+    /// The IP packet carries another protocol.
     #[error("IP protocol {protocol} is not TCP")]
     NotTcp {
-        /// Its number.
+        /// IP protocol number.
         protocol: u8,
     },
-    /// A fragment of an IP packet.
+    /// The packet is a fragment of an IP packet.
     #[error("fragment of an IP packet")]
     Fragment,
     /// The packet is shorter than its headers state, or they state less than a header takes.
@@ -37,22 +37,22 @@ pub enum DecodeError {
     Truncated {
         /// Bytes that the header takes or states.
         needed: usize,
-        /// Bytes present.
+        /// Bytes that are present.
         got: usize,
     },
     /// The length field of the IPv4 or TCP header is less than the fixed part of that header.
     #[error("header length of {words} 32-bit words is below the minimum of 5")]
     BadHeaderLength {
-        /// The field's value.
+        /// Value of the field.
         words: u8,
     },
-    /// An IP extension header with an invalid place or length.
+    /// An IP extension header has an invalid position or length.
     #[error("invalid IP extension header")]
     BadExtensionHeader,
-    /// A TCP option whose length is invalid for its kind or runs past the header.
+    /// The length of a TCP option is invalid for its kind or runs past the header.
     #[error("TCP option {kind} has an invalid length")]
     BadOption {
-        /// The option's kind number.
+        /// Kind number of the option.
         kind: u8,
     },
     /// The IPv4 header checksum is wrong.
@@ -100,21 +100,21 @@ impl From<tcp::HeaderSliceError> for DecodeError {
     }
 }
 
-/// What [`decode_with`] reads.
+/// A segment read by [`decode_with`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded<P> {
-    /// The segment.
+    /// The segment with its payload.
     pub segment: Segment<P>,
     /// Kind of an option that the connection depends on and [`encode`](crate::encode) cannot write.
     /// The receiver would refuse a segment without it, or the connection would break; a gateway
     /// leaves such a connection alone.
     ///
     /// This is any option that [`Options`](airtcp_core::Options) does not hold (Multipath TCP, the
-    /// signatures MD5 and TCP-AO, unknown ones), except the experimental kinds 253 and 254, which any
-    /// segment may lack. AccECN is one as well, with its option or only with the flag AE: its counters
-    /// are the receiver's alone, and a segment of another's making would tell of marks that never
-    /// were. `None` on a SYN, whose options are only offers: the segments
-    /// that follow show what was agreed.
+    /// signatures MD5 and TCP-AO, unknown ones), except the experimental kinds 253 and 254, which
+    /// any segment may lack. AccECN counts as well, by its option or by the flag AE alone: only the
+    /// receiver knows its counters, and a segment made by anyone else would report marks that never
+    /// were. `None` on a SYN, whose options are only offers: the segments that follow show what was
+    /// agreed.
     pub foreign_option: Option<u8>,
 }
 
@@ -131,11 +131,11 @@ pub fn decode(packet: &[u8], checksums: Checksums) -> Result<Segment<Vec<u8>>, D
     Ok(decode_with(packet, checksums, <[u8]>::to_vec)?.segment)
 }
 
-/// As [`decode`], but `payload` makes the user data from its slice of `packet`: nothing is copied
+/// Like [`decode`], but `payload` makes the user data from its slice of `packet`: nothing is copied
 /// here.
 ///
 /// # Errors
-/// As [`decode`].
+/// Like [`decode`].
 pub fn decode_with<P>(
     packet: &[u8],
     checksums: Checksums,
@@ -177,16 +177,16 @@ pub fn decode_with<P>(
 pub struct Headers {
     /// The segment, with the length of its payload as the IP header states it.
     pub segment: Segment<Length>,
-    /// The time to live, or hop limit, that is left.
+    /// Time to live, or hop limit, on arrival.
     pub ttl: u8,
 }
 
 /// Reads the headers of an IPv4 or IPv6 packet (from its IP header on) that holds one TCP segment.
-/// Of the payload nothing need be there, so checksums are ignored. Packets above 64 KiB do not
-/// state their length; what is there counts.
+/// The payload may be missing, so checksums are ignored. Packets above 64 KiB do not state their
+/// length; the bytes present count.
 ///
 /// # Errors
-/// As [`decode`].
+/// Like [`decode`].
 pub fn decode_headers(packet: &[u8]) -> Result<Headers, DecodeError> {
     let ip = LaxIpSlice::from_slice(packet).map_err(|_| DecodeError::NotIp)?.0;
     if ip.is_fragmenting_payload() {

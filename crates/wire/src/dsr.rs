@@ -1,5 +1,5 @@
 //! Messages and source routes of DSR → packets (RFC 4728 §6): a header of IP protocol 48 between
-//! the IP header and what else there is.
+//! the IP header and the rest of the packet.
 
 use crate::encode::{EncodeError, HOP_LIMIT, put_ipv4, set_hop_limit, set_ipv4_checksum};
 use airtcp_core::Ecn;
@@ -7,9 +7,9 @@ use airtcp_routing::NodeId;
 use airtcp_routing::dsr::{Link, Message, SourceRoute};
 use std::net::Ipv4Addr;
 
-/// IP's number of DSR.
+/// IP protocol number of DSR.
 const DSR: u8 = 48;
-/// IP's number for "nothing follows".
+/// IP protocol number for "nothing follows".
 const NO_NEXT_HEADER: u8 = 59;
 
 // Option types.
@@ -21,12 +21,12 @@ const SOURCE_ROUTE: u8 = 96;
 /// The error "node unreachable" (§6.4).
 const NODE_UNREACHABLE: u8 = 1;
 
-/// Where the length is in an IPv4 header, and the protocol.
+/// Length and protocol fields of an IPv4 header.
 const IP_LENGTH: std::ops::Range<usize> = 2..4;
 const IP_PROTOCOL: usize = 9;
 const IP_HEADER: usize = 20;
 
-/// Appends to `out` the packet in which the node `from` sends `message` on; on an error `out` is
+/// Appends to `out` the packet in which the node `from` forwards `message`; on an error `out` is
 /// unchanged. `address` gives the addresses of nodes.
 ///
 /// The time to live is that of the request; a reply or an error started with 64.
@@ -81,7 +81,7 @@ pub fn encode_dsr(
     Ok(())
 }
 
-/// Puts the source route of a data packet, which the node `from` sends on, behind the IP header of
+/// Inserts the source route of a data packet that the node `from` forwards behind the IP header of
 /// `packet`, a whole IPv4 packet without IP options; on an error `packet` is unchanged.
 pub fn insert_source_route(
     route: &SourceRoute,
@@ -105,7 +105,7 @@ pub fn insert_source_route(
     Ok(())
 }
 
-/// The fixed part (§6.1) and the options.
+/// Length of the fixed part (§6.1) and the options.
 fn header_len(options: &[u8]) -> usize {
     4 + options.len()
 }
@@ -117,20 +117,20 @@ fn put_header(next: u8, options: &[u8], out: &mut Vec<u8>) {
     out.extend(options);
 }
 
-/// The length of an option's data: so many bytes and so many addresses.
+/// Length field of an option with `fixed` bytes and this many addresses.
 fn length(fixed: usize, addresses: usize) -> Result<u8, EncodeError> {
     let max = (usize::from(u8::MAX) - fixed) / 4;
     let len = u8::try_from(fixed + 4 * addresses);
     len.map_err(|_| EncodeError::TooManyNodes { count: addresses, max })
 }
 
-/// How many nodes of a route are behind the packet that `from` sends.
+/// Nodes of a route that the packet has passed when `from` sends it.
 fn passed(route: &[NodeId], from: NodeId) -> u8 {
     let place = route.iter().position(|&node| node == from);
     u8::try_from(place.unwrap_or(0)).unwrap_or(u8::MAX)
 }
 
-/// §6.4. The error goes to `to`.
+/// Appends an error option (§6.4), to be sent to `to`.
 fn put_error(options: &mut Vec<u8>, (at, next): Link, to: NodeId, ip: impl Fn(NodeId) -> [u8; 4]) {
     options.extend([ROUTE_ERROR, 14, NODE_UNREACHABLE, 0]);
     for node in [at, to, next] {
@@ -138,15 +138,16 @@ fn put_error(options: &mut Vec<u8>, (at, next): Link, to: NodeId, ip: impl Fn(No
     }
 }
 
-/// §6.7. The last node of the route is the destination of the IP packet; the first is its source,
-/// unless the packet was salvaged: then the node that did so is listed (§8.3.6).
+/// Appends a source route (§6.7). The last node of the route is the destination of the IP packet.
+/// The first one is its source, unless the packet was salvaged: then the salvaging node is listed
+/// (§8.3.6).
 fn put_source_route(
     options: &mut Vec<u8>,
     (route, salvaged): (&[NodeId], u16),
     from: NodeId,
     ip: impl Fn(NodeId) -> [u8; 4],
 ) -> Result<(), EncodeError> {
-    /// The field "segments left" has 6 bits.
+    /// Maximum of the 6-bit field "segments left".
     const MAX: usize = 63;
     let last = route.len().saturating_sub(1);
     let listed = route.get(usize::from(salvaged == 0)..last).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! The ECN field of a whole packet (RFC 3168 §5; §23 for where it stands in IPv4 and IPv6).
+//! The ECN field of a whole packet (RFC 3168 §5; §23 for its position in IPv4 and IPv6).
 
 use airtcp_core::Ecn;
 
-/// IPv4's header checksum (RFC 791 §3.1).
+/// Checksum field of the IPv4 header (RFC 791 §3.1).
 const CHECKSUM: std::ops::Range<usize> = 10..12;
 
-/// The ECN field; [`Ecn::NotEct`] if it is no IP packet.
+/// The ECN field; [`Ecn::NotEct`] if `packet` is not an IP packet.
 pub fn ecn(packet: &[u8]) -> Ecn {
     match *packet {
         [version, class, ..] if version >> 4 == 4 => Ecn::from_bits(class),
@@ -14,8 +14,8 @@ pub fn ecn(packet: &[u8]) -> Ecn {
     }
 }
 
-/// Sets the ECN field to [`Ecn::Ce`] and mends IPv4's header checksum, right or wrong, by the change
-/// (RFC 1624 §3). A packet that is not ECN-capable stays as it is (RFC 3168 §5).
+/// Sets the ECN field to [`Ecn::Ce`] and updates IPv4's header checksum, right or wrong, by the
+/// change (RFC 1624 §3). Leaves a packet that is not ECN-capable as it is (RFC 3168 §5).
 pub fn mark_ce(packet: &mut [u8]) {
     if !ecn(packet).is_capable() {
         return;

@@ -10,39 +10,39 @@ use std::ops::Range;
 
 /// Hop limit of a new packet (the value RFC 1700 recommends, and Linux's).
 pub(crate) const HOP_LIMIT: u8 = 64;
-/// Where the checksum is in the TCP header (RFC 9293 §3.1).
+/// Checksum field of the TCP header (RFC 9293 §3.1).
 const TCP_CHECKSUM: Range<usize> = 16..18;
-/// Where it is in the UDP header (RFC 768).
+/// Checksum field of the UDP header (RFC 768).
 const UDP_CHECKSUM: Range<usize> = 6..8;
 
-/// IP protocol number (RFC 792).
+/// IP protocol number of ICMP (RFC 792).
 const ICMP: u8 = 1;
-/// Where it is in the headers of ICMP (RFC 792, RFC 4443 §2.1).
+/// Checksum field of the ICMP headers (RFC 792, RFC 4443 §2.1).
 const ICMP_CHECKSUM: Range<usize> = 2..4;
 
-/// Where it is in the IPv4 header (RFC 791 §3.1).
+/// Checksum field of the IPv4 header (RFC 791 §3.1).
 const IPV4_CHECKSUM: Range<usize> = 10..12;
 
-/// Why a segment or a datagram cannot be a packet.
+/// Reason why a segment or a datagram cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// Source and destination are of different IP versions.
     #[error("{0}: one address is IPv4 and the other IPv6")]
     MixedAddresses(Flow),
-    /// TCP or UDP header and payload are longer than IP's 16-bit length field can express.
+    /// TCP or UDP header and payload exceed IP's 16-bit length field.
     #[error("{len} bytes of header and payload exceed the {max} that fit in an IP packet")]
     TooLong {
         /// Bytes of TCP or UDP header and payload.
         len: usize,
-        /// The limit.
+        /// Largest encodable length, bytes.
         max: usize,
     },
-    /// A message of a routing protocol has to list more nodes than it can.
-    #[error("a message of a routing protocol lists {count} nodes: {max} fit in it")]
+    /// A routing message lists more nodes than it can.
+    #[error("a routing message lists {count} nodes; at most {max} fit")]
     TooManyNodes {
-        /// How many.
+        /// Number of nodes to list.
         count: usize,
-        /// The limit.
+        /// Largest number of nodes.
         max: usize,
     },
 }
@@ -182,7 +182,7 @@ pub fn set_hop_limit(packet: &mut [u8], limit: u8) {
     }
 }
 
-/// Makes the checksum of an IPv4 header right, after a change.
+/// Computes the checksum of an IPv4 header anew after a change.
 pub(crate) fn set_ipv4_checksum(packet: &mut [u8]) {
     packet[IPV4_CHECKSUM].fill(0);
     let header = Sum16BitWords::new().add_slice(&packet[..Ipv4Header::MIN_LEN]);

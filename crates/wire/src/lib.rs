@@ -4,15 +4,16 @@
 //! timestamps), RFC 791 and RFC 8200 (IP).
 //!
 //! [`encode`] writes a packet with valid checksums; [`encode_udp`] writes one of cross traffic,
-//! [`encode_aodv`] and [`encode_dsr`] write those of routing protocols, [`encode_echo_request`] what
-//! a host answers.
+//! [`encode_aodv`] and [`encode_dsr`] write those of routing protocols, [`encode_echo_request`] an
+//! echo request.
 //! [`decode`] reads a captured packet and refuses, with a typed error, whatever is not one whole
 //! TCP segment. [`decode_with`] does the same on live traffic without copying the user data, and
 //! reports connections that a gateway must leave alone. [`decode_headers`] makes do with a packet
 //! that was cut off behind its headers.
 //!
 //! [`outline`], [`piece`] and [`checksummed`] are for packets of any protocol that a gateway sends
-//! once more, [`mark_ce`] is for those that a queue marks. [`too_big`] reads what routers say of segments that the next link does not take.
+//! again, [`mark_ce`] is for those that a queue marks. [`too_big`] reads routers' reports of
+//! segments larger than the next link's MTU.
 //!
 //! A segment keeps only what TCP mechanisms look at: it has no IP header beyond the addresses, no
 //! urgent pointer, no reserved bits and no unknown options. A gateway that forwards a packet

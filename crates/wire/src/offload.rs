@@ -1,12 +1,12 @@
 //! Checksums that a sender left to its network card, in a packet that will never pass one.
 //!
-//! Read first: RFC 1071 (the sum), Linux's `Documentation/networking/checksum-offloads.rst`. Where
-//! a card is to sum a packet up, the checksum's place holds the sum of the pseudo-header alone;
-//! where it is to make SCTP's, zero. In a tunnel that is so of the innermost packet: the checksums
-//! around it are as they will be when that one is finished.
+//! Read first: RFC 1071 (the sum), Linux's `Documentation/networking/checksum-offloads.rst`. A
+//! sender that leaves the sum to its card puts the sum of the pseudo-header alone into the checksum
+//! field; for SCTP it puts zero. In a tunnel this applies to the innermost packet: the checksums
+//! around it are already those for the finished packet.
 //!
-//! A checksum that is finished stays, right or wrong: whoever gets a packet that was damaged on its
-//! way must see that.
+//! A finished checksum stays, right or wrong, so that the receiver of a packet damaged on its way
+//! can see that.
 
 use crate::DecodeError;
 use crate::checksum::{ICMPV6, TCP, UDP, pseudo_header_sum, transport_checksum};
@@ -21,37 +21,37 @@ const SCTP: u8 = 132;
 const VXLAN: u16 = 4789;
 const GENEVE: u16 = 6081;
 
-/// Types of Ethernet (and of GRE and Geneve, which use the same).
+/// EtherTypes, also used by GRE and Geneve.
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const VLAN: [u16; 2] = [0x8100, 0x88a8];
 const ETHERNET: u16 = 0x6558;
 
-/// Tunnels in tunnels that are looked into.
+/// Deepest nesting of tunnels that is followed.
 const DEPTH: usize = 4;
 
 /// The packet with the checksums that offloads would have filled in: IPv4's, and those of the
 /// innermost TCP, UDP, ICMPv6 and SCTP of IP in IP, GRE, VXLAN and Geneve.
 ///
 /// # Errors
-/// It is no IP packet, or shorter than its headers.
+/// `packet` is not an IP packet, or shorter than its headers.
 pub fn checksummed(packet: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let mut whole = packet.to_vec();
     finish(&mut whole, DEPTH)?;
     Ok(whole)
 }
 
-/// What an IP packet carries.
+/// Payload of an IP packet.
 struct Carried {
     protocol: u8,
-    /// Where it begins.
+    /// Offset of the payload in the packet.
     start: usize,
     end: usize,
-    /// The sum of its pseudo-header.
+    /// Sum of the pseudo-header.
     pseudo: u16,
 }
 
-/// Finishes an IP packet and what it carries.
+/// Fills in the checksums of an IP packet and its payload.
 fn finish(packet: &mut [u8], depth: usize) -> Result<(), DecodeError> {
     let ip = IpSlice::from_slice(packet)?;
     let header = match &ip {
@@ -79,7 +79,8 @@ fn finish(packet: &mut [u8], depth: usize) -> Result<(), DecodeError> {
 }
 
 impl Carried {
-    /// Finishes its own checksum. `sum` makes that of a message in whose place for it is zero.
+    /// Fills in the payload's own checksum. `sum` computes it for a message whose checksum field is
+    /// zero.
     fn finish(&self, packet: &mut [u8], sum: impl Fn(&[u8]) -> u16) {
         let message = &mut packet[self.start..self.end];
         let at = match self.protocol {
@@ -108,7 +109,7 @@ impl Carried {
     }
 }
 
-/// Where the IP packet begins that this message of a tunnel carries; `None`: there is none.
+/// Offset of the IP packet inside this message of a tunnel; `None` if there is none.
 fn inner(message: &[u8], protocol: u8) -> Option<usize> {
     match protocol {
         IP_IN_IP | IPV6_IN_IP => Some(0),
@@ -134,7 +135,7 @@ fn inner(message: &[u8], protocol: u8) -> Option<usize> {
     }
 }
 
-/// Where the IP packet begins in what is of this type and begins there.
+/// Offset of the IP packet in a payload of EtherType `kind` that begins at `start`.
 fn of_type(message: &[u8], start: usize, kind: u16) -> Option<usize> {
     match kind {
         IPV4 | IPV6 => Some(start),
@@ -175,7 +176,7 @@ mod tests {
         packet
     }
 
-    /// An IP packet that carries this as `protocol`.
+    /// An IP packet with this payload of `protocol`.
     fn ip(ipv6: bool, protocol: u8, message: &[u8]) -> Vec<u8> {
         let mut packet = udp(ipv6, &message[8.min(message.len())..]);
         let header = packet.len() - message.len();
@@ -184,7 +185,8 @@ mod tests {
         checksummed(&packet).unwrap()
     }
 
-    /// As a sender leaves it to its card: the sum of the pseudo-header is in the checksum's place.
+    /// The packet as a sender leaves it to its network card: with the sum of the pseudo-header in
+    /// the checksum field.
     fn unfinished(packet: &[u8]) -> Vec<u8> {
         let ip = IpSlice::from_slice(packet).unwrap();
         let (IpNumber(protocol), message) = (ip.payload_ip_number(), ip.payload().payload);
@@ -196,8 +198,8 @@ mod tests {
         packet
     }
 
-    /// What carries IP packets, each in front of one: VXLAN, Geneve with an option, GRE with a key,
-    /// GRE with Ethernet and a VLAN, IP in IP.
+    /// The IP packet in tunnels of each kind: VXLAN, Geneve with an option, GRE with a key, GRE
+    /// with Ethernet and a VLAN, IP in IP.
     fn tunnels(inner: &[u8]) -> Vec<Vec<u8>> {
         let kind = if inner[0] >> 4 == 4 { [0x08, 0x00] } else { [0x86, 0xdd] };
         let in_ip = if inner[0] >> 4 == 4 { IP_IN_IP } else { IPV6_IN_IP };
@@ -262,7 +264,7 @@ mod tests {
         }
     }
 
-    /// A DATA chunk's checksum as Linux's `sctp` sends it, by `crc32c` of RFC 9260, appendix A.
+    /// A DATA chunk as Linux's `sctp` sends it; the checksum is `crc32c` of RFC 9260, appendix A.
     #[test]
     fn of_sctp_a_checksum_of_zero_is_made() {
         let header = [0x13, 0x88, 0x13, 0x89, 0, 0, 0, 1];

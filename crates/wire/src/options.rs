@@ -6,18 +6,18 @@ use airtcp_core::{
 };
 use etherparse::{TcpOptionElement, TcpOptionReadError, TcpOptionsIterator, tcp_option};
 
-/// Kinds shared by experiments (RFC 6994).
+/// Option kinds shared by experiments (RFC 6994).
 const EXPERIMENTAL: [u8; 2] = [253, 254];
-/// The start of the option that tells the sender's cwnd (TCP-DCA §VI): kind, length and experiment
+/// Start of the option that reports the sender's cwnd (TCP-DCA §VI): kind, length and experiment
 /// identifier, which is not registered with IANA. Four bytes of cwnd follow.
 const CWND: [u8; 4] = [253, 8, 0xa1, 0xdc];
 
-/// Options in the layout of [`Options::encoded_len`], each group padded in front with NOPs as
+/// Options in the layout of [`Options::encoded_len`]; each group is padded in front with NOPs, as
 /// deployed stacks do, so that 32-bit fields are aligned.
 ///
-/// SACK blocks that no longer fit in 40 bytes are left out from the end: the first block reports
-/// the newest data and must be there (RFC 2018 §4), the others repeat earlier reports. With
-/// timestamps, the fourth block does not fit.
+/// SACK blocks that do not fit in 40 bytes are left out from the end: the first block reports the
+/// newest data and is required (RFC 2018 §4), the others repeat earlier reports. With timestamps,
+/// the fourth block does not fit.
 pub(crate) struct EncodedOptions {
     bytes: [u8; MAX_OPTIONS_LEN],
     len: usize,
@@ -96,8 +96,8 @@ fn padded(accecn: &AccEcnOption) -> usize {
 
 /// Reads the options up to the end of the header or an end-of-list option; unknown ones are skipped
 /// by their length (RFC 9293 §3.1, MUST-6). If an option appears twice, the last one counts. Also
-/// returns the kind of the first option that nobody but the hosts may write: an unknown one that is
-/// not experimental, or AccECN.
+/// returns the kind of the first option that only the hosts may write: an unknown one that is not
+/// experimental, or AccECN.
 pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<(Options, Option<u8>), DecodeError> {
     let mut options = Options::default();
     let mut foreign = None;

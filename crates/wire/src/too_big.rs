@@ -1,4 +1,4 @@
-//! What routers say of packets that the next link does not take.
+//! Routers' reports of packets larger than the next link's MTU.
 
 use crate::checksum::{ICMPV6, TCP, transport_checksum};
 use crate::decode::{Checksums, DecodeError};
@@ -7,48 +7,47 @@ use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpNumber, IpSlice, Ipv6Header, LaxIpSlice, TcpHeader};
 use std::net::IpAddr;
 
-/// ICMP's protocol number.
+/// IP protocol number of ICMP.
 const ICMP: u8 = 1;
 
 /// Type and code of "fragmentation needed" (RFC 792), type of "packet too big" (RFC 4443 §3.2).
 const FRAGMENTATION_NEEDED: [u8; 2] = [3, 4];
 const PACKET_TOO_BIG: u8 = 2;
 
-/// In front of the packet that a message quotes.
+/// Length of the ICMP header, before the quoted packet.
 const ICMP_HEADER: usize = 8;
 
-/// A router quotes that much of what is behind the IP header at least (RFC 792): TCP's ports and
-/// sequence number.
+/// Least part of the IP payload that a router quotes (RFC 792): TCP's ports and sequence number.
 const LEAST_QUOTE: usize = 8;
 
-/// What every link takes with IPv6 (RFC 8200 §5).
+/// Least MTU of an IPv6 link (RFC 8200 §5).
 const LEAST_IPV6_MTU: usize = 1280;
 
-/// MTUs that are common (RFC 1191 §7.1).
+/// Common MTUs (RFC 1191 §7.1).
 const PLATEAUS: [usize; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];
 
-/// A router says that a segment was larger than the next link takes. Anybody may have sent it
-/// (RFC 5927).
+/// A router's report that a segment was larger than the MTU of the next link. It may be forged by
+/// anybody (RFC 5927).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBig {
-    /// To whom the message goes.
+    /// Destination of the message.
     pub to: IpAddr,
-    /// From whom and to whom the segment was.
+    /// Flow of the segment.
     pub flow: Flow,
-    /// The segment's sequence number.
+    /// Sequence number of the segment.
     pub seq: SeqNum,
-    /// Bytes of its packet.
+    /// Length of the segment's packet, bytes.
     pub size: usize,
-    /// Bytes that the next link takes; 0 where the router does not say it (RFC 1191 §5).
+    /// MTU of the next link, bytes; 0 if the router does not report it (RFC 1191 §5).
     pub mtu: usize,
-    /// Bytes of its headers without TCP's options.
+    /// Bytes of the segment's headers without TCP's options.
     headers: usize,
 }
 
 impl TooBig {
-    /// How large payload and options of a segment may be together. `None`: no router sends this. It
-    /// goes to another host than the segment's sender, or the segment would have fit, or IPv6
-    /// allows no such link (RFC 8201 §4).
+    /// Bytes that payload and options of a segment may have together. `None` if no router would
+    /// send this: it goes to a host other than the segment's sender, or the segment would have fit,
+    /// or IPv6 allows no such link (RFC 8201 §4).
     pub fn room(&self) -> Option<usize> {
         let mtu = match self.mtu {
             0 if self.to.is_ipv4() => PLATEAUS.into_iter().find(|&mtu| mtu < self.size)?,
@@ -60,8 +59,8 @@ impl TooBig {
     }
 }
 
-/// Reads an ICMP message "fragmentation needed", or "packet too big" of ICMPv6. `None`: the packet
-/// is another.
+/// Parses an ICMP message "fragmentation needed", or "packet too big" of ICMPv6. `None` for other
+/// packets.
 ///
 /// # Errors
 /// The message is cut off or has a wrong checksum, or does not quote the first fragment of a TCP
@@ -132,7 +131,7 @@ mod tests {
     use airtcp_core::Segment;
     use proptest::prelude::*;
 
-    /// A packet of 1,000 bytes of payload, from 7 on.
+    /// A packet with 1,000 bytes of payload and the sequence number 7.
     fn segment(ipv6: bool) -> Vec<u8> {
         let mut packet = Vec::new();
         let payload = vec![0; 1000];
@@ -142,7 +141,7 @@ mod tests {
         packet
     }
 
-    /// What a router sends to the sender of `quote`.
+    /// The message of a router to the sender of `quote`.
     fn message(ipv6: bool, mtu: u32, quote: &[u8]) -> Vec<u8> {
         let length = (ICMP_HEADER + quote.len()) as u16;
         let (mut packet, kind) = match ipv6 {

@@ -1,19 +1,19 @@
-//! What the decoder reads from live packets, and what it refuses.
+//! Live packets that the decoder reads, and packets that it refuses.
 
 use airtcp_core::{
     Ecn, Flags, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
 };
 use airtcp_wire::{Checksums, DecodeError, Headers, decode, decode_headers, decode_with, encode};
 
-/// A SYN of Linux 6 on its loopback: checksum left to the (absent) network card, options in Linux's
-/// order and packing (MSS, SACK permitted, timestamps, window scale).
+/// A SYN of Linux 6 on its loopback interface: checksum left to the (absent) network card, options
+/// in Linux's order and packing (MSS, SACK permitted, timestamps, window scale).
 const LINUX_SYN: &[u8] = &[
     0x45, 0x00, 0x00, 0x3c, 0xcc, 0x12, 0x40, 0x00, 0x40, 0x06, 0x70, 0xa7, 0x7f, 0x00, 0x00, 0x01,
     0x7f, 0x00, 0x00, 0x01, 0xea, 0x20, 0x13, 0x88, 0x2f, 0xab, 0xd1, 0xd0, 0x00, 0x00, 0x00, 0x00,
     0xa0, 0x02, 0xff, 0xd7, 0xfe, 0x30, 0x00, 0x00, 0x02, 0x04, 0xff, 0xd7, 0x04, 0x02, 0x08, 0x0a,
     0xc1, 0xfa, 0xe3, 0x9b, 0x00, 0x00, 0x00, 0x00, 0x01, 0x03, 0x03, 0x0a,
 ];
-/// Where the TCP header begins in an IPv4 packet without options.
+/// Offset of the TCP header in an IPv4 packet without options.
 const TCP: usize = 20;
 
 /// An IPv4 packet with the data "hello" and the given raw options; its TCP checksum is not set.
@@ -53,7 +53,7 @@ fn encoded(segment: &Segment<Vec<u8>>) -> Vec<u8> {
     packet
 }
 
-/// The error that decoding `packet` must give.
+/// The error of decoding `packet`.
 fn error(packet: &[u8]) -> DecodeError {
     decode(packet, Checksums::Ignore).unwrap_err()
 }
@@ -332,7 +332,7 @@ fn options_that_can_be_written_or_left_out_are_not_foreign() {
     assert_eq!(foreign_option(&[], ACK), None);
 }
 
-/// RFC 6994 §2.1: the identifier tells experiments of one kind apart.
+/// RFC 6994 §2.1: the identifier distinguishes experiments of one kind.
 #[test]
 fn only_the_experiment_of_our_own_tells_cwnd() {
     let cwnd = |options: &[u8]| {

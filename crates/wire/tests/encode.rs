@@ -1,4 +1,4 @@
-//! What the encoder writes, byte by byte, and that decoding restores the segment.
+//! Output of the encoder, byte by byte; decoding restores the segment.
 
 use airtcp_core::{
     AccEcnOption, AccEcnOrder, Addr, Ecn, EcnBytes, Flags, Flow, Length, Options, SackBlock,

@@ -6,7 +6,7 @@ use crate::subjects::Promise;
 use airtcp_core::rng::Stream;
 use airtcp_core::{Addr, Duration, Events, Flow, Instant, LinkSignal, Segment, SeqNum, Timestamps};
 use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
-use airtcp_tcp::{Endpoint, Io, State};
+use airtcp_tcp::{Endpoint, Io, TcpState as State};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 

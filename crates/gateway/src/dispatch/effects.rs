@@ -14,7 +14,7 @@ pub enum Effect {
     Inject {
         /// Out of this side.
         to: Side,
-        /// Its egress from this host.
+        /// Its way out of this host.
         egress: Egress,
         /// From the IP header on.
         packet: Vec<u8>,
@@ -27,7 +27,7 @@ pub enum Effect {
         /// Intercept from now on, or stop.
         watched: bool,
     },
-    /// Begins or ends to mirror all packets of a mobile, even while it answers.
+    /// Copy all packets of a mobile from now on, also if it answers; or no longer.
     MirrorAll {
         /// The mobile.
         mobile: MobileId,

@@ -44,7 +44,7 @@ impl Intercepted {
     }
 }
 
-/// The egress of the gateway's own packets from this host.
+/// The way of the gateway's own packets out of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Egress {
     /// By the routes, as a part of its connection.

@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     stations: Vec<Entry>,
-    /// How each station moves.
+    /// Movement of each station.
     mobility: Vec<Mobility>,
     /// Query range, metres.
     range: f64,
@@ -29,11 +29,11 @@ pub(crate) struct Grid {
     columns: usize,
     rows: usize,
     cells: Vec<Cell>,
-    /// How many stations move.
+    /// Number of stations that move.
     movers: u32,
-    /// When the entry of each moving station must next be updated.
+    /// Time of the next update of each moving station's entry.
     changes: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// How often a movement has changed, anywhere.
+    /// Number of changes of a movement, anywhere.
     all_changes: u64,
     /// Changes whenever a station comes to rest for good, or a resting one begins to move.
     generation: u32,
@@ -47,16 +47,16 @@ fn nanos(at: Instant) -> f64 {
     at.as_nanos() as f64
 }
 
-/// Where a station is, and where it is entered; one cache line.
+/// Position of a station, and its cell; one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Entry {
-    /// Where its leg begins, and how far it leads in a nanosecond, metres.
+    /// Start of its leg, metres, and its velocity, metres per nanosecond.
     from: Position,
     velocity: Position,
-    /// When the leg begins, in nanoseconds. (Exact for a hundred days.)
+    /// Start time of the leg, nanoseconds. (Exact for a hundred days.)
     since: f64,
-    /// When this entry must next be updated; [`Instant::MAX`] for never.
+    /// Time of the next update of this entry; [`Instant::MAX`] for never.
     due: Instant,
     cell: u32,
     /// Its place among the members of the cell.
@@ -94,9 +94,9 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 struct Cell {
     members: Vec<u32>,
-    /// How many of them move.
+    /// Number of moving stations in the cell.
     movers: u32,
-    /// How often a movement here has changed.
+    /// Number of changes of a movement in the cell.
     changes: u32,
 }
 
@@ -108,7 +108,7 @@ struct Nearby {
     until: Instant,
     /// [`Grid::changes_around`] it when it asked.
     around: (u32, u64),
-    /// How often any movement had changed then.
+    /// Value of `all_changes` at that time.
     changes: u64,
 }
 
@@ -160,7 +160,7 @@ impl Grid {
         self.generation += 1;
     }
 
-    /// How a station moves.
+    /// The movement of a station.
     pub(crate) fn mobility(&self, station: u32) -> &Mobility {
         &self.mobility[station as usize]
     }
@@ -171,7 +171,7 @@ impl Grid {
         self.generation
     }
 
-    /// Whether this station moves, or any that may be in its range.
+    /// True if this station moves, or any that may be in its range.
     fn moves_around(&self, station: u32) -> bool {
         self.cells_around(station).any(|cell| cell.movers > 0)
     }
@@ -200,8 +200,8 @@ impl Grid {
         members.filter(move |&other| other != station)
     }
 
-    /// The same, with their distances in metres, but not those that are too far away for now. `None`
-    /// if nothing moves in the cells around.
+    /// The same, with their distances in metres, but not those that are too far away for now.
+    /// `None` if nothing moves in the cells around.
     /// [`Grid::advance`] must have been called up to `now`.
     #[inline]
     pub(crate) fn nearby(
@@ -348,7 +348,7 @@ impl Grid {
         entry
     }
 
-    /// When a station crosses into another cell, or its leg ends.
+    /// The time at which a station crosses into another cell, or its leg ends.
     fn leaves_cell(&self, leg: &Leg, (column, row): (usize, usize), now: Instant) -> Instant {
         if !leg.moves() {
             return leg.until;
@@ -372,8 +372,8 @@ impl Grid {
     }
 }
 
-/// How much further than the range a station may be to count as nearby. At 15 m/s and a range of
-/// 550 m, two stations need a second to come so much closer.
+/// Margin beyond the range within which a station counts as nearby, as a fraction of the range. At
+/// 15 m/s and a range of 550 m, two stations need a second to come so much closer.
 const ALMOST: f64 = 1.0 / 16.0;
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub enum Format {
     BonnMotion,
 }
 
-/// Why a text is not a movement trace.
+/// A mistake in a movement trace.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ImportError {
     /// A line that the format does not have.
@@ -29,7 +29,7 @@ pub enum ImportError {
         line: usize,
         /// Its text, shortened.
         found: String,
-        /// What could stand there.
+        /// The text that could stand there.
         expected: &'static str,
     },
     /// A time before the one above, of the same node.
@@ -37,9 +37,9 @@ pub enum ImportError {
     GoesBack {
         /// Line, from 1.
         line: usize,
-        /// The node.
+        /// Number of the node.
         node: usize,
-        /// The time.
+        /// The time that is too early, seconds.
         at: f64,
         /// The time before it.
         before: f64,
@@ -47,7 +47,7 @@ pub enum ImportError {
     /// A node of which the trace says nothing, though it names one with a higher number.
     #[error("node {node} has no position, but node {last} has one (expected no gaps)")]
     Gap {
-        /// The node.
+        /// Number of the node without a position.
         node: usize,
         /// The highest number in the trace.
         last: usize,
@@ -152,23 +152,8 @@ fn setdest(text: &str) -> Result<Vec<Waypoints>, ImportError> {
         match words {
             ["set", axis @ ("X_" | "Y_" | "Z_"), value] => {
                 let value = number(value).ok_or_else(wrong)?;
-                let mut here = stop(line, node, waypoints, now)?;
-                // It was there until it jumps.
-                if waypoints.last().is_some_and(|(before, _)| *before < now) {
-                    waypoints.push((now, here));
-                }
-                match *axis {
-                    "X_" => here.x = value,
-                    "Y_" => here.y = value,
-                    _ => {}
-                }
-                // Both coordinates are set at one instant.
-                if waypoints.last().is_some_and(|(before, _)| *before == now)
-                    && now == Instant::ZERO
-                {
-                    waypoints.pop();
-                }
-                waypoints.push((now, here));
+                let here = stop(line, node, waypoints, now)?;
+                set(waypoints, now, here, axis, value);
             }
             ["setdest", x, y, speed] => {
                 let [x, y, speed] = [x, y, speed].map(|word| number(word));
@@ -188,7 +173,25 @@ fn setdest(text: &str) -> Result<Vec<Waypoints>, ImportError> {
     Ok(nodes)
 }
 
-/// Where a node is at `now`; what it was to do afterwards is forgotten.
+/// Sets a coordinate of a node that is `here` at `now`.
+fn set(waypoints: &mut Waypoints, now: Instant, mut here: Position, axis: &str, value: f64) {
+    // It was there until it jumps.
+    if waypoints.last().is_some_and(|(before, _)| *before < now) {
+        waypoints.push((now, here));
+    }
+    match axis {
+        "X_" => here.x = value,
+        "Y_" => here.y = value,
+        _ => {}
+    }
+    // Both coordinates are set at one instant.
+    if waypoints.last().is_some_and(|(before, _)| *before == now) && now == Instant::ZERO {
+        waypoints.pop();
+    }
+    waypoints.push((now, here));
+}
+
+/// Position of a node at `now`; cancels the rest of its present leg.
 fn stop(
     line: usize,
     node: usize,
@@ -220,9 +223,10 @@ fn ascending(
     }
 }
 
-/// How long before it a jump begins, at most. A position that is set later is no jump for those that
-/// read these files: ns-2 puts the node back to where its last leg ended, and ns-3 starts it there. So
-/// a jump is a fast leg; ns-3 counts in nanoseconds, in which such a leg goes less than a millimetre.
+/// Longest duration of the leg that stands for a jump. A position that is set later is no jump for
+/// those that read these files: ns-2 puts the node back to where its last leg ended, and ns-3
+/// starts it there. So a jump is a fast leg; ns-3 counts in nanoseconds, in which such a leg goes
+/// less than a millimetre.
 const JUMP: Duration = Duration::from_millis(10);
 
 fn write_setdest(out: &mut String, node: usize, path: &Path) {
@@ -302,8 +306,8 @@ $ns_ at 8.0 "$god_ set-dist 0 1 16777215"
         assert_eq!(paths[1].waypoints(), [at(0.0, 5.0, 5.0)]);
     }
 
-    // A node that stops: as in ns-2 2.35 and ns-3 3.44. One that is set elsewhere: what is meant; ns-2
-    // puts it back to where its last leg ended, ns-3 starts it there.
+    // A node that stops: as in ns-2 2.35 and ns-3 3.44. One that is set elsewhere: what is meant;
+    // ns-2 puts it back to where its last leg ended, ns-3 starts it there.
     #[test]
     fn a_node_is_where_it_was_until_it_stops_or_jumps() {
         let start = "$node_(0) set X_ 0\n$node_(0) set Y_ 5\n";
@@ -388,7 +392,7 @@ $ns_ at 8.0 "$god_ set-dist 0 1 16777215"
     }
 
     proptest! {
-        /// What is written is read back to the same movement.
+        /// Reading what was written gives the same movement.
         #[test]
         fn a_trace_survives_the_way_out_and_back(
             nodes in prop::collection::vec(

@@ -18,10 +18,10 @@ use airtcp_core::{Instant, Position, Stream};
 use airtcp_settings::alternatives;
 
 alternatives! {
-    /// How a node with radios moves.
+    /// Movement of a node with radios.
     #[derive(Clone, Debug, PartialEq)]
     #[table("node.mobility", whole)]
-    #[choice("model", "Which model.")]
+    #[choice("model", "The model of movement.")]
     pub enum MobilityConfig {
         /// not at all
         "stationary" => Stationary,
@@ -37,7 +37,7 @@ alternatives! {
 }
 
 impl MobilityConfig {
-    /// Whether the model chooses where the station is at first.
+    /// True if the model chooses the initial position.
     pub fn places(&self) -> bool {
         matches!(self, Self::RandomWaypoint(model) if model.start != RandomStart::Position)
     }
@@ -58,13 +58,13 @@ impl MobilityConfig {
 /// A pause at one place, or a straight line at constant speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leg {
-    /// Where it begins.
+    /// Position at its start.
     pub from: Position,
-    /// When it begins.
+    /// Start of the leg.
     pub since: Instant,
-    /// Where it ends.
+    /// Position at its end.
     pub to: Position,
-    /// When it ends and the next one begins; [`Instant::MAX`] for never.
+    /// End of the leg and start of the next one; [`Instant::MAX`] for never.
     pub until: Instant,
 }
 
@@ -74,7 +74,7 @@ impl Leg {
         Self { from: place, since, to: place, until }
     }
 
-    /// Whether the position changes.
+    /// True if the position changes.
     pub fn moves(&self) -> bool {
         self.from != self.to
     }
@@ -94,7 +94,7 @@ impl Leg {
     }
 }
 
-/// How a station moves.
+/// Movement of a station.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mobility {
     /// Not at all.
@@ -112,7 +112,7 @@ impl Mobility {
         }
     }
 
-    /// Where the station is.
+    /// Position of the station at this time.
     pub fn position(&self, at: Instant) -> Position {
         self.leg(at).position(at)
     }
@@ -125,7 +125,7 @@ impl Mobility {
         }
     }
 
-    /// When the speed or direction next changes after `at`; `None` for never.
+    /// Next change of speed or direction after `at`; `None` for never.
     pub fn next_change(&self, at: Instant) -> Option<Instant> {
         Some(self.leg(at).until).filter(|&until| until < Instant::MAX)
     }

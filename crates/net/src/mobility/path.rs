@@ -22,7 +22,7 @@ pub enum PathError {
     Backwards {
         /// Number of the waypoint, from 0.
         index: usize,
-        /// Its time.
+        /// Time of the waypoint.
         at: Instant,
         /// The time of the waypoint before.
         previous: Instant,
@@ -32,9 +32,9 @@ pub enum PathError {
     Nowhere {
         /// Number of the waypoint, from 0.
         index: usize,
-        /// East.
+        /// Metres to the east.
         x: f64,
-        /// North.
+        /// Metres to the north.
         y: f64,
     },
 }

@@ -20,22 +20,22 @@ settings! {
     pub struct RandomWaypoint {
         /// Width and height of the area, `[x, y]`, from `["0 m", "0 m"]`.
         pub area: (f64, f64),
-        /// Highest speed.
+        /// Highest speed of a trip.
         #[kind = Kind::Measure(&SPEED)]
         pub speed: f64,
         /// Lowest speed; each trip's is drawn uniformly between both.
         #[kind = Kind::Measure(&SPEED)]
         #[absent = "`speed`: all trips are equally fast"]
         pub min_speed: Option<f64> = None,
-        /// How long it rests at the end of each trip.
+        /// Rest at the end of each trip.
         pub pause: Duration = Duration::ZERO,
-        /// Where it is at first.
+        /// Initial position.
         pub start: RandomStart = RandomStart::Uniform,
     }
 }
 
 choice! {
-    /// Where a random waypoint model begins.
+    /// Initial position in a random waypoint model.
     pub enum RandomStart {
         /// at the node's `position`, with a trip
         Position = "position",

@@ -6,7 +6,7 @@ use super::{Discipline, Server, Waiting};
 use crate::config::{QueueConfig, QueueLimit};
 use airtcp_core::{Bytes, Duration, Ecn, Instant, Stream};
 
-/// What admission needs to know when a packet arrives.
+/// A packet that arrives, and the queue that it finds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     /// Size of the packet.
@@ -15,13 +15,13 @@ pub(crate) struct Arrival {
     pub(crate) ecn: Ecn,
     /// Packets waiting, not counting the one in service.
     pub(crate) packets: usize,
-    /// Bytes waiting.
+    /// Bytes waiting, not counting the packet in service.
     pub(crate) bytes: Bytes,
-    /// How long the server has been idle; `None` if it is busy or packets are waiting.
+    /// Time for which the server has been idle; `None` if it is busy or packets are waiting.
     pub(crate) idle: Option<Duration>,
 }
 
-/// What becomes of a packet that arrives.
+/// The verdict on a packet that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It may enter.
@@ -56,8 +56,8 @@ impl Admission {
         }
     }
 
-    /// Whether a packet may enter. `mean_transmission` returns the mean transmission time of a
-    /// packet; it is called only if the discipline needs it.
+    /// Decides on a packet. `mean_transmission` returns the mean transmission time of a packet; it
+    /// is called only if the discipline needs it.
     #[inline]
     pub(crate) fn judge(
         &mut self,

@@ -14,7 +14,7 @@ use airtcp_settings::schema::{Kind, POSITIVE_TIME};
 use airtcp_settings::{choice, settings};
 
 settings! {
-    /// Controlled Delay.
+    /// CoDel, Controlled Delay (RFC 8289).
     #[derive(Clone, Debug, PartialEq)]
     pub struct CodelConfig {
         /// Hard limit, not counting the packet in service.
@@ -25,8 +25,8 @@ settings! {
         #[kind = POSITIVE_TIME]
         #[source = "RFC 8289 §4.4"]
         pub target: Duration = Duration::from_millis(5),
-        /// How long the delay must have been above the target before the first drop: about the
-        /// longest round-trip time of the flows.
+        /// Time for which the delay must have been above the target before the first drop: about
+        /// the longest round-trip time of the flows.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 8289 §4.3"]
         pub interval: Duration = Duration::from_millis(100),
@@ -63,9 +63,10 @@ pub(crate) struct Rules {
 /// The state of one queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Control {
-    /// When the delay will have been above the target for an interval; `None` while it is below.
+    /// Time at which the delay will have been above the target for an interval; `None` while it is
+    /// below.
     first_above_time: Option<Instant>,
-    /// When the next packet is to be dropped.
+    /// Time of the next drop.
     drop_next: Instant,
     /// Packets dropped or marked since the queue began to drop.
     count: u32,
@@ -75,10 +76,10 @@ pub(crate) struct Control {
     dropping: bool,
 }
 
-/// The inverse square root of a count, as Linux has it (`codel_Newton_step`): by one step of Newton's
-/// method each time the count changes, in 16 bits. RFC 8289 §5.4 takes the root itself; here the
-/// second interval is 0.5 of the first instead of 0.71, and from the third on they are up to 2.6 %
-/// shorter.
+/// The inverse square root of a count, as Linux has it (`codel_Newton_step`): by one step of
+/// Newton's method each time the count changes, in 16 bits. RFC 8289 §5.4 takes the root itself;
+/// here the second interval is 0.5 of the first instead of 0.71, and from the third on they are up
+/// to 2.6 % shorter.
 #[derive(Clone, Copy, Debug, Default)]
 struct InverseRoot(u16);
 
@@ -151,7 +152,7 @@ impl Control {
         packet
     }
 
-    /// Whether the queue has stood for an interval (§5.6, `ok_to_drop`).
+    /// True if the queue has stood for an interval (§5.6, `ok_to_drop`).
     fn stands<T>(
         &mut self,
         now: Instant,

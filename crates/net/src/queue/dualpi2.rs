@@ -30,11 +30,11 @@ settings! {
         #[kind = POSITIVE_TIME]
         #[source = "RFC 9332 §A.1"]
         pub t_update: Duration = Duration::from_millis(16),
-        /// How much the base probability changes for each second that the delay is off the target.
+        /// Change of the base probability for each second that the delay is off the target.
         #[kind = GAIN]
         #[source = "RFC 9332 §A.1"]
         pub alpha: f64 = 0.16,
-        /// How much it changes for each second by which the delay has changed.
+        /// Change of the base probability for each second by which the delay has changed.
         #[kind = GAIN]
         #[source = "Linux sch_dualpi2"]
         pub beta: f64 = 3.2,
@@ -49,8 +49,8 @@ settings! {
         #[kind = Kind::Integer { min: 0, max: 100 }]
         #[source = "Linux sch_dualpi2"]
         pub classic_weight: u64 = 10,
-        /// Under overload (k p' above 1) drop capable packets, too; `false` marks them all and leaves
-        /// drops to the limit.
+        /// Under overload (k p' above 1) drop capable packets, too; `false` marks them all and
+        /// leaves drops to the limit.
         #[source = "RFC 9332 §A.2"]
         pub drop_overload: bool = true,
     }
@@ -75,7 +75,7 @@ pub(crate) struct DualPi2<T> {
     stream: Stream,
 }
 
-/// What the coupled AQM does with a packet.
+/// The coupled AQM's verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Serve,

@@ -41,7 +41,7 @@ impl<T> Fifo<T> {
         self.bytes
     }
 
-    /// How long the first packet has waited; zero without packets.
+    /// Time for which the first packet has waited; zero without packets.
     pub(crate) fn delay(&self, now: Instant) -> Duration {
         self.packets.front().map_or(Duration::ZERO, |first| first.sojourn(now))
     }

@@ -14,7 +14,7 @@ use airtcp_settings::{Reader, settings};
 use std::collections::VecDeque;
 
 settings! {
-    /// FlowQueue-CoDel.
+    /// FlowQueue-CoDel (RFC 8290).
     #[derive(Clone, Debug, PartialEq)]
     #[check(a_threshold_for_whom)]
     pub struct FqCodelConfig {
@@ -38,7 +38,7 @@ settings! {
         #[kind = POSITIVE_TIME]
         #[source = "RFC 8290 §5.2.1"]
         pub target: Duration = Duration::from_millis(5),
-        /// How long the delay must have been above the target before the first drop.
+        /// Time for which the delay must have been above the target before the first drop.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 8290 §5.2.1"]
         pub interval: Duration = Duration::from_millis(100),

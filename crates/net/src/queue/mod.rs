@@ -1,7 +1,7 @@
 //! Queues in front of a link's server or a station's MAC, one file per discipline.
 //!
-//! Read first: [`fifo`] (the list under all of them), then any discipline: [`admission`] (drop-tail),
-//! [`red`], [`codel`], [`fq_codel`], [`pie`], [`dualpi2`].
+//! Read first: [`fifo`] (the list under all of them), then any discipline: [`admission`]
+//! (drop-tail), [`red`], [`codel`], [`fq_codel`], [`pie`], [`dualpi2`].
 //!
 //! Drop-tail and RED decide when a packet arrives, and keep the order of arrival. So a link whose
 //! outages are known beforehand computes a packet's times on its arrival and needs no queue; it
@@ -35,7 +35,7 @@ use pie::Pie;
 pub(crate) struct Waiting<T> {
     pub(crate) item: T,
     pub(crate) meta: PacketMeta,
-    /// When it was offered.
+    /// Time at which it was offered.
     pub(crate) arrived: Instant,
     /// The discipline marked it.
     pub(crate) marked: bool,
@@ -57,16 +57,16 @@ impl<T> Waiting<T> {
         capable
     }
 
-    /// How long it has waited.
+    /// Time for which it has waited.
     pub(crate) fn sojourn(&self, now: Instant) -> Duration {
         now.since(self.arrived)
     }
 }
 
-/// What a queue is told of its server when a packet arrives.
+/// State of the server when a packet arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Server {
-    /// How long it has been idle; `None` if it is busy or packets are waiting.
+    /// Time for which it has been idle; `None` if it is busy or packets are waiting.
     pub(crate) idle: Option<Duration>,
     /// Its mean transmission time of a packet.
     pub(crate) transmission: Duration,
@@ -86,7 +86,7 @@ pub(crate) trait Discipline<T> {
     /// before it are added to `dropped`.
     fn dequeue(&mut self, now: Instant, dropped: &mut Vec<Waiting<T>>) -> Option<Waiting<T>>;
 
-    /// Packets waiting.
+    /// Number of packets waiting.
     fn len(&self) -> usize;
 }
 
@@ -134,7 +134,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// See [`Discipline::enqueue`].
+    /// Queues a packet ([`Discipline::enqueue`]).
     pub(crate) fn enqueue(
         &mut self,
         packet: Waiting<T>,
@@ -144,7 +144,7 @@ impl<T> Queue<T> {
         self.discipline_mut().enqueue(packet, server, dropped)
     }
 
-    /// See [`Discipline::dequeue`].
+    /// Takes the next packet out ([`Discipline::dequeue`]).
     pub(crate) fn dequeue(
         &mut self,
         now: Instant,
@@ -153,7 +153,7 @@ impl<T> Queue<T> {
         self.discipline_mut().dequeue(now, dropped)
     }
 
-    /// Packets waiting.
+    /// Number of packets waiting.
     pub(crate) fn len(&self) -> usize {
         self.discipline().len()
     }

@@ -29,15 +29,15 @@ settings! {
         #[kind = POSITIVE_TIME]
         #[source = "RFC 8033 §4.2 (T_UPDATE)"]
         pub t_update: Duration = Duration::from_millis(15),
-        /// How much the probability changes for each second that the delay is off the target.
+        /// Change of the probability for each second that the delay is off the target.
         #[kind = GAIN]
         #[source = "RFC 8033 §4.2"]
         pub alpha: f64 = 0.125,
-        /// How much it changes for each second by which the delay has changed.
+        /// Change of the probability for each second by which the delay has changed.
         #[kind = GAIN]
         #[source = "RFC 8033 §4.2"]
         pub beta: f64 = 1.25,
-        /// How long a burst after a quiet time is let in.
+        /// Length of a burst that is let in after a quiet time.
         #[source = "RFC 8033 §4.4 (MAX_BURST)"]
         pub max_burst: Duration = Duration::from_millis(150),
         /// Mark packets of ECN-capable senders instead of dropping them.
@@ -62,7 +62,7 @@ pub(crate) struct Pie<T> {
     /// Drop probabilities since the last drop, added up (§5.4).
     accu_prob: f64,
     burst_allowance: Duration,
-    /// How long the latest packet served had waited.
+    /// Wait of the latest packet served.
     current_qdelay: Duration,
     /// The delay at the latest update.
     qdelay_old: Duration,
@@ -99,7 +99,7 @@ impl<T> Pie<T> {
         }
     }
 
-    /// Whether updates change nothing any more.
+    /// True if further updates would change nothing.
     fn rests(&self) -> bool {
         self.drop_prob == 0.0
             && self.current_qdelay.is_zero()

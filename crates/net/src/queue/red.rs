@@ -41,8 +41,8 @@ settings! {
         /// Mark packets of ECN-capable senders instead of dropping them.
         #[source = "RFC 3168 §7"]
         pub ecn: bool = false,
-        /// With `ecn`, drop where the average is not below `max-threshold`; `false` marks there too,
-        /// so that only the limit drops.
+        /// With `ecn`, drop where the average is not below `max-threshold`; `false` marks there
+        /// too, so that only the limit drops.
         #[source = "RFC 3168 §7"]
         pub hard_drop: bool = true,
     }
@@ -64,7 +64,7 @@ fn consistent<R: Reader>(from: &R, queue: &RedConfig) {
 #[derive(Clone, Debug)]
 pub(crate) struct Red {
     config: RedConfig,
-    /// avg, packets.
+    /// The average queue, `avg`, packets.
     average: f64,
     /// Packets since the last drop or mark while above the minimum threshold (the paper's -1 is
     /// `None`).
@@ -129,7 +129,7 @@ impl Red {
         }
     }
 
-    /// Whether this packet tells its sender of congestion.
+    /// True if this packet is dropped or marked early, to notify its sender of congestion.
     fn notifies_early(&mut self) -> bool {
         let Some(p) = self.probability() else {
             self.count = None;

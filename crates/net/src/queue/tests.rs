@@ -34,7 +34,7 @@ fn disciplines(limit: u64) -> Vec<QueueConfig> {
     ]
 }
 
-/// What became of packets 0, 1, …
+/// Fates of packets 0, 1, …
 #[derive(Debug, Default, PartialEq)]
 struct Log {
     served: Vec<(u32, bool)>,

@@ -1,7 +1,7 @@
 //! The order of events: which decision comes next, and until when nothing comes out of the channel.
 
 use crate::wifi::station::StationId;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Id, IdVec, Instant};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) at: Instant,
-    /// What happens (2 bits), and to which frame (30 bits).
+    /// Kind of event (2 bits), and number of its frame (30 bits).
     pub(crate) order: u32,
 }
 
@@ -48,7 +48,7 @@ impl Moment {
         self.order & ((1 << FRAME_BITS) - 1)
     }
 
-    /// Whether it is the end of a frame.
+    /// True if it is the end of a frame.
     pub(crate) fn is_end(self) -> bool {
         self.order >> FRAME_BITS == 0
     }
@@ -107,7 +107,7 @@ impl PartialOrd for Moment {
     }
 }
 
-/// What to do.
+/// Work at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// A frame that matters to this station has passed it.
@@ -270,16 +270,17 @@ impl Deadlines {
     }
 }
 
-/// All that is to be decided, by time.
+/// All tasks, by time.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// What may show. Deadlines that may are here, too, but carried out by [`Self::deadlines`].
+    /// Tasks whose outcome may be visible outside the channel. Deadlines that may are here, too,
+    /// but carried out by [`Self::deadlines`].
     showing: BinaryHeap<Reverse<Entry>>,
-    /// What cannot show at once.
+    /// Tasks whose outcome is not visible at once.
     silent: BinaryHeap<Reverse<Entry>>,
     deadlines: Deadlines,
     /// Of each station, the deadline that was last entered among what may show.
-    shown: Vec<Instant>,
+    shown: IdVec<StationId, Instant>,
 }
 
 impl Agenda {
@@ -290,7 +291,7 @@ impl Agenda {
             showing: heap(),
             silent: heap(),
             deadlines: Deadlines::new(stations),
-            shown: vec![Instant::MAX; stations],
+            shown: vec![Instant::MAX; stations].into(),
         }
     }
 
@@ -324,8 +325,8 @@ impl Agenda {
 
     /// Something may come out at this deadline.
     pub(crate) fn show_deadline(&mut self, station: StationId, at: Instant) {
-        if self.shown[station.index()] != at {
-            self.shown[station.index()] = at;
+        if self.shown[station] != at {
+            self.shown[station] = at;
             self.add(Moment::deadline(at), Task::Deadline(station), true);
         }
     }

@@ -9,7 +9,8 @@ use crate::wifi::agenda::Moment;
 use crate::wifi::config::Power;
 use crate::wifi::faint::Faint;
 use crate::wifi::frame::{Frame, Monitored};
-use airtcp_core::{Duration, Instant};
+use crate::wifi::station::StationId;
+use airtcp_core::{Duration, IdVec, Instant};
 use std::ops::{Index, IndexMut};
 
 /// A slab whose places are reused, so that steady state allocates nothing.
@@ -69,10 +70,10 @@ pub(crate) struct Flight<T> {
     pub(crate) shared: bool,
     /// It has reached its receiver.
     pub(crate) delivered: bool,
-    /// The latest station to receive a shared packet, not yet told.
+    /// The latest station to receive a shared packet, not reported yet.
     pub(crate) held: Option<Copied>,
-    /// How many still need it: signals that refer to it, and the
-    /// [`Task`](super::agenda::Task) that ends a shared packet.
+    /// Number of users: signals that refer to it, and the [`Task`](super::agenda::Task) that ends a
+    /// shared packet.
     pub(crate) users: u32,
 }
 
@@ -87,12 +88,12 @@ pub(crate) struct Copied {
 /// A frame at one station.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signal {
-    /// What comes next, its beginning or its end.
+    /// The next moment of the signal, its beginning or its end.
     at: Instant,
     order: u32,
     /// The slot of the frame, perhaps with [`ASIDE`], or [`FOR_OTHERS`] or [`SPOILT`].
     pub(crate) flight: u32,
-    /// When it will have passed.
+    /// End of the signal.
     pub(crate) end: Instant,
     pub(crate) power: Power,
     /// If it is plain: until when the medium is not to be used after it.
@@ -116,12 +117,12 @@ impl Signal {
         self.flight >= ASIDE
     }
 
-    /// What comes next, its beginning or its end.
+    /// The next moment of the signal, its beginning or its end.
     pub(crate) fn moment(&self) -> Moment {
         Moment { at: self.at, order: self.order }
     }
 
-    /// When it will have passed, as a place in the order of events.
+    /// End of the signal, as a place in the order of events.
     pub(crate) fn passes(&self) -> Moment {
         Moment::end(self.end, self.moment().frame())
     }
@@ -135,8 +136,8 @@ pub(crate) const FOR_OTHERS: u32 = u32::MAX - 1;
 /// Added to a slot: as [`FOR_OTHERS`], unless a bit of the frame is in error.
 pub(crate) const ASIDE: u32 = 1 << 31;
 
-/// What reaches a station: its signals, in the order of what comes first. The first is at hand,
-/// because there is seldom another.
+/// The signals that reach a station, ordered by their next moments. The first is at hand, because
+/// there is seldom another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ear {
     first: Signal,
@@ -163,7 +164,8 @@ impl Ear {
         self.first.at == Instant::MAX
     }
 
-    /// What happens first at the station. If nothing does, it is behind all moments.
+    /// The signal whose moment is next. Without signals, that is behind all moments. If nothing
+    /// does, it is behind all moments.
     #[inline]
     pub(crate) fn first(&self) -> &Signal {
         &self.first
@@ -197,15 +199,15 @@ pub(crate) struct Air<T> {
     /// All signals but the first of each station.
     waiting: Pool<Waiting>,
     /// Of each station, the signals too weak to be sensed.
-    pub(crate) faint: Vec<Faint>,
-    /// What was sent and received, if the caller asked for it.
+    pub(crate) faint: IdVec<StationId, Faint>,
+    /// Frames sent and received, if the caller asked for them.
     pub(crate) monitor: Option<Monitored<T>>,
 }
 
 impl<T> Air<T> {
     /// Silence at so many stations.
     pub(crate) fn new(stations: usize) -> Self {
-        let faint = vec![Faint::new(); stations];
+        let faint = vec![Faint::new(); stations].into();
         Self { flights: Pool::new(), waiting: Pool::new(), faint, monitor: None }
     }
 
@@ -238,7 +240,7 @@ impl<T> Air<T> {
         &mut self.flights[slot]
     }
 
-    /// Whether the first signal of a station, which ends at `end`, meets no other.
+    /// True if the first signal of a station, which ends at `end`, meets no other.
     #[inline]
     pub(crate) fn first_is_alone(&self, of: &Ear, end: Moment) -> bool {
         of.next == NONE || self.waiting[of.next].signal.moment() > end
@@ -299,7 +301,8 @@ impl<T> Air<T> {
         }
     }
 
-    /// The end of a frame that has begun no longer matters to a station. Its signal is not the first.
+    /// The end of a frame that has begun no longer matters to a station. Its signal is not the
+    /// first.
     #[inline]
     pub(crate) fn forget(&mut self, of: &mut Ear, frame: u32) {
         let (mut place, mut before) = (of.next, NONE);
@@ -317,8 +320,8 @@ impl<T> Air<T> {
         }
     }
 
-    /// The rest of the frame `number` is lost to a station that it has not passed by `now`; after it
-    /// the medium is not to be used for `reserves`.
+    /// The rest of the frame `number` is lost to a station that it has not passed by `now`; after
+    /// it the medium is not to be used for `reserves`.
     pub(crate) fn spoil(&mut self, of: &mut Ear, number: Moment, now: Instant, reserves: Duration) {
         let spoilt =
             |signal: &Signal| signal.moment().frame() == number.frame() && signal.end > now;

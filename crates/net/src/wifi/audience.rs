@@ -10,7 +10,7 @@ use std::ops::Range;
 /// A station that senses another one's frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Neighbour {
-    /// Its index.
+    /// Number of the station ([`StationId`](super::StationId)).
     pub(crate) station: u32,
     /// In nanoseconds, so that a neighbour takes 16 bytes.
     delay: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbour {
-    /// How long its signal is on the way.
+    /// Propagation delay of its signal.
     #[inline]
     pub(crate) fn delay(&self) -> Duration {
         Duration::from_nanos(u64::from(self.delay))
@@ -80,8 +80,8 @@ pub(crate) struct Audience {
     least: Least,
     /// Whose neighbours were found, and when, if nothing has changed since.
     found_of: Option<(u32, Instant)>,
-    /// How far away the stations are that may be in range, metres, and the power each receives,
-    /// watts; used while finding.
+    /// Distances of the stations that may be in range, metres, and the power each receives, watts;
+    /// used while finding.
     distances: Vec<f64>,
     watts: Vec<f64>,
 }
@@ -107,7 +107,7 @@ impl Audience {
         self.found_of = None;
     }
 
-    /// Where a station is at any instant.
+    /// Position of a station at any instant.
     pub(crate) fn position(&self, station: u32, at: Instant) -> Position {
         self.grid.mobility(station).position(at)
     }
@@ -189,7 +189,8 @@ impl Least {
 }
 
 impl Neighbours {
-    /// Those of `near`, this far away in metres, that notice a frame. `watts` is room for the powers.
+    /// Those of `near`, this far away in metres, that notice a frame. `watts` is room for the
+    /// powers.
     #[inline(always)]
     fn find(
         &mut self,
@@ -225,7 +226,7 @@ impl Neighbours {
     }
 }
 
-/// How far a signal can be sensed, metres; infinite if no distance is too far.
+/// Largest distance at which a signal can be sensed, metres; infinite if no distance is too far.
 fn range(radio: &RadioConfig, floor: Power) -> f64 {
     let sensed = |distance: f64| radio.received(distance) >= floor;
     let (mut near, mut far) = (0.0, 1.0);

@@ -38,25 +38,25 @@ use crate::wifi::dcf::Effects;
 use crate::wifi::frame::{Body, Frame, FrameKind, Monitored, SentFrame};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use crate::wifi::terminal::{Common, Heard, Terminal};
-use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_core::{Bytes, Duration, IdVec, Instant};
 use airtcp_core::{Position, event::DropReason};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The state of so many stations stays in the processor's cache.
 const CACHED: usize = 200;
 
-/// What comes out of a channel.
+/// An output of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<T> {
     /// A station received a packet; duplicates are filtered.
     Deliver {
-        /// The receiver.
+        /// The receiving station.
         station: StationId,
-        /// The sender.
+        /// The sending station.
         from: StationId,
-        /// The packet.
+        /// The packet that was received.
         packet: T,
-        /// How long it waited in the sender's queue: until the MAC began to contend for it.
+        /// Time from entering the sender's queue until the MAC began to contend for it.
         waited: Duration,
         /// No further copy comes out. True for a unicast packet, unless a station further away may
         /// overhear it.
@@ -67,11 +67,11 @@ pub enum Output<T> {
     Overhear {
         /// Who overheard it.
         station: StationId,
-        /// The sender.
+        /// The sending station.
         from: StationId,
         /// The intended receiver.
         to: StationId,
-        /// The packet.
+        /// The packet that was overheard.
         packet: T,
         /// No further copy comes out: the intended receiver has it, too.
         last: bool,
@@ -80,17 +80,17 @@ pub enum Output<T> {
     /// broadcast ([`DropReason::Unheard`]), or its place in the queue went to an urgent packet or
     /// the queue's discipline dropped it ([`DropReason::Queue`]).
     Drop {
-        /// The sender.
+        /// The sending station.
         station: StationId,
-        /// The packet.
+        /// The packet that was lost.
         packet: T,
-        /// Why.
+        /// Retries, unheard or queue.
         reason: DropReason,
     },
     /// The queue's discipline marked a packet that goes on: its ECN field is to become
     /// [`Ecn::Ce`](airtcp_core::Ecn::Ce). Comes out before the packet does.
     Mark {
-        /// The packet.
+        /// The packet that was marked.
         packet: T,
     },
     /// A station gave up on a neighbour after its last attempt: routing's link-failure callback.
@@ -100,9 +100,9 @@ pub enum Output<T> {
     /// says so: those for the neighbour can be [taken back](Channel::take_back) before, at this
     /// instant.
     LinkFailure {
-        /// The sender.
+        /// The sending station.
         station: StationId,
-        /// The neighbour.
+        /// The station that did not answer.
         to: StationId,
     },
 }
@@ -112,16 +112,16 @@ pub enum Output<T> {
 #[derive(Clone, Debug)]
 pub struct Channel<T> {
     common: Common,
-    stations: Vec<Terminal<T>>,
+    stations: IdVec<StationId, Terminal<T>>,
     audience: Audience,
     air: Air<T>,
     agenda: Agenda,
-    /// When the latest frame of each station has passed all others.
-    latest: Vec<Moment>,
+    /// Moment at which the latest frame of each station has passed all others.
+    latest: IdVec<StationId, Moment>,
     frames_sent: u32,
     /// Of each size of frames so far: the probability that no bit of one is wrong.
     intact: BTreeMap<Bytes, f64>,
-    /// How many stations overhear.
+    /// Number of stations that overhear.
     overhearing: usize,
     outputs: VecDeque<Output<T>>,
     /// They gave up at this instant and take their next packets when routing has heard of it.
@@ -153,7 +153,7 @@ impl<T: Copy> Channel<T> {
             common,
             air: Air::new(stations.len()),
             agenda: Agenda::new(stations.len()),
-            latest: vec![Moment::end(Instant::ZERO, 0); stations.len()],
+            latest: vec![Moment::end(Instant::ZERO, 0); stations.len()].into(),
             frames_sent: 0,
             intact: BTreeMap::new(),
             overhearing: 0,
@@ -195,7 +195,7 @@ impl<T: Copy> Channel<T> {
         meta: impl Into<PacketMeta>,
     ) -> Result<(), Dropped<T>> {
         self.enqueue(now, station, to, (packet, meta.into()), true)?;
-        let dcf = &mut self.stations[station.index()].dcf;
+        let dcf = &mut self.stations[station].dcf;
         while let Some(packet) = dcf.overflow(&self.common.rules) {
             self.outputs.push_back(Output::Drop { station, packet, reason: DropReason::Queue });
         }
@@ -218,7 +218,7 @@ impl<T: Copy> Channel<T> {
             self.take_next(station);
         }
         self.go_through(station, Moment::after(now));
-        let dcf = &mut self.stations[station.index()].dcf;
+        let dcf = &mut self.stations[station].dcf;
         let accepted = dcf.send(now, &self.common.rules, to, packet, urgent, &mut self.wanted);
         self.report_queue(station);
         if !accepted {
@@ -232,7 +232,7 @@ impl<T: Copy> Channel<T> {
     /// them to `taken` in order: after a link failure they may go another way. The one in the MAC
     /// stays.
     pub fn take_back(&mut self, station: StationId, to: StationId, taken: &mut Vec<T>) {
-        self.stations[station.index()].dcf.take_back(to, taken);
+        self.stations[station].dcf.take_back(to, taken);
     }
 
     /// Nothing comes out of [`Channel::poll`] before this time, and every output comes out exactly
@@ -254,8 +254,8 @@ impl<T: Copy> Channel<T> {
     }
 
     /// The same, but as long as nothing comes out, goes on to each deadline up to `until`: for a
-    /// caller who knows that nothing else happens until then. `now` becomes the latest deadline, and
-    /// each of them is added to `deadlines`.
+    /// caller who knows that nothing else happens until then. `now` becomes the latest deadline,
+    /// and each of them is added to `deadlines`.
     #[inline]
     pub fn poll_ahead(
         &mut self,
@@ -290,15 +290,15 @@ impl<T: Copy> Channel<T> {
 
     /// Counts from the start to the latest [`Channel::catch_up`], or slightly later.
     pub fn counters(&self, station: StationId) -> StationCounters {
-        self.stations[station.index()].counters()
+        self.stations[station].counters()
     }
 
     /// Packets waiting at a station, not counting the one in the MAC.
     pub fn queue_len(&self, station: StationId) -> usize {
-        self.stations[station.index()].dcf.queue_len()
+        self.stations[station].dcf.queue_len()
     }
 
-    /// Whether `to` can receive frames of `from` (bit errors and interference apart), as of the
+    /// True if `to` can receive frames of `from` (bit errors and interference apart), as of the
     /// latest call.
     pub fn reachable(&self, from: StationId, to: StationId) -> bool {
         from != to
@@ -314,7 +314,7 @@ impl<T: Copy> Channel<T> {
         self.audience.in_range_of(from.0, self.now).into_iter().map(StationId)
     }
 
-    /// Where a station is at any instant, as far as its present movement says.
+    /// Position of a station at any instant, by its present movement.
     pub fn position(&self, station: StationId, at: Instant) -> Position {
         self.audience.position(station.0, at)
     }
@@ -325,10 +325,10 @@ impl<T: Copy> Channel<T> {
         self.audience.set_mobility(now, station.0, mobility);
     }
 
-    /// Whether a station also receives unicast packets for others ([`Output::Overhear`]), from the
-    /// next frame on. If only the ACK of a packet is lost, its retries are not overheard.
+    /// Makes a station also receive unicast packets for others ([`Output::Overhear`]), or not, from
+    /// the next frame on. If only the ACK of a packet is lost, its retries are not overheard.
     pub fn set_overhearing(&mut self, station: StationId, overhears: bool) {
-        let before = &mut self.stations[station.index()].ear.overhears;
+        let before = &mut self.stations[station].ear.overhears;
         self.overhearing = self.overhearing - usize::from(*before) + usize::from(overhears);
         *before = overhears;
     }
@@ -340,14 +340,14 @@ impl<T: Copy> Channel<T> {
         self.run(now);
         self.go_through(station, Moment::after(now));
         // Only the latest of its frames can still be on the air.
-        let latest = self.latest[station.index()];
+        let latest = self.latest[station];
         if latest.at > now {
             let reserves = self.common.rules.nav_after_error();
             for other in &mut self.stations {
                 self.air.spoil(&mut other.ear, latest, now, reserves);
             }
         }
-        let terminal = &mut self.stations[station.index()];
+        let terminal = &mut self.stations[station];
         terminal.set_down(&mut self.air, &self.common, now, down, &mut self.wanted);
         self.carry_out(station, None);
         self.arm(station);
@@ -356,7 +356,7 @@ impl<T: Copy> Channel<T> {
     /// Carries out everything due by `now`.
     fn run(&mut self, now: Instant) {
         loop {
-            // Routing, had it been told in time, would have acted by now.
+            // With a report in time, routing would have acted by now.
             if self.now < now {
                 self.go_on();
             }
@@ -377,7 +377,7 @@ impl<T: Copy> Channel<T> {
     }
 
     fn take_next(&mut self, station: StationId) {
-        let dcf = &mut self.stations[station.index()].dcf;
+        let dcf = &mut self.stations[station].dcf;
         dcf.go_on(self.now, &self.common.rules, &mut self.wanted);
         self.report_queue(station);
         self.arm(station);
@@ -402,7 +402,7 @@ impl<T: Copy> Channel<T> {
     fn deadline(&mut self, station: StationId, moment: Moment) {
         let now = moment.at;
         self.go_through(station, moment);
-        let Terminal { ear, dcf, radio, .. } = &mut self.stations[station.index()];
+        let Terminal { ear, dcf, radio, .. } = &mut self.stations[station];
         if dcf.deadline() <= now {
             dcf.timer(now, &self.common.rules, radio.receiving_since(), &mut self.wanted);
             ear.calm = radio.is_calm(now) && dcf.contends();
@@ -414,7 +414,7 @@ impl<T: Copy> Channel<T> {
     /// Lets a station process its signals up to `until`.
     #[inline]
     fn go_through(&mut self, station: StationId, until: Moment) {
-        let terminal = &mut self.stations[station.index()];
+        let terminal = &mut self.stations[station];
         if terminal.ear.first().moment() < until {
             self.go_through_some(station, until);
         } else {
@@ -426,7 +426,7 @@ impl<T: Copy> Channel<T> {
     fn go_through_some(&mut self, station: StationId, until: Moment) {
         loop {
             let Self { stations, air, common, wanted, .. } = self;
-            let heard = stations[station.index()].go_through(air, common, until, wanted);
+            let heard = stations[station].go_through(air, common, until, wanted);
             let Some(Heard { flight, overheard }) = heard else { return };
             if overheard {
                 self.tell(station, flight, true);
@@ -439,7 +439,7 @@ impl<T: Copy> Channel<T> {
     #[inline]
     fn arm(&mut self, station: StationId) {
         let Self { stations, air, agenda, common, now, .. } = self;
-        let terminal = &stations[station.index()];
+        let terminal = &stations[station];
         let deadline = terminal.earliest_deadline(*now, air, common).unwrap_or(Instant::MAX);
         agenda.set_deadline(station, deadline);
         if terminal.dcf.may_give_up(&common.rules) {
@@ -466,7 +466,7 @@ impl<T: Copy> Channel<T> {
             let unicast = flight.frame.to != Receiver::Broadcast;
             let waited = flight.frame.body.waited();
             if unicast {
-                self.stations[from.index()].dcf.mark_delivered(sequence);
+                self.stations[from].dcf.mark_delivered(sequence);
             }
             if flight.shared {
                 flight.delivered = true;
@@ -529,30 +529,14 @@ impl<T: Copy> Channel<T> {
 
     /// Puts the frame that a station wants to send on the air.
     fn transmit(&mut self, station: StationId) {
-        let Some(frame) = &self.wanted.transmit else { return };
-        let now = self.now;
-        let end = now + frame.duration;
-        let Frame { to, duration, size, .. } = *frame;
-        let kind = frame.body.kind();
-        let (data, unicast) = (kind == FrameKind::Data, to != Receiver::Broadcast);
+        let Some(frame) = self.wanted.transmit.take() else { return };
         let number = self.frames_sent;
         self.frames_sent = number.wrapping_add(1);
-        if let Some(monitor) = &mut self.air.monitor {
-            let (at, from, packet) = (now, station, frame.body.undelivered());
-            let number = Moment::beginning(now, number).frame();
-            monitor.sent.push(SentFrame { number, at, duration, from, to, kind, size, packet });
-        }
-        let radio = &self.common.radio;
-        let intact = if radio.bit_error_rate > 0.0 {
-            *self.intact.entry(size).or_insert_with(|| radio.probability_intact(size))
-        } else {
-            1.0
-        };
-        // What stations that it is not for need to know of it, if that is all.
-        let reserves = self.common.rules.nav_for_others(frame);
-        let reserves = reserves.filter(|_| unicast && !self.common.noise_errors);
+        self.show_sent(station, &frame, number);
+        let (now, end) = (self.now, self.now + frame.duration);
+        let intact = self.probability_intact(frame.size);
         let slot = self.air.launch(Flight {
-            frame: *frame,
+            frame,
             number,
             start: now,
             end,
@@ -562,75 +546,59 @@ impl<T: Copy> Channel<T> {
             held: None,
             users: 1,
         });
-        self.wanted.transmit = None;
+        self.begin_sending(station, end);
         let Self { common, stations, audience, air, agenda, wanted, .. } = self;
-        let sender = &mut stations[station.index()];
-        sender.send(common, now, end);
+        let audience = audience_of(stations, audience, station, now);
+        let heeding = common.rules.reception_ends_attempts();
+        let mut spread = Spread { common, air, agenda, wanted, now, end, number, heeding };
+        let Reach { receiver, users, last } =
+            spread.reach_all(stations, audience, &frame, slot, intact);
+        agenda.settle();
+        self.latest[station] = Moment::end(last, number);
+        air.flight_mut(slot).users += users;
+        let data = frame.body.kind() == FrameKind::Data;
+        match (frame.to, receiver) {
+            (Receiver::Broadcast, _) => self.share(slot),
+            _ if self.overhearing > 0 && data => self.share(slot),
+            (Receiver::Station(to), Some(end)) => {
+                agenda.add(Moment::end(end, number), Task::Passed(to), data);
+            }
+            _ => {}
+        }
+        self.air.release(slot);
+    }
+
+    /// Shows the monitor, if there is one, a frame that a station begins to send.
+    fn show_sent(&mut self, from: StationId, frame: &Frame<T>, number: u32) {
+        let Some(monitor) = &mut self.air.monitor else { return };
+        let &Frame { to, duration, size, .. } = frame;
+        let (at, kind, packet) = (self.now, frame.body.kind(), frame.body.undelivered());
+        let number = Moment::beginning(at, number).frame();
+        monitor.sent.push(SentFrame { number, at, duration, from, to, kind, size, packet });
+    }
+
+    /// The probability that no bit of a frame of this size is wrong.
+    fn probability_intact(&mut self, size: Bytes) -> f64 {
+        let radio = &self.common.radio;
+        if radio.bit_error_rate > 0.0 {
+            *self.intact.entry(size).or_insert_with(|| radio.probability_intact(size))
+        } else {
+            1.0
+        }
+    }
+
+    /// A station is deaf until `end`, while it sends. If what it hears of frames already on the air
+    /// may end its attempt, it looks at each when it has passed.
+    fn begin_sending(&mut self, station: StationId, end: Instant) {
+        let Self { common, stations, air, agenda, .. } = self;
+        let sender = &mut stations[station];
+        sender.send(common, self.now, end);
         if sender.dcf.heeds_all_frames(&common.rules) {
             let shows = sender.dcf.may_give_up(&common.rules);
             for signal in air.all(&sender.ear) {
                 agenda.add(signal.passes(), Task::Passed(station), shows);
             }
         }
-
-        let audience = if sender.ear.down { Neighbours::NONE } else { audience.of(station.0, now) };
-        if stations.len() > CACHED {
-            // The processor waits for all cache misses together.
-            for &Neighbour { station, .. } in audience.all() {
-                stations[station as usize].fetch();
-            }
-        }
-        let heeding = common.rules.reception_ends_attempts();
-        let spoilt = common.rules.nav_after_error();
-        let mut spread = Spread { common, air, agenda, wanted, now, end, number, heeding };
-        let mut receiver = None;
-        let mut users = 0;
-        let mut last = end;
-        let [receiving, sensing, faint] = audience.by_class();
-        for neighbour in receiving {
-            let terminal = &mut stations[neighbour.station as usize];
-            let end = end + neighbour.delay();
-            last = last.max(end);
-            let for_it = to == Receiver::Station(StationId(neighbour.station));
-            if for_it {
-                receiver = Some(end);
-            }
-            let content = match reserves {
-                Some(reserves) if !(for_it || terminal.ear.overhears && data) => {
-                    (if intact < 1.0 { slot | ASIDE } else { FOR_OTHERS }, end + reserves)
-                }
-                _ => (slot, Instant::ZERO),
-            };
-            let used = spread.reach(terminal, neighbour, content) && content.0 < FOR_OTHERS;
-            users += u32::from(used);
-        }
-        for neighbour in sensing {
-            let terminal = &mut stations[neighbour.station as usize];
-            let end = end + neighbour.delay();
-            last = last.max(end);
-            spread.reach(terminal, neighbour, (SPOILT, end + spoilt));
-        }
-        for neighbour in faint {
-            let terminal = &mut stations[neighbour.station as usize];
-            let end = end + neighbour.delay();
-            last = last.max(end);
-            if !spread.reach_faintly(terminal, neighbour) {
-                spread.reach(terminal, neighbour, (SPOILT, end + spoilt));
-            }
-        }
-        agenda.settle();
-        self.latest[station.index()] = Moment::end(last, number);
-        air.flight_mut(slot).users += users;
-        match (to, receiver) {
-            (Receiver::Broadcast, _) => self.share(slot),
-            _ if self.overhearing > 0 && kind == FrameKind::Data => self.share(slot),
-            (Receiver::Station(to), Some(end)) => {
-                let passed = Moment::end(end, number);
-                agenda.add(passed, Task::Passed(to), kind == FrameKind::Data);
-            }
-            _ => {}
-        }
-        self.air.release(slot);
     }
 
     /// Schedules the deliveries of a frame just sent to all stations that may want its packet, and
@@ -639,9 +607,7 @@ impl<T: Copy> Channel<T> {
     fn share(&mut self, slot: u32) {
         let Self { common, stations, audience, air, agenda, .. } = self;
         let Flight { frame, number, start, end, .. } = *air.flight(slot);
-        let sender = &stations[frame.from.index()];
-        let audience =
-            if sender.ear.down { Neighbours::NONE } else { audience.of(frame.from.0, start) };
+        let audience = audience_of(stations, audience, frame.from, start);
         let broadcast = frame.to == Receiver::Broadcast;
         let mut shared = broadcast;
         // The nearest station that senses it and the furthest that may want it; ties by station.
@@ -653,7 +619,7 @@ impl<T: Copy> Channel<T> {
             let place = (delay, station);
             let id = StationId(station);
             nearest = Some(nearest.map_or(place, |other| place.min(other)));
-            let terminal = &stations[id.index()];
+            let terminal = &stations[id];
             let overhears = terminal.ear.overhears && terminal.is_news_for_others(&frame);
             let wants = broadcast || frame.to == Receiver::Station(id) || overhears;
             if wants && power >= common.radio.rx_threshold {
@@ -685,15 +651,96 @@ struct Spread<'a, T> {
     heeding: bool,
 }
 
+/// The stations in range of a sender's signal: none while its radio is down.
+#[inline]
+fn audience_of<'a, T>(
+    stations: &IdVec<StationId, Terminal<T>>,
+    audience: &'a mut Audience,
+    sender: StationId,
+    now: Instant,
+) -> &'a Neighbours {
+    if stations[sender].ear.down { Neighbours::NONE } else { audience.of(sender.0, now) }
+}
+
+/// The stations that a frame reaches.
+struct Reach {
+    /// The end of the frame at its receiver, if that is in range.
+    receiver: Option<Instant>,
+    /// Stations that keep a reference to the frame.
+    users: u32,
+    /// The end of the frame at the last station.
+    last: Instant,
+}
+
 impl<T: Copy> Spread<'_, T> {
-    /// When it begins and ends at a neighbour.
+    /// Takes the frame to all stations in range.
+    #[inline]
+    fn reach_all(
+        &mut self,
+        stations: &mut IdVec<StationId, Terminal<T>>,
+        audience: &Neighbours,
+        frame: &Frame<T>,
+        slot: u32,
+        intact: f64,
+    ) -> Reach {
+        let (data, to) = (frame.body.kind() == FrameKind::Data, frame.to);
+        // All that stations learn from a unicast frame for another station, if nothing else
+        // matters.
+        let reserves = self.common.rules.nav_for_others(frame);
+        let unicast = to != Receiver::Broadcast;
+        let reserves = reserves.filter(|_| unicast && !self.common.noise_errors);
+        if stations.len() > CACHED {
+            // The processor waits for all cache misses together.
+            for &Neighbour { station, .. } in audience.all() {
+                stations[StationId(station)].fetch();
+            }
+        }
+        let spoilt = self.common.rules.nav_after_error();
+        let mut reach = Reach { receiver: None, users: 0, last: self.end };
+        let [receiving, sensing, faint] = audience.by_class();
+        for neighbour in receiving {
+            let terminal = &mut stations[StationId(neighbour.station)];
+            let end = self.end + neighbour.delay();
+            reach.last = reach.last.max(end);
+            let for_it = to == Receiver::Station(StationId(neighbour.station));
+            if for_it {
+                reach.receiver = Some(end);
+            }
+            let content = match reserves {
+                Some(reserves) if !(for_it || terminal.ear.overhears && data) => {
+                    (if intact < 1.0 { slot | ASIDE } else { FOR_OTHERS }, end + reserves)
+                }
+                _ => (slot, Instant::ZERO),
+            };
+            let used = self.reach(terminal, neighbour, content) && content.0 < FOR_OTHERS;
+            reach.users += u32::from(used);
+        }
+        for neighbour in sensing {
+            let terminal = &mut stations[StationId(neighbour.station)];
+            let end = self.end + neighbour.delay();
+            reach.last = reach.last.max(end);
+            self.reach(terminal, neighbour, (SPOILT, end + spoilt));
+        }
+        for neighbour in faint {
+            let terminal = &mut stations[StationId(neighbour.station)];
+            let end = self.end + neighbour.delay();
+            reach.last = reach.last.max(end);
+            if !self.reach_faintly(terminal, neighbour) {
+                self.reach(terminal, neighbour, (SPOILT, end + spoilt));
+            }
+        }
+        reach
+    }
+
+    /// Beginning and end of the frame at a neighbour.
     #[inline]
     fn signal(&self, at: &Neighbour) -> (Moment, Instant) {
         let delay = at.delay();
         (Moment::beginning(self.now + delay, self.number), self.end + delay)
     }
 
-    /// It will reach a neighbour, unless its radio is down: false then. `content`: see [`Air::add`].
+    /// It will reach a neighbour, unless its radio is down: false then. `content`: see
+    /// [`Air::add`].
     #[inline(always)]
     fn reach(
         &mut self,
@@ -727,7 +774,7 @@ impl<T: Copy> Spread<'_, T> {
         let signal = self.signal(neighbour);
         let Self { common, air, wanted, now, .. } = self;
         let &Neighbour { station, power, .. } = neighbour;
-        air.faint[station as usize].add(*now, signal, power, common.faint)
+        air.faint[StationId(station)].add(*now, signal, power, common.faint)
             || !terminal.ear.down
                 && terminal.make_room_for_faint(air, common, *now, signal, power, wanted)
     }

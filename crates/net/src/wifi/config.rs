@@ -16,7 +16,7 @@ settings! {
     /// A medium shared by all its stations.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ChannelConfig {
-        /// How long frames take.
+        /// Rates and frame formats, which determine the time on the air.
         #[keys_of(PhyConfig)]
         pub phy: PhyConfig,
         /// Who may send when.
@@ -28,10 +28,10 @@ settings! {
     }
 }
 
-/// One station.
+/// Initial state of a station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StationConfig {
-    /// Where it is, unless [`Channel::set_mobility`](super::Channel::set_mobility) moves it.
+    /// Position, unless [`Channel::set_mobility`](super::Channel::set_mobility) moves it.
     pub position: Position,
 }
 
@@ -49,7 +49,7 @@ settings! {
         pub control_rate: DataRate,
         /// Rate of broadcast frames.
         pub broadcast_rate: DataRate,
-        /// aSlotTime.
+        /// aSlotTime of the PHY.
         #[kind = POSITIVE_TIME]
         pub slot: Duration,
         /// aSIFSTime; shorter than `difs`.
@@ -103,7 +103,7 @@ settings! {
         /// Largest contention window, slots; 2^k - 1.
         #[kind = WINDOW]
         pub cw_max: u32,
-        /// How a back-off is drawn from the contention window.
+        /// Distribution of a back-off over the contention window.
         #[source = "802.11 §9.2.4"]
         pub backoff_draw: BackoffDraw,
         /// A back-off interrupted within a slot repeats that slot; GloMoSim continues it.
@@ -114,30 +114,30 @@ settings! {
         /// dot11LongRetryLimit: for data longer than `rts-threshold`.
         #[kind = LIMIT]
         pub long_retry_limit: u32,
-        /// What a retry limit means.
+        /// Meaning of a retry limit.
         #[source = "802.11 §9.2.5.3"]
         pub attempts: Attempts,
-        /// When a packet is sent that finds the medium idle and no back-off in progress.
+        /// Time at which a packet is sent that finds the medium idle and no back-off in progress.
         #[source = "802.11 §9.2.5.1"]
         pub first_access: FirstAccess,
         /// A back-off follows every success and drop even if no packet waits; GloMoSim: only if one
         /// waits.
         #[source = "802.11 §9.2.5.2"]
         pub post_backoff: bool,
-        /// What follows a frame received in error, to leave time for an ACK that cannot be heard.
+        /// Wait after a frame received in error, to leave time for an ACK that cannot be heard.
         #[source = "802.11 §9.2.3.4"]
         pub eifs: EifsRule,
         /// Rate at which the ACK within EIFS is reckoned: the PHY's lowest; GloMoSim: its only
         /// rate.
         #[source = "802.11 §9.2.10"]
         pub eifs_ack_rate: DataRate,
-        /// When a missing CTS or ACK is noticed.
+        /// Time at which a missing CTS or ACK is noticed.
         #[keys_of(ResponseTimeout)]
         pub response_timeout: ResponseTimeout,
         /// After a missing response DIFS begins when that is noticed (ns-2, GloMoSim), not when the
         /// medium became idle.
         pub difs_after_timeout: bool,
-        /// When an RTS is answered.
+        /// Condition for answering an RTS.
         #[source = "802.11 §9.2.5.7"]
         pub cts: CtsRule,
         /// After its CTS, a station does nothing else until the data should have come (ns-2,
@@ -153,8 +153,8 @@ settings! {
         #[source = "802.11 §9.2.5.4"]
         pub nav_reset: bool,
         /// A MAC that gives up on a neighbour takes its next packet, for another neighbour, before
-        /// those that routing sends because of it. ns-2: yes, because its link layer passes a packet
-        /// on only after 25 us.
+        /// those that routing sends because of it. ns-2: yes, because its link layer passes a
+        /// packet on only after 25 us.
         pub next_before_report: bool,
         /// Capacity of each station's interface queue, drop-tail, not counting the packet in the
         /// MAC.
@@ -166,7 +166,7 @@ settings! {
 }
 
 choice! {
-    /// How a back-off is drawn from the contention window.
+    /// The distribution of a back-off over the contention window.
     pub enum BackoffDraw {
         /// 0 to CW slots
         Inclusive = "inclusive",
@@ -176,7 +176,7 @@ choice! {
 }
 
 choice! {
-    /// What a retry limit L means.
+    /// The meaning of a retry limit L.
     pub enum Attempts {
         /// the number of attempts: the packet is dropped when the counter reaches the limit (ns-2
         /// too)
@@ -187,7 +187,7 @@ choice! {
 }
 
 choice! {
-    /// When a packet is sent that finds the medium idle and no back-off in progress.
+    /// The time at which a packet is sent that finds the medium idle and no back-off in progress.
     pub enum FirstAccess {
         /// at once, or as soon as the medium has been idle for DIFS
         Immediate = "immediate",
@@ -199,7 +199,7 @@ choice! {
 }
 
 choice! {
-    /// What follows a frame received in error.
+    /// The wait after a frame received in error.
     pub enum EifsRule {
         /// EIFS replaces DIFS until a frame is received
         Interval = "interval",
@@ -209,9 +209,9 @@ choice! {
 }
 
 alternatives! {
-    /// When a missing CTS or ACK is noticed.
+    /// The time at which a missing CTS or ACK is noticed.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    #[choice("response-timeout", "When a missing CTS or ACK is noticed.")]
+    #[choice("response-timeout", "Time at which a missing CTS or ACK is noticed.")]
     #[source = "802.11 §9.2.8"]
     pub enum ResponseTimeout {
         /// if its reception has not begun by SIFS, a slot and the PLCP after the frame. A reception
@@ -229,7 +229,7 @@ alternatives! {
 }
 
 choice! {
-    /// When an RTS is answered.
+    /// The condition for answering an RTS.
     pub enum CtsRule {
         /// if the NAV is idle at the end of the RTS
         NavIdle = "nav-idle",
@@ -243,16 +243,16 @@ settings! {
     /// The radio, the same for all stations, and the propagation between them.
     #[derive(Clone, Debug, PartialEq)]
     pub struct RadioConfig {
-        /// Transmitted power.
+        /// Power of every transmission.
         pub tx_power: Power,
-        /// How it weakens.
+        /// Model of path loss.
         #[keys_of(Propagation)]
         pub propagation: Propagation,
         /// A weaker frame cannot be received.
         pub rx_threshold: Power,
         /// A weaker signal is not noticed.
         pub cs_threshold: Power,
-        /// Which of overlapping frames is received.
+        /// Choice among overlapping frames.
         #[keys_of(Reception)]
         pub reception: Reception,
         /// Probability that a received bit is wrong, independently; one wrong bit spoils the frame.
@@ -266,13 +266,13 @@ settings! {
 alternatives! {
     /// Propagation between two antennas.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    #[choice("propagation", "How a signal weakens.")]
+    #[choice("propagation", "Model of path loss.")]
     #[absent(Propagation::TwoRayGround { frequency: 914e6, height: 1.5 })]
     pub enum Propagation {
         /// free space (Friis) below the cross-over distance 4 pi h^2 / lambda, two-ray ground
         /// reflection P h^4 / d^4 beyond it; unit antenna gains, no system loss
         "two-ray-ground" => TwoRayGround {
-            /// Carrier frequency.
+            /// Frequency of the carrier.
             #[kind = Kind::Measure(&FREQUENCY)]
             frequency: f64 = 914e6,
             /// Height of all antennas.
@@ -284,9 +284,9 @@ alternatives! {
 }
 
 alternatives! {
-    /// Which of overlapping frames a radio receives.
+    /// A radio's choice among overlapping frames.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    #[choice("reception", "Which of overlapping frames is received.")]
+    #[choice("reception", "Choice among overlapping frames.")]
     pub enum Reception {
         /// the rule of ns-2: the receiver locks on the first frame. A later frame is ignored if its
         /// power is lower by `capture-ratio` or more; otherwise both are lost, even if the later
@@ -306,28 +306,28 @@ alternatives! {
         /// the receiver. The medium is busy while the sum of all signals reaches the carrier-sense
         /// threshold
         "cumulative-sinr" => CumulativeSinr {
-            /// Thermal noise.
+            /// Thermal noise at the receiver.
             noise: Power = Power::from_dbm(-101.0),
             /// Least ratio of a frame's power to noise and interference.
             #[kind = RATIO]
             min_sinr: f64 = 10.0,
             /// Weaker signals are left out of the sum.
             interference_floor: Power = Power::from_dbm(-111.0),
-            /// What noise and interference do to a frame.
+            /// Effect of noise and interference on a frame.
             frame_errors: FrameErrors = FrameErrors::Threshold,
         },
     }
 }
 
 choice! {
-    /// What noise and interference do to a frame.
+    /// The effect of noise and interference on a frame.
     pub enum FrameErrors {
         /// it is lost if its ratio falls below `min-sinr`
         Threshold = "threshold",
-        /// `min-sinr` is only needed at its beginning; then each part of the frame has the bit error
-        /// rate of its modulation (DBPSK, DQPSK, CCK) at its ratio, over 22 MHz (Pei and Henderson,
-        /// Boeing 2009). ns-3's stock model is this with a noise of -93.6 dBm and a `min-sinr` of
-        /// 2.51, 4 dB
+        /// `min-sinr` is only needed at its beginning; then each part of the frame has the bit
+        /// error rate of its modulation (DBPSK, DQPSK, CCK) at its ratio, over 22 MHz (Pei and
+        /// Henderson, Boeing 2009). ns-3's stock model is this with a noise of -93.6 dBm and a
+        /// `min-sinr` of 2.51, 4 dB
         Dsss = "dsss",
     }
 }
@@ -373,7 +373,7 @@ pub(crate) const TWO_52: f64 = (1_u64 << 52) as f64;
 pub struct Power(u64);
 
 impl Power {
-    /// None.
+    /// No power.
     pub const ZERO: Self = Self(0);
     /// `w` watts, rounded to an attowatt; at most 18 W; negative and NaN become zero.
     #[inline]
@@ -398,7 +398,7 @@ impl Power {
     pub(crate) fn times(self, ratio: f64) -> Self {
         Self(libm::ceil(ratio * self.0 as f64) as u64)
     }
-    /// Whether it is at least `ratio` times `other`.
+    /// True if it is at least `ratio` times `other`.
     pub(crate) fn is_at_least(self, ratio: f64, other: Self) -> bool {
         self.0 as f64 >= ratio * other.0 as f64
     }
@@ -428,33 +428,33 @@ pub enum WifiError {
     /// A rate that 802.11b does not have.
     #[error("{which} is {rate}: 802.11b has 1, 2, 5.5 and 11 Mbit/s")]
     Rate {
-        /// Which of the rates.
+        /// Key of the rate.
         which: &'static str,
-        /// Its value.
+        /// The rate that was set.
         rate: DataRate,
     },
     /// A contention window that is not of the form 2^k - 1.
     #[error("{which} is {value}: a contention window is 2^k - 1 slots (31, 63, ... 1023)")]
     ContentionWindow {
-        /// Which of the windows.
+        /// Key of the window.
         which: &'static str,
-        /// Its value.
+        /// The window that was set.
         value: u32,
     },
     /// CWmin above CWmax.
     #[error("cw-min is {min}, above cw-max, {max}")]
     ContentionWindows {
-        /// CWmin.
+        /// CWmin, slots.
         min: u32,
-        /// CWmax.
+        /// CWmax, slots.
         max: u32,
     },
     /// Other stations could send before a response.
     #[error("sifs is {sifs}, difs is {difs}: sifs must be shorter, or responses lose the medium")]
     Sifs {
-        /// SIFS.
+        /// SIFS of the PHY.
         sifs: Duration,
-        /// DIFS.
+        /// DIFS that was set.
         difs: Duration,
     },
     /// A slot of zero length.
@@ -463,7 +463,7 @@ pub enum WifiError {
     /// A retry limit of zero.
     #[error("{which} is 0: the first attempt counts, so at least 1")]
     RetryLimit {
-        /// Which of the limits.
+        /// Key of the limit.
         which: &'static str,
     },
     /// No frame can be received.
@@ -489,11 +489,11 @@ pub enum WifiError {
     /// A number out of its range.
     #[error("{which} is {value}: expected {expected}")]
     Range {
-        /// Which number.
+        /// Key of the number.
         which: &'static str,
-        /// Its value.
+        /// The value that was set.
         value: f64,
-        /// What it must be.
+        /// Range of possible values.
         expected: &'static str,
     },
 }

@@ -43,13 +43,13 @@ pub(crate) struct Rules {
     /// Within [`Self::cts_timeout`] and [`Self::ack_timeout`], from the first bit of a response to
     /// the PHY's report that a reception has begun.
     rx_start_delay: Duration,
-    /// What a station that waits for data allows for propagation.
+    /// Allowance for propagation of a station that waits for data.
     data_margin: Duration,
     /// From the end of an RTS to noticing that no data come.
     nav_reset: Duration,
     /// Every frame takes longer.
     shortest_frame: Duration,
-    /// See [`Self::nav_after_error`].
+    /// NAV after a frame received in error ([`Self::nav_after_error`]).
     nav_after_error: Duration,
 }
 
@@ -95,7 +95,7 @@ impl Rules {
         }
     }
 
-    /// What a radio that begins to receive a frame at `now` has to follow.
+    /// The exposure to noise of a frame that a radio begins to receive at `now`.
     pub(crate) fn exposure<T>(&self, now: Instant, frame: &Frame<T>) -> Exposure {
         let rate = match frame.body {
             Body::Data { .. } => self.packet_rate(frame.to),
@@ -112,29 +112,28 @@ impl Rules {
         }
     }
 
-    /// Whether receiving a frame can end another station's attempt.
+    /// True if receiving a frame can end another station's attempt.
     pub(crate) fn reception_ends_attempts(&self) -> bool {
         self.mac.response_timeout == ResponseTimeout::ReceptionStart
     }
 
-    /// Whether a MAC that gave up takes its next packet before any that is sent because of it.
+    /// True if a MAC that gave up takes its next packet before any that is sent because of it.
     pub(crate) fn next_before_report(&self) -> bool {
         self.mac.next_before_report
     }
 
-    /// Whether EIFS follows a frame received in error.
+    /// True if EIFS follows a frame received in error.
     pub(crate) fn waits_eifs(&self) -> bool {
         self.mac.eifs == EifsRule::Interval
     }
 
-    /// How long the medium is not to be used after a frame received in error, as far as the NAV says
-    /// so.
+    /// Time for which the NAV blocks the medium after a frame received in error.
     pub(crate) fn nav_after_error(&self) -> Duration {
         self.nav_after_error
     }
 
-    /// How long a frame reserves the medium for stations that it is not for; `None` if that may be
-    /// taken back.
+    /// Time for which a frame reserves the medium for stations that it is not for; `None` if that
+    /// may be taken back.
     pub(crate) fn nav_for_others<T>(&self, frame: &Frame<T>) -> Option<Duration> {
         match frame.body {
             Body::Rts if self.mac.nav_reset => None,
@@ -167,16 +166,16 @@ struct Job<T> {
     retry: bool,
     /// Its receiver has it, although the ACK may have been lost.
     delivered: bool,
-    /// When it was handed to the station.
+    /// Time at which it was handed to the station.
     offered: Instant,
-    /// How long it waited in the queue, once it has left it.
+    /// Time spent in the queue, once it has left it.
     waited: Duration,
 }
 
-/// Where a station is in an exchange of frames.
+/// A station's place in an exchange of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// No exchange.
+    /// No exchange in progress.
     Contend,
     /// It has sent an RTS.
     AwaitCts,
@@ -211,7 +210,7 @@ struct Nav {
 }
 
 impl Nav {
-    /// When it ends, if no frame arrives.
+    /// End of the NAV, if no frame arrives.
     fn end(&self) -> Instant {
         self.until.min(self.fallback.max(self.fallback_at))
     }
@@ -234,7 +233,7 @@ impl Nav {
     }
 }
 
-/// What a station wants done after an input.
+/// Actions requested by a station after an input.
 #[derive(Clone, Debug)]
 pub(crate) struct Effects<T> {
     /// Send a frame.
@@ -272,15 +271,15 @@ impl<T> Effects<T> {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Dcf<T> {
-    /// When [`Dcf::timer`] is due; [`Instant::MAX`] for never.
+    /// Due time of [`Dcf::timer`]; [`Instant::MAX`] for never.
     deadline: Instant,
-    /// When the medium became idle, own transmissions included.
+    /// Time at which the medium became idle, own transmissions included.
     idle_from: Instant,
     nav: Nav,
     /// While contending on an idle medium: when the inter-frame space and the NAV end. Otherwise
     /// [`Instant::MAX`].
     counting_from: Instant,
-    /// What remained of the back-off at `counting_from`.
+    /// Rest of the back-off at `counting_from`.
     backoff: Backoff,
     phase: Phase,
     /// The medium is busy with other stations' signals.
@@ -293,13 +292,13 @@ pub(crate) struct Dcf<T> {
     pub(crate) traffic: Box<Traffic<T>>,
 }
 
-/// What matters only when a station sends or is sent to. It is kept apart, so that stations that
-/// only sense frames take little of the processor's cache.
+/// State that matters only when a station sends or is sent to. It is kept apart, so that stations
+/// that only sense frames take little of the processor's cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Traffic<T> {
-    /// What is due in [`Phase::Respond`].
+    /// The frame or action due in [`Phase::Respond`].
     response: Response,
-    /// When the latest own transmission ends or ended.
+    /// End of the latest own transmission.
     sent_until: Instant,
     cw: u32,
     short_retries: u32,
@@ -326,7 +325,7 @@ struct Discipline<T> {
     queue: Queue<Job<T>>,
     /// Empty between calls.
     dropped: Vec<Waiting<Job<T>>>,
-    /// When the MAC last found no packet.
+    /// Time at which the MAC last found no packet.
     free_from: Instant,
 }
 
@@ -338,12 +337,12 @@ impl Backoff {
     /// No back-off is in progress.
     const NONE: Self = Self(Duration::MAX);
 
-    /// What remains of it.
+    /// Rest of the back-off; `None` without one.
     fn rest(self) -> Option<Duration> {
         (self != Self::NONE).then_some(self.0)
     }
 
-    /// How long it still delays: not at all, if there is none.
+    /// Rest of the back-off; zero without one.
     fn delay(self) -> Duration {
         self.rest().unwrap_or(Duration::ZERO)
     }
@@ -437,7 +436,7 @@ impl<T: Copy> Dcf<T> {
         stops.then(|| end + rules.phy.difs + rest())
     }
 
-    /// When the CTS or ACK being sent ends, after which the station contends.
+    /// End of the CTS or ACK being sent, after which the station contends.
     #[inline]
     pub(crate) fn sending_until(&self) -> Option<Instant> {
         (self.phase == Phase::Sending).then_some(self.deadline)
@@ -453,7 +452,7 @@ impl<T: Copy> Dcf<T> {
         rules.reception_ends_attempts() && matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
     }
 
-    /// Whether the attempt in progress may be the last one for its packet.
+    /// True if the attempt in progress may be the last one for its packet.
     pub(crate) fn may_give_up(&self, rules: &Rules) -> bool {
         let (short, long) = (self.traffic.short_retries, self.traffic.long_retries);
         matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
@@ -685,13 +684,13 @@ impl<T: Copy> Dcf<T> {
         self.nav.extend(now, reserved_until, Instant::MAX);
     }
 
-    /// Whether no exchange is in progress.
+    /// True if no exchange is in progress.
     #[inline]
     pub(crate) fn contends(&self) -> bool {
         self.phase == Phase::Contend
     }
 
-    /// Whether the latest frame was received in error, and EIFS is due.
+    /// True if the latest frame was received in error, and EIFS is due.
     #[inline]
     pub(crate) fn is_after_error(&self) -> bool {
         self.after_error
@@ -1056,8 +1055,8 @@ impl<T: Copy> Dcf<T> {
     }
 
     /// Takes the next packet after a give-up, at the same instant, when routing has heard of it:
-    /// what waited for the lost neighbour may have left the queue by then, and an urgent packet goes
-    /// first (ns-2 calls `xmit_failure_` before it asks the queue for a packet).
+    /// what waited for the lost neighbour may have left the queue by then, and an urgent packet
+    /// goes first (ns-2 calls `xmit_failure_` before it asks the queue for a packet).
     pub(crate) fn go_on(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         self.next_packet(now, rules, out);
         if self.phase == Phase::Contend {

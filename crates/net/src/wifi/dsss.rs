@@ -20,8 +20,8 @@ pub(crate) fn intact(rate: DataRate, sinr: f64, bits: f64) -> f64 {
     match rate.bits_per_sec() {
         1_000_000 => libm::pow(1.0 - 0.5 * libm::exp(-sinr * per_bit), bits),
         2_000_000 => libm::pow(1.0 - dqpsk(sinr * per_bit), bits),
-        // Of 4 bits of a symbol, 2 choose one of 4 code words and 2 its phase: biorthogonal, 8 words
-        // and their opposites for every 4 bits.
+        // Of 4 bits of a symbol, 2 choose one of 4 code words and 2 its phase: biorthogonal, 8
+        // words and their opposites for every 4 bits.
         5_500_000 => libm::pow(biorthogonal(sinr * BANDWIDTH / CCK_SYMBOLS / 2.0), bits / 4.0),
         // Both halves of a symbol of 8 bits have to be right.
         _ => libm::pow(biorthogonal(sinr * BANDWIDTH / CCK_SYMBOLS / 4.0), bits / 4.0),
@@ -54,12 +54,12 @@ fn biorthogonal(x: f64) -> f64 {
     (sum * step / libm::sqrt(2.0 * PI)).min(1.0)
 }
 
-/// What noise and interference have done so far to the frame that a station receives.
+/// Effect of noise and interference so far on the frame that a station receives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exposure {
     /// Of the frame, without its PLCP, which is sent at 1 Mbit/s.
     rate: DataRate,
-    /// When the PLCP has passed.
+    /// End of the PLCP.
     body_from: Instant,
     /// Up to when it is accounted for.
     until: Instant,
@@ -107,8 +107,8 @@ mod tests {
         1.0 - intact(rate, libm::pow(10.0, decibels / 10.0), 8.0 * 1024.0)
     }
 
-    /// Frames of 1024 bytes. The numbers are those of ns-3 3.37 (`DsssErrorRateModel`, compiled with
-    /// GSL), which validates the curves of Pei and Henderson.
+    /// Frames of 1024 bytes. The numbers are those of ns-3 3.37 (`DsssErrorRateModel`, compiled
+    /// with GSL), which validates the curves of Pei and Henderson.
     #[test]
     fn the_packet_error_rates_are_those_of_ns3() {
         let (slow, high) = (DataRate::mbps(1), DataRate::mbps(11));

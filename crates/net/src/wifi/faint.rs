@@ -46,7 +46,7 @@ impl Faint {
         Self { signals, room: ROOM, together, moved, weighed: Moment::after(Instant::ZERO) }
     }
 
-    /// Whether these signals are now among the others.
+    /// True if these signals are now among the others.
     pub(crate) fn moved(&self) -> bool {
         self.moved
     }
@@ -55,8 +55,8 @@ impl Faint {
         self.moved = moved;
     }
 
-    /// Adds a signal sent at `now`, if together they remain weaker than `least`. False if not, or if
-    /// those that have passed are to be removed first ([`Self::remove_passed`]).
+    /// Adds a signal sent at `now`, if together they remain weaker than `least`. False if not, or
+    /// if those that have passed are to be removed first ([`Self::remove_passed`]).
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -81,7 +81,7 @@ impl Faint {
         true
     }
 
-    /// Whether one of them is present at any time from `begins` to `end`.
+    /// True if one of them is present at any time from `begins` to `end`.
     pub(crate) fn meet(&self, begins: Moment, end: Instant) -> bool {
         self.signals.iter().any(|signal| signal.end > begins.at && signal.begins.at < end)
     }
@@ -127,7 +127,7 @@ mod tests {
     use airtcp_core::{Bytes, Duration, Instant, Position};
     use proptest::prelude::*;
 
-    /// What a station does, this many microseconds after what was done before.
+    /// An action of a station, this many microseconds after the previous one.
     #[derive(Clone, Copy, Debug)]
     enum Deed {
         Send { to: usize, size: u64 },

@@ -17,9 +17,9 @@ pub enum FrameKind {
     Rts,
     /// Clear to send.
     Cts,
-    /// Acknowledgement.
+    /// Acknowledgement of a data frame.
     Ack,
-    /// A packet.
+    /// A data frame, with one packet.
     Data,
 }
 
@@ -28,15 +28,15 @@ pub enum FrameKind {
 pub struct SentFrame<T> {
     /// The frames of a channel are numbered as they are sent, from 0, modulo 2^30.
     pub number: u32,
-    /// When its first bit left.
+    /// Departure of its first bit.
     pub at: Instant,
-    /// How long it lasted.
+    /// Time on the air.
     pub duration: Duration,
-    /// The sender.
+    /// The sending station.
     pub from: StationId,
-    /// The receiver.
+    /// The receiving station, or all in range.
     pub to: Receiver,
-    /// What it was.
+    /// Control or data.
     pub kind: FrameKind,
     /// Length, MAC header and FCS included.
     pub size: Bytes,
@@ -47,15 +47,15 @@ pub struct SentFrame<T> {
 /// A frame received by a station that it was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedFrame {
-    /// [`SentFrame::number`].
+    /// Number of the frame ([`SentFrame::number`]).
     pub frame: u32,
-    /// The receiver.
+    /// The receiving station.
     pub station: StationId,
-    /// When its last bit arrived.
+    /// Arrival of its last bit.
     pub at: Instant,
 }
 
-/// What a channel's monitor recorded.
+/// The records of a channel's monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Monitored<T> {
     /// In order of time.
@@ -75,17 +75,17 @@ impl<T> Default for Monitored<T> {
 pub(crate) struct Frame<T> {
     pub(crate) from: StationId,
     pub(crate) to: Receiver,
-    /// How long the medium is reserved after the frame (the Duration field, here to the
+    /// Time for which the medium is reserved after the frame (the Duration field, here to the
     /// nanosecond).
     pub(crate) reserves: Duration,
-    /// How long the frame lasts.
+    /// Time on the air.
     pub(crate) duration: Duration,
     /// Length, MAC header and FCS included.
     pub(crate) size: Bytes,
     pub(crate) body: Body<T>,
 }
 
-/// What is in a frame, by its kind.
+/// The content of a frame, by its kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body<T> {
     Rts,
@@ -99,13 +99,13 @@ pub(crate) enum Body<T> {
         retry: bool,
         /// The receiver has it already; only its ACK was lost.
         delivered: bool,
-        /// How long the packet waited in the sender's queue.
+        /// Time that the packet spent in the sender's queue.
         waited: Duration,
     },
 }
 
 impl<T> Body<T> {
-    /// How long its packet waited in the sender's queue.
+    /// Time that its packet spent in the sender's queue.
     pub(crate) fn waited(&self) -> Duration {
         match self {
             Self::Data { waited, .. } => *waited,

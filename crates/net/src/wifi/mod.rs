@@ -5,8 +5,8 @@
 //! standard and of the simulators the papers used), [`channel`] (the machine). Its parts can be
 //! read alone, from the bottom up: `station` and `frame` (the vocabulary), `phy` (how long a frame
 //! takes), `dsss` (its bit errors), `radio` (which frame a station receives), `dcf` (one station's
-//! MAC), `audience` (who senses whom), `agenda` (what comes next), `air` (frames on the air), `faint`
-//! (interference from afar), `terminal` (one whole station).
+//! MAC), `audience` (who senses whom), `agenda` (what comes next), `air` (frames on the air),
+//! `faint` (interference from afar), `terminal` (one whole station).
 //!
 //! A frame leaves the MAC of one station, reaches every station in range after distance/c, is
 //! received or destroyed by that station's radio, and enters its MAC. The MAC knows no radio, the

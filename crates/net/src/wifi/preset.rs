@@ -51,7 +51,7 @@ pub fn read<R: Reader>(
 }
 
 impl Preset {
-    /// All presets.
+    /// All presets, in the order of the documentation.
     pub const ALL: [Self; 4] = [Self::Ieee, Self::Ns2, Self::Glomosim, Self::Opnet];
 
     /// The channel configuration of the preset.

@@ -10,12 +10,12 @@ use std::f64::consts::PI;
 /// Speed of light, metres per second.
 pub(crate) const LIGHT_SPEED: f64 = 299_792_458.0;
 
-/// How signals weaken on the way: [`Propagation`], with what follows from it worked out.
+/// Path loss: [`Propagation`], with values derived from it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathLoss {
     /// Transmission power, watts.
     sent: f64,
-    /// In metres.
+    /// Metres.
     wavelength: f64,
     height_squared: f64,
     cross_over: f64,
@@ -61,7 +61,7 @@ impl RadioConfig {
         libm::pow(1.0 - self.bit_error_rate, size.bits() as f64)
     }
 
-    /// Whether noise and interference cause bit errors.
+    /// True if noise and interference cause bit errors.
     pub(crate) fn has_noise_errors(&self) -> bool {
         matches!(self.reception, Reception::CumulativeSinr { frame_errors: FrameErrors::Dsss, .. })
     }
@@ -97,8 +97,8 @@ impl RadioConfig {
         }
     }
 
-    /// A signal of this power overcomes noise and all faint ones together, which never are as strong
-    /// as [`Self::faint`].
+    /// A signal of this power overcomes noise and all faint ones together, which never are as
+    /// strong as [`Self::faint`].
     pub(crate) fn overcomes_faint(&self) -> Power {
         match self.reception {
             Reception::CumulativeSinr { noise, min_sinr, .. } => {
@@ -108,8 +108,8 @@ impl RadioConfig {
         }
     }
 
-    /// Whether a signal is `min_sinr` times as strong as `others` and the faint ones, which are asked
-    /// for where neither none of them nor as many as there can be decide.
+    /// True if a signal is `min_sinr` times as strong as `others` plus the faint ones. The faint
+    /// ones are summed only if neither their absence nor their largest sum decides.
     #[inline]
     fn overcomes(
         &self,
@@ -129,8 +129,8 @@ impl RadioConfig {
         (self.range(self.receivable_alone()), self.range(self.cs_threshold))
     }
 
-    /// How far it is to where a signal has become as weak as `least`: [`RadioConfig::received`]
-    /// solved for the distance.
+    /// Distance at which a signal has become as weak as `least`: [`RadioConfig::received`] solved
+    /// for the distance.
     fn range(&self, least: Power) -> f64 {
         let Propagation::TwoRayGround { frequency, height } = self.propagation;
         let wavelength = LIGHT_SPEED / frequency;
@@ -143,7 +143,7 @@ impl RadioConfig {
         }
     }
 
-    /// Whether a frame from one place can be received at the other (bit errors and interference
+    /// True if a frame from one place can be received at the other (bit errors and interference
     /// apart).
     pub fn in_range(&self, from: Position, to: Position) -> bool {
         self.received(from.distance(to)) >= self.rx_threshold
@@ -173,11 +173,11 @@ pub(crate) struct Arrival {
     /// Its number, unique on the air.
     pub(crate) frame: u32,
     pub(crate) power: Power,
-    /// When it will have passed.
+    /// End of the signal.
     pub(crate) end: Instant,
 }
 
-/// What the beginning of a signal means.
+/// The meaning of the beginning of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// Its end will matter, too.
@@ -190,7 +190,7 @@ pub(crate) enum Start {
     Replaces(u32),
 }
 
-/// What the end of a signal means to the MAC.
+/// The meaning of the end of a signal to the MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Nothing: the receiver was following another frame.
@@ -210,7 +210,7 @@ struct Lock {
     fate: Outcome,
     power: Power,
     since: Instant,
-    /// When the frame will have passed.
+    /// End of the frame.
     end: Instant,
 }
 
@@ -227,7 +227,7 @@ pub(crate) struct Radio {
     lock: Option<Lock>,
     /// Sum of all signals present; kept by the SINR model only.
     energy: Power,
-    /// When the latest transmission ends or ended.
+    /// End of the latest transmission.
     sending_until: Instant,
 }
 
@@ -236,7 +236,7 @@ impl Radio {
         Self { lock: None, energy: Power::ZERO, sending_until: Instant::ZERO }
     }
 
-    /// Whether the medium is sensed busy, own transmissions apart.
+    /// True if the medium is sensed busy, own transmissions apart.
     pub(crate) fn is_busy(&self, config: &RadioConfig) -> bool {
         self.lock.is_some() || (self.energy > Power::ZERO && self.energy >= config.cs_threshold)
     }
@@ -257,7 +257,7 @@ impl Radio {
         self.lock.map(|lock| lock.end)
     }
 
-    /// Whether no signal is present, nor is the station sending.
+    /// True if no signal is present, nor is the station sending.
     #[inline]
     pub(crate) fn is_calm(&self, now: Instant) -> bool {
         self.is_quiet() && self.sending_until <= now
@@ -315,7 +315,7 @@ impl Radio {
         }
     }
 
-    /// Whether no signal is present.
+    /// True if no signal is present.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         self.lock.is_none() && self.energy == Power::ZERO

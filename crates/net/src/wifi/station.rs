@@ -2,20 +2,15 @@
 
 use airtcp_core::{Duration, Stream};
 
-/// A station: its index in the list given to [`Channel::new`](super::Channel::new).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct StationId(pub u32);
-
-impl StationId {
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
+airtcp_core::ids! {
+    /// A station, by its index in the list given to [`Channel::new`](super::Channel::new).
+    pub struct StationId;
 }
 
 /// The receiver of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Receiver {
-    /// One station.
+    /// This station alone.
     Station(StationId),
     /// All in range, unacknowledged.
     Broadcast,
@@ -24,7 +19,7 @@ pub enum Receiver {
 /// The random streams of one station.
 #[derive(Clone, Debug)]
 pub struct StationStreams {
-    /// For back-offs.
+    /// Draws of back-offs.
     pub backoff: Stream,
     /// For bit errors at this receiver.
     pub errors: Stream,
@@ -33,8 +28,8 @@ pub struct StationStreams {
 }
 
 impl StationStreams {
-    /// The streams `wlan/<name>/backoff`, `…/errors` and `…/queue` of the run with seed `run_seed`; `name` is
-    /// `<wlan>/<station>`.
+    /// The streams `wlan/<name>/backoff`, `…/errors` and `…/queue` of the run with seed `run_seed`;
+    /// `name` is `<wlan>/<station>`.
     pub fn named(run_seed: u64, name: &str) -> Self {
         let stream = |purpose| Stream::new(run_seed, &format!("wlan/{name}/{purpose}"));
         Self { backoff: stream("backoff"), errors: stream("errors"), queue: stream("queue") }
@@ -44,15 +39,15 @@ impl StationStreams {
 /// Counts of a station since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationCounters {
-    /// RTS sent.
+    /// RTS frames sent.
     pub rts_sent: u64,
-    /// CTS sent.
+    /// CTS frames sent.
     pub cts_sent: u64,
     /// Unicast data frames sent, retries included.
     pub data_sent: u64,
-    /// ACKs sent.
+    /// ACK frames sent.
     pub acks_sent: u64,
-    /// Broadcasts sent.
+    /// Broadcast data frames sent.
     pub broadcasts_sent: u64,
     /// Attempts that failed and were repeated.
     pub retries: u64,
@@ -69,7 +64,7 @@ pub struct StationCounters {
     pub collisions: u64,
     /// Frames received in error for other reasons: too weak, bit errors, own transmission.
     pub errors: u64,
-    /// Duplicates, filtered.
+    /// Duplicate frames, filtered.
     pub duplicates: u64,
     /// Longest queue in packets, not counting the one in the MAC.
     pub max_queue: u64,

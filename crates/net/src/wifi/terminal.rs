@@ -11,7 +11,7 @@ use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams}
 use airtcp_core::{Duration, Instant};
 use std::hint::black_box;
 
-/// What all stations of a channel have in common.
+/// State that all stations of a channel share.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub(crate) rules: Rules,
@@ -186,7 +186,7 @@ impl<T: Copy> Terminal<T> {
         }
     }
 
-    /// Whether the first signal, which has yet to begin, will have passed by `until` and meets
+    /// True if the first signal, which has yet to begin, will have passed by `until` and meets
     /// nothing.
     #[inline]
     fn first_is_alone(&self, air: &Air<T>, common: &Common, until: Moment) -> bool {
@@ -208,7 +208,7 @@ impl<T: Copy> Terminal<T> {
         self.expose(common, now);
         self.weigh_faint(air, common, moment);
         let arrival = Arrival { frame: moment.frame(), power, end };
-        let faint = &air.faint[self.dcf.id().index()];
+        let faint = &air.faint[self.dcf.id()];
         match self.reached(common, now, arrival, || faint.at(moment)) {
             Start::Present => air.begin_first(&mut self.ear, signal.passes()),
             Start::Ignored(_) => {
@@ -267,12 +267,12 @@ impl<T: Copy> Terminal<T> {
         self.passed(air, &signal, common, (outcome, busy), out)
     }
 
-    /// Whether faint signals have no part in how a signal that meets no other is received.
+    /// True if faint signals have no part in how a signal that meets no other is received.
     #[inline]
     fn meets_no_faint(&self, air: &Air<T>, common: &Common, signal: &Signal) -> bool {
         signal.power >= common.overcomes_faint
             || signal.power < common.receivable_alone
-            || !air.faint[self.dcf.id().index()].meet(signal.moment(), signal.end)
+            || !air.faint[self.dcf.id()].meet(signal.moment(), signal.end)
     }
 
     /// Faint signals that have begun before `until` may have destroyed the frame that the receiver
@@ -280,7 +280,7 @@ impl<T: Copy> Terminal<T> {
     #[inline]
     fn weigh_faint(&mut self, air: &mut Air<T>, common: &Common, until: Moment) {
         if common.faint > Power::ZERO {
-            let faint = &mut air.faint[self.dcf.id().index()];
+            let faint = &mut air.faint[self.dcf.id()];
             self.radio.disturb(&common.radio, || faint.most(until));
             faint.skip(until);
         }
@@ -298,7 +298,7 @@ impl<T: Copy> Terminal<T> {
         power: Power,
         out: &mut Effects<T>,
     ) -> bool {
-        let station = self.dcf.id().index();
+        let station = self.dcf.id();
         let until = Moment::deadline(now);
         let nothing = self.go_through(air, common, until, out);
         debug_assert!(nothing.is_none());
@@ -450,7 +450,7 @@ impl<T: Copy> Terminal<T> {
         (overheard || out.any()).then_some(Heard { flight, overheard })
     }
 
-    /// Whether a frame brings another station a packet that it has not got yet.
+    /// True if a frame brings another station a packet that it has not got yet.
     pub(crate) fn is_news_for_others(&self, frame: &Frame<T>) -> bool {
         matches!(frame.body, Body::Data { delivered: false, .. })
             && !matches!(frame.to, Receiver::Broadcast)
@@ -479,7 +479,7 @@ impl<T: Copy> Terminal<T> {
     ) {
         let Common { rules, radio, .. } = common;
         self.ear.down = down;
-        air.faint[self.dcf.id().index()] = Faint::new();
+        air.faint[self.dcf.id()] = Faint::new();
         while !self.ear.is_empty() {
             let flight = self.ear.first().flight;
             air.remove_first(&mut self.ear);
@@ -498,7 +498,7 @@ impl<T: Copy> Terminal<T> {
         self.radio.forget();
     }
 
-    /// See [`Dcf::earliest_deadline`].
+    /// Earliest possible deadline ([`Dcf::earliest_deadline`]).
     #[inline]
     pub(crate) fn earliest_deadline(
         &self,

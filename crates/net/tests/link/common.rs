@@ -32,7 +32,7 @@ pub(crate) fn link(config: &LinkConfig) -> Link<u32> {
     Link::new(config, LinkStreams::named(1, "test"))
 }
 
-/// What happened to a packet, and when.
+/// The fate of a packet, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Delivered(Instant, u32),

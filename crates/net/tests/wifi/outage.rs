@@ -16,7 +16,7 @@ fn send(cell: &mut Channel<u32>, at: Instant, from: StationId, to: StationId) {
     cell.send(at, from, Receiver::Station(to), 0, Bytes(1500)).expect("room in the queue");
 }
 
-/// When the packet was delivered or given up.
+/// Time at which the packet was delivered or given up.
 fn run(cell: &mut Channel<u32>, until: Instant) -> Option<(Instant, Result<(), DropReason>)> {
     while let Some(at) = cell.next_deadline().filter(|&at| at <= until) {
         while let Some(output) = cell.poll(at) {

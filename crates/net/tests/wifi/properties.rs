@@ -112,7 +112,7 @@ fn meta(packet: usize, size: u64) -> PacketMeta {
     PacketMeta { flow, ecn, ..PacketMeta::from(Bytes(size)) }
 }
 
-/// What happened.
+/// Outputs of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Log {
     outputs: Vec<(Instant, Output<usize>)>,
@@ -171,7 +171,7 @@ fn run_until(channel: &mut Channel<usize>, until: Instant, log: &mut Log) {
     }
 }
 
-/// When a frame passes a station.
+/// Time at which a frame passes a station.
 fn passes(scenario: &Scenario, frame: &SentFrame<usize>, station: StationId) -> (Instant, Instant) {
     let place = |id: StationId| scenario.places[id.0 as usize];
     let metres = place(frame.from).distance(place(station));
@@ -332,7 +332,7 @@ proptest! {
         }
     }
 
-    /// Determinism.
+    /// Runs with one seed are equal.
     #[test]
     fn the_same_seed_gives_the_same_run(scenario in scenario()) {
         prop_assert_eq!(run(&scenario).1, run(&scenario).1);
@@ -346,7 +346,7 @@ proptest! {
         prop_assert_eq!(run(&scenario).1, run(&larger).1);
     }
 
-    /// How often a caller polls does not matter.
+    /// The frequency of a caller's polls does not matter.
     #[test]
     fn late_polls_see_the_same_packets(scenario in scenario()) {
         let (_, log) = run(&scenario);
@@ -420,7 +420,7 @@ fn bit_errors_are_as_frequent_as_configured() {
     assert!((632..=752).contains(&delivered), "{delivered}");
 }
 
-/// How many of 1000 broadcasts of 1024 B, MAC headers included, get through at 2 Mbit/s.
+/// Number of 1000 broadcasts of 1024 B, MAC headers included, that get through at 2 Mbit/s.
 fn broadcasts_through(decibels: f64) -> usize {
     let mut config = dsss(decibels);
     config.phy.broadcast_rate = DataRate::mbps(2);

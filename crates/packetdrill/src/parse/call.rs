@@ -4,7 +4,7 @@ use super::seconds;
 use crate::script::{Call, Expr};
 use crate::source::{Cursor, Parsed};
 
-/// How deep lists and records may lie in one another.
+/// Deepest nesting of lists and records.
 const DEEPEST: u32 = 32;
 
 pub(super) fn call(cursor: &mut Cursor<'_>) -> Parsed<Call> {
@@ -23,7 +23,7 @@ pub(super) fn call(cursor: &mut Cursor<'_>) -> Parsed<Call> {
         // A note: the error in words, or the names of flags.
         let place = *cursor;
         if cursor.take_until(")").is_none() {
-            return Err(place.error("this note has no end: expected `)`"));
+            return Err(place.error("unterminated note: expected `)`"));
         }
     }
     let text = start.up_to(cursor);
@@ -49,7 +49,7 @@ fn list(cursor: &mut Cursor<'_>, open: &str, close: &str, depth: u32) -> Parsed<
 fn expression(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Expr> {
     const WHAT: &str = "an argument: a number, a symbol, a string, `...`, `[…]` or `{…}`";
     if depth > DEEPEST {
-        return Err(cursor.error("too many brackets within brackets"));
+        return Err(cursor.error("brackets nested too deeply"));
     }
     match cursor.peek()? {
         Some('.') => {
@@ -78,7 +78,7 @@ fn expression(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Expr> {
     }
 }
 
-/// `A|B|C`, of which the first has been read.
+/// Parses `A|B|C`, whose first word has been read.
 fn words(cursor: &mut Cursor<'_>, first: String) -> Parsed<Expr> {
     let mut words = vec![first];
     while cursor.eat("|")? {
@@ -87,7 +87,7 @@ fn words(cursor: &mut Cursor<'_>, first: String) -> Parsed<Expr> {
     Ok(Expr::Words(words))
 }
 
-/// Strings that follow one another are one; an ellipsis after it stands for more of it.
+/// Parses a string. Adjacent strings are one; an ellipsis stands for the rest.
 fn string(cursor: &mut Cursor<'_>) -> Parsed<Expr> {
     let mut text = String::new();
     while cursor.sees("\"")? {
@@ -98,7 +98,7 @@ fn string(cursor: &mut Cursor<'_>) -> Parsed<Expr> {
             match cursor.peek_raw() {
                 Some('"') => break,
                 Some('\\') if cursor.skip_escape() => text.push('?'),
-                _ => return Err(place.error("this string has no end: expected `\"`")),
+                _ => return Err(place.error("unterminated string: expected `\"`")),
             }
         }
         cursor.expect("\"")?;

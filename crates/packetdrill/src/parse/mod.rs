@@ -10,7 +10,7 @@ use crate::script::{Action, Direction, Event, Script, ScriptOption, Time};
 use crate::source::{Cursor, ParseError, Parsed};
 use airtcp_core::Duration;
 
-/// The options of packetdrill itself. Those about addresses, devices and output change nothing here.
+/// Options of packetdrill itself. Those for addresses, devices and output have no effect here.
 const OPTIONS: &[&str] = &[
     "bind_port",
     "code_command",
@@ -50,10 +50,10 @@ const OPTIONS: &[&str] = &[
     "wire_server_port",
 ];
 
-/// Reads a script; `file` is its name in errors.
+/// Parses a script; `file` is its name in errors.
 ///
 /// # Errors
-/// The text is no script; the error names the place and what was expected there.
+/// The text is not a script; the error has the place and what was expected there.
 pub fn parse(file: &str, text: &str) -> Result<Script, ParseError> {
     let mut cursor = Cursor::new(file, text);
     let mut script =
@@ -106,7 +106,7 @@ fn unknown_option(name: &str) -> String {
     }
 }
 
-/// Up to white space; a part in quotes may hold some.
+/// Takes a value up to white space, which may occur in quotes.
 fn option_value(cursor: &mut Cursor<'_>) -> Parsed<String> {
     let mut value = String::new();
     loop {
@@ -115,19 +115,19 @@ fn option_value(cursor: &mut Cursor<'_>) -> Parsed<String> {
         let place = *cursor;
         cursor.expect(&quote.to_string())?;
         let Some(text) = cursor.take_until(&quote.to_string()) else {
-            return Err(place.error(format!("this quotation has no end: expected `{quote}`")));
+            return Err(place.error(format!("unterminated quotation: expected `{quote}`")));
         };
         value += text;
     }
 }
 
-/// Commands between back quotes.
+/// Takes commands between back quotes.
 fn shell(cursor: &mut Cursor<'_>) -> Parsed<String> {
     let place = *cursor;
     cursor.expect("`")?;
     match cursor.take_until("`") {
         Some(text) => Ok(text.to_owned()),
-        None => Err(place.error("this command has no end: expected a closing back quote")),
+        None => Err(place.error("unterminated command: expected a closing back quote")),
     }
 }
 
@@ -169,7 +169,7 @@ fn time(cursor: &mut Cursor<'_>) -> Parsed<Time> {
     Ok(if relative { Time::AfterBetween(from, to) } else { Time::AtBetween(from, to) })
 }
 
-/// Seconds with up to nine decimals. A script lasts at most a day.
+/// Takes seconds with up to nine decimals, at most a day.
 fn seconds(cursor: &mut Cursor<'_>) -> Parsed<Duration> {
     const A_DAY: u64 = 86_400;
     const WHAT: &str = "a time in seconds, such as `+.1`, `0.25` or `*`";
@@ -215,7 +215,7 @@ fn code(cursor: &mut Cursor<'_>) -> Parsed<String> {
     cursor.expect("%{")?;
     match cursor.take_until("}%") {
         Some(text) => Ok(text.to_owned()),
-        None => Err(place.error("this code has no end: expected `}%`")),
+        None => Err(place.error("unterminated code: expected `}%`")),
     }
 }
 

@@ -4,15 +4,15 @@ use crate::script::{Action, Direction, EcnField, Packet, TcpOption};
 use crate::source::{Cursor, Parsed};
 use airtcp_core::{AccEcnOption, AccEcnOrder, Ecn, EcnBytes, Flags};
 
-/// What may stand where a segment begins, and what it then is.
+/// Words that begin something other than a plain TCP segment, and its name.
 const FOREIGN: &[(&str, &str)] = &[
     ("icmp", "ICMP"),
     ("udp", "UDP"),
-    ("ipv4", "packets in packets"),
-    ("ipv6", "packets in packets"),
-    ("gre", "packets in packets"),
-    ("GREv0", "packets in packets"),
-    ("mpls", "packets in packets"),
+    ("ipv4", "encapsulated packets"),
+    ("ipv6", "encapsulated packets"),
+    ("gre", "encapsulated packets"),
+    ("GREv0", "encapsulated packets"),
+    ("mpls", "encapsulated packets"),
 ];
 
 pub(super) fn packet(cursor: &mut Cursor<'_>) -> Parsed<Action> {
@@ -30,7 +30,7 @@ pub(super) fn packet(cursor: &mut Cursor<'_>) -> Parsed<Action> {
     }
     if cursor.eat_word("encap")? {
         cursor.take_while(|c| c != '\n');
-        return Ok(Action::Foreign("packets in packets"));
+        return Ok(Action::Foreign("encapsulated packets"));
     }
     ports(cursor, &mut extra)?;
     let text = segment_text(cursor)?;
@@ -63,7 +63,7 @@ pub(super) fn packet(cursor: &mut Cursor<'_>) -> Parsed<Action> {
     }))
 }
 
-/// Skips the line of a packet that is no plain TCP segment; says what it is.
+/// Skips the line of a packet that is not a plain TCP segment; returns its name.
 fn foreign(cursor: &mut Cursor<'_>) -> Parsed<Option<&'static str>> {
     let word = cursor.peek_word()?;
     let known = FOREIGN.iter().find(|(first, _)| *first == word);
@@ -73,7 +73,7 @@ fn foreign(cursor: &mut Cursor<'_>) -> Parsed<Option<&'static str>> {
     Ok(known.map(|(_, name)| *name))
 }
 
-/// `[ect0]`, `(tos 0x2)`, `[ttl 1]`, …
+/// Parses IP fields such as `[ect0]`, `(tos 0x2)` or `[ttl 1]`.
 fn ip_info(
     cursor: &mut Cursor<'_>,
     direction: Direction,
@@ -124,7 +124,7 @@ fn ip_info(
     Ok(ecn)
 }
 
-/// `8080 > 1234`
+/// Parses ports such as `8080 > 1234`.
 fn ports(cursor: &mut Cursor<'_>, extra: &mut Vec<&'static str>) -> Parsed<()> {
     let mut ahead = *cursor;
     if ahead.number::<u16>("a port").is_ok() && ahead.eat(">")? {
@@ -135,7 +135,7 @@ fn ports(cursor: &mut Cursor<'_>, extra: &mut Vec<&'static str>) -> Parsed<()> {
     Ok(())
 }
 
-/// The segment as the script writes it: the rest of the line, without a comment.
+/// The segment as written in the script: the rest of the line, without a comment.
 fn segment_text(cursor: &mut Cursor<'_>) -> Parsed<String> {
     cursor.skip_blank()?;
     let mut ahead = *cursor;
@@ -143,7 +143,7 @@ fn segment_text(cursor: &mut Cursor<'_>) -> Parsed<String> {
     Ok(line.split("//").next().unwrap_or_default().trim_end().to_owned())
 }
 
-/// The control bits, and whether ACK is one of them.
+/// The control bits without ACK, and true if ACK is set.
 fn flags(cursor: &mut Cursor<'_>, extra: &mut Vec<&'static str>) -> Parsed<(Flags, bool)> {
     const WHAT: &str = "flags of `FSRPUEWA` or the ACE counter, and `.` for ACK; or `-` for none";
     cursor.skip_blank()?;
@@ -185,7 +185,7 @@ fn flags(cursor: &mut Cursor<'_>, extra: &mut Vec<&'static str>) -> Parsed<(Flag
     Ok((flags, has_ack))
 }
 
-/// Digits that stand for AE, CWR and ECE.
+/// Parses digits that stand for AE, CWR and ECE.
 fn counter(cursor: &mut Cursor<'_>, place: Cursor<'_>) -> Parsed<Option<Flags>> {
     let digits = cursor.take_while(|c| c.is_ascii_digit());
     match digits.parse::<u8>() {
@@ -204,7 +204,7 @@ fn counter_bits(ace: u8) -> Flags {
     flags
 }
 
-/// `1:1001(1000)`: first byte, one past the last, length.
+/// Parses `1:1001(1000)`; returns the first byte and the length.
 fn sequence(cursor: &mut Cursor<'_>) -> Parsed<(u32, u32)> {
     cursor.skip_blank()?;
     let place = *cursor;
@@ -246,7 +246,7 @@ fn options(cursor: &mut Cursor<'_>, direction: Direction) -> Parsed<Option<Vec<T
         let missing = 4 - length % 4;
         let nops = ["nop"].repeat(missing).join(",");
         return Err(place.error(format!(
-            "these options take {length} bytes, which is no multiple of 4: pad them with {missing} \
+            "these options take {length} bytes, which is not a multiple of 4: pad them with {missing} \
              (`{nops}`)"
         )));
     }
@@ -298,7 +298,7 @@ fn skipped(cursor: &mut Cursor<'_>, name: &'static str) -> TcpOption {
     TcpOption::Other(name)
 }
 
-/// `ECN e1b 1 ceb 0 e0b 1`: counters from the first or the last on, of which the end may be missing.
+/// Parses `ECN e1b 1 ceb 0 e0b 1`: the counters in either order; trailing ones may be missing.
 fn accecn(cursor: &mut Cursor<'_>) -> Parsed<TcpOption> {
     let place = *cursor;
     let order = match cursor.peek_word()? {
@@ -367,7 +367,7 @@ mod tests {
     fn options_fill_whole_words() {
         let text = "+0 < S 0:0(0) win 9 <mss 1000,sackOK,nop,wscale 7>\n";
         let error = parse("t.pkt", text).unwrap_err().to_string();
-        let expected = "these options take 10 bytes, which is no multiple of 4: pad them with 2 \
+        let expected = "these options take 10 bytes, which is not a multiple of 4: pad them with 2 \
                         (`nop,nop`)";
         assert!(error.contains(expected), "{error}");
         // What was not read has a length of its own.

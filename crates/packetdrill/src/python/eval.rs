@@ -1,12 +1,12 @@
-//! Statements carried out.
+//! Execution of statements.
 
-use super::{Beyond, Expr, Kind, Statement};
+use super::{Beyond, Expr, Statement, StatementKind};
 use std::collections::BTreeMap;
 
-/// The variables of a script; they live from one piece of code to the next.
+/// Variables of a script; they live from one piece of code to the next.
 pub(crate) type Variables = BTreeMap<String, Value>;
 
-/// A value. Whole numbers are exact up to 2^53, beyond every counter that a script looks at.
+/// A Python value. Integers are exact up to 2^53, more than any counter in a script reaches.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Number(f64),
@@ -28,12 +28,12 @@ impl From<bool> for Value {
     }
 }
 
-/// Why code stops.
+/// Reason for stopping code early.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stop {
-    /// An assertion does not hold: the line, the test and the values of its names.
+    /// An assertion failed: its line, the test and the values of its names.
     Assertion { line: usize, test: String, values: String },
-    /// It is more than this Python.
+    /// The code uses Python that is not supported here.
     Beyond(Beyond),
 }
 
@@ -48,11 +48,11 @@ pub(crate) fn names(statements: &[Statement]) -> Vec<String> {
     let mut found = Vec::new();
     let mut set: Vec<&str> = Vec::new();
     for statement in statements {
-        let (Kind::Assert(expr, _) | Kind::Assign(_, expr)) = &statement.kind;
+        let (StatementKind::Assert(expr, _) | StatementKind::Assign(_, expr)) = &statement.kind;
         let mut here = Vec::new();
         collect(expr, &mut here);
         found.extend(here.into_iter().filter(|name| !set.contains(&name.as_str())));
-        if let Kind::Assign(name, _) = &statement.kind {
+        if let StatementKind::Assign(name, _) = &statement.kind {
             set.push(name);
         }
     }
@@ -79,10 +79,10 @@ fn collect(expr: &Expr, found: &mut Vec<String>) {
     }
 }
 
-/// Runs statements. `lookup` knows the names that the kernel's TCP would define.
+/// Runs statements. `lookup` resolves the names that the kernel's TCP defines.
 ///
 /// # Errors
-/// An assertion does not hold, or the code is more than this Python.
+/// An assertion fails, or the code uses Python that is not supported here.
 pub(crate) fn run(
     statements: &[Statement],
     variables: &mut Variables,
@@ -90,11 +90,11 @@ pub(crate) fn run(
 ) -> Result<(), Stop> {
     for statement in statements {
         match &statement.kind {
-            Kind::Assign(name, expr) => {
+            StatementKind::Assign(name, expr) => {
                 let value = Scope { variables, lookup }.value(expr)?;
                 variables.insert(name.clone(), value);
             }
-            Kind::Assert(expr, test) => {
+            StatementKind::Assert(expr, test) => {
                 let scope = Scope { variables, lookup };
                 if !scope.value(expr)?.is_true() {
                     let (line, test) = (statement.line, test.clone());

@@ -10,26 +10,26 @@ mod parse;
 pub(crate) use eval::{Stop, Variables, names, run};
 pub(crate) use parse::parse;
 
-/// What the code asks for beyond this Python.
+/// A construct that this subset of Python lacks, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Beyond(pub(crate) String);
 
-/// A statement.
+/// A statement and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Statement {
     /// Lines after the first line of the code.
     pub(crate) line: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: StatementKind,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
-    /// The test, and how the script writes it.
+pub(crate) enum StatementKind {
+    /// The test, and its text in the script.
     Assert(Expr, String),
     Assign(String, Expr),
 }
 
-/// An expression.
+/// An expression of this subset of Python.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expr {
     Number(f64),
@@ -37,7 +37,7 @@ pub(crate) enum Expr {
     Name(String),
     Not(Box<Expr>),
     Negate(Box<Expr>),
-    /// Arithmetic; bits with `&` and `|`.
+    /// Arithmetic, or bitwise `&` and `|`.
     Binary(Box<Expr>, &'static str, Box<Expr>),
     /// `a < b <= c`: the first value, then each comparison.
     Compare(Box<Expr>, Vec<(&'static str, Expr)>),

@@ -1,13 +1,13 @@
-//! Statements and expressions out of text.
+//! Parser of statements and expressions.
 
-use super::{Beyond, Expr, Kind, Statement};
+use super::{Beyond, Expr, Statement, StatementKind};
 
-/// Tokens of the longest expression: its tree must not be deeper than the stack.
+/// Most tokens of an expression, so that its tree is not deeper than the stack.
 const LONGEST: usize = 500;
-/// How deep expressions may lie in one another.
+/// Deepest nesting of expressions.
 const DEEPEST: u32 = 64;
 
-/// Operators, the longer first.
+/// Operators, longer ones first.
 const OPERATORS: &[&str] = &[
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "*=", "<", ">", "=", "+", "-", "*",
     "/", "%", "&", "|", "^", "(", ")", "[", "]", "{", "}", ",", ":", ".", "~", "@",
@@ -21,10 +21,10 @@ enum Token {
     Operator(&'static str),
 }
 
-/// Reads the statements of a piece of code.
+/// Parses a piece of code.
 ///
 /// # Errors
-/// It is more than this Python.
+/// The code uses Python that is not supported here.
 pub(crate) fn parse(code: &str) -> Result<Vec<Statement>, Beyond> {
     let mut statements = Vec::new();
     for (line, text) in logical_lines(code) {
@@ -38,7 +38,7 @@ pub(crate) fn parse(code: &str) -> Result<Vec<Statement>, Beyond> {
     Ok(statements)
 }
 
-/// Lines without comments, joined where a backslash or an open bracket says so, each with the
+/// Logical lines without comments, joined at backslashes and inside open brackets, each with the
 /// number of its first line.
 fn logical_lines(code: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
@@ -87,7 +87,7 @@ fn split_statements(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The characters outside string literals, with their places.
+/// The characters outside string literals, with their offsets.
 fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut quote = None;
     text.char_indices().filter(move |(_, c)| match (quote, *c) {
@@ -105,7 +105,7 @@ fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// No statement for one that does nothing here.
+/// Parses a statement; `None` if it has no effect here.
 fn statement(line: usize, text: &str) -> Result<Option<Statement>, Beyond> {
     let word: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     let kind = match word.as_str() {
@@ -113,7 +113,7 @@ fn statement(line: usize, text: &str) -> Result<Option<Statement>, Beyond> {
         "assert" => {
             // The message is only for people.
             let test = first_part(text["assert".len()..].trim());
-            Kind::Assert(expression(test)?, test.trim().to_owned())
+            StatementKind::Assert(expression(test)?, test.trim().to_owned())
         }
         "import" | "from" | "if" | "elif" | "else" | "for" | "while" | "def" | "try" | "with" => {
             return Err(Beyond(format!("Python's `{word}`")));
@@ -123,7 +123,7 @@ fn statement(line: usize, text: &str) -> Result<Option<Statement>, Beyond> {
     Ok(Some(Statement { line, kind }))
 }
 
-/// Up to the first comma outside brackets.
+/// The text up to the first comma outside brackets.
 fn first_part(text: &str) -> &str {
     let mut depth = 0_i64;
     for (at, c) in outside_quotes(text) {
@@ -137,7 +137,7 @@ fn first_part(text: &str) -> &str {
     text
 }
 
-fn assignment(text: &str, name: &str) -> Result<Kind, Beyond> {
+fn assignment(text: &str, name: &str) -> Result<StatementKind, Beyond> {
     let beyond = || Beyond(format!("Python's `{text}`"));
     let rest = text[name.len()..].trim_start();
     if name.is_empty() {
@@ -148,12 +148,12 @@ fn assignment(text: &str, name: &str) -> Result<Kind, Beyond> {
             let name = name.to_owned();
             let old = Box::new(Expr::Name(name.clone()));
             let value = Expr::Binary(old, arithmetic, Box::new(expression(value)?));
-            return Ok(Kind::Assign(name, value));
+            return Ok(StatementKind::Assign(name, value));
         }
     }
     match rest.strip_prefix('=') {
         Some(value) if !value.starts_with('=') => {
-            Ok(Kind::Assign(name.to_owned(), expression(value)?))
+            Ok(StatementKind::Assign(name.to_owned(), expression(value)?))
         }
         _ => Err(beyond()),
     }
@@ -201,7 +201,7 @@ fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// Recursive descent, loosest first. `None`: beyond this Python.
+/// Recursive descent parser, lowest precedence first. `None`: not supported here.
 struct Parser<'t> {
     tokens: &'t [Token],
     at: usize,

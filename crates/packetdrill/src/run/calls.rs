@@ -1,27 +1,26 @@
 //! System calls on the sockets of the host, as POSIX and Linux define them.
 
-use super::host::{Host, Kind, Socket};
+use super::host::{Host, Socket, SocketKind};
 use crate::linux::set_congestion;
 use crate::script::{Call, Expr};
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Bytes, Duration, Instant, Length};
-use airtcp_tcp::State;
+use airtcp_tcp::TcpState;
 use airtcp_tcp::config::Nagle;
 use std::collections::VecDeque;
 
-/// How a call ends.
+/// Outcome of a system call.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Return {
-    /// With this result.
+    /// The call returns this value.
     Value(i64),
-    /// With -1 and this error.
+    /// The call returns -1 with this errno.
     Error(&'static str),
-    /// Not yet.
+    /// The call has not returned yet.
     Blocks,
-    /// The result is right, but something that it points at is not: what it is, and what the script
-    /// says.
+    /// The return value is right, but not the data it stores: expected and actual description.
     Wrong { expected: String, got: String },
-    /// It needs what airtcp lacks.
+    /// The call needs a feature that airtcp lacks.
     Lacks(String),
 }
 
@@ -35,14 +34,14 @@ const TRANSFERS: &[&str] = &["read", "recv", "recvfrom", "write", "send", "sendt
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     pub(super) since: Instant,
-    /// The first attempt: later ones follow when something has happened.
+    /// True for the first attempt; later ones follow each event.
     pub(super) first: bool,
-    /// Bytes that a write has handed over so far.
+    /// Bytes that a write has passed to the endpoint so far.
     pub(super) written: u64,
 }
 
 impl Host {
-    /// Carries out a call as far as it goes.
+    /// Carries out a call as far as possible.
     pub(super) fn call(&mut self, now: Instant, call: &Call, progress: &mut Progress) -> Return {
         let number = |index: usize| call.arguments.get(index).and_then(Expr::integer);
         if call.name == "socket" {
@@ -87,7 +86,7 @@ impl Host {
         }
     }
 
-    fn new_socket(&self, kind: Kind) -> Socket {
+    fn new_socket(&self, kind: SocketKind) -> Socket {
         Socket {
             config: self.config.clone(),
             kind,
@@ -98,10 +97,10 @@ impl Host {
         }
     }
 
-    /// The script chooses the number of a new descriptor.
+    /// Opens a socket; the script chooses the descriptor.
     fn socket(&mut self, call: &Call) -> Return {
         let Some(fd @ 0..) = call.result.integer() else { return Return::Value(3) };
-        let socket = self.new_socket(Kind::Fresh);
+        let socket = self.new_socket(SocketKind::Fresh);
         self.sockets.insert(fd, socket);
         Return::Value(fd)
     }
@@ -109,26 +108,26 @@ impl Host {
     fn listen(&mut self, fd: i64) -> Return {
         let Some(socket) = self.sockets.get_mut(&fd) else { return BAD_DESCRIPTOR };
         match socket.kind {
-            Kind::Fresh => {
-                socket.kind = Kind::Listener(VecDeque::new());
+            SocketKind::Fresh => {
+                socket.kind = SocketKind::Listener(VecDeque::new());
                 self.awaits_syn = true;
                 DONE
             }
-            Kind::Listener(_) => DONE,
-            Kind::Connected(_) => Return::Error("EINVAL"),
+            SocketKind::Listener(_) => DONE,
+            SocketKind::Connected(_) => Return::Error("EINVAL"),
         }
     }
 
     fn accept(&mut self, fd: i64, call: &Call) -> Return {
         let Some(socket) = self.sockets.get_mut(&fd) else { return BAD_DESCRIPTOR };
-        let Kind::Listener(queue) = &mut socket.kind else { return Return::Error("EINVAL") };
+        let SocketKind::Listener(queue) = &mut socket.kind else { return Return::Error("EINVAL") };
         let Some(index) = queue.pop_front() else {
             return if socket.nonblocking { Return::Error("EAGAIN") } else { Return::Blocks };
         };
         let accepted = call.result.integer().filter(|fd| *fd >= 0).unwrap_or(fd + 1);
         let send_buffer = socket.send_buffer;
         let config = self.connections[index].config.clone();
-        let mut socket = self.new_socket(Kind::Connected(index));
+        let mut socket = self.new_socket(SocketKind::Connected(index));
         socket.config = config;
         socket.send_buffer = send_buffer;
         socket.nonblocking = has_flag(call, 3, "SOCK_NONBLOCK");
@@ -140,19 +139,21 @@ impl Host {
         let Some(socket) = self.sockets.get(&fd) else { return BAD_DESCRIPTOR };
         let (config, nonblocking) = (socket.config.clone(), socket.nonblocking);
         match socket.kind {
-            Kind::Listener(_) => Return::Error("EISCONN"),
-            Kind::Fresh => {
+            SocketKind::Listener(_) => Return::Error("EISCONN"),
+            SocketKind::Fresh => {
                 let index = self.open(now, &config, None);
                 if let Some(socket) = self.sockets.get_mut(&fd) {
-                    socket.kind = Kind::Connected(index);
+                    socket.kind = SocketKind::Connected(index);
                 }
                 self.with(now, index, |endpoint, io| endpoint.connect(now, io));
                 if nonblocking { Return::Error("EINPROGRESS") } else { Return::Blocks }
             }
-            Kind::Connected(index) => match self.connections[index].endpoint.state() {
-                State::SynSent | State::SynReceived if nonblocking => Return::Error("EALREADY"),
-                State::SynSent | State::SynReceived => Return::Blocks,
-                State::Closed => self.error_of(index).unwrap_or(Return::Error("ECONNREFUSED")),
+            SocketKind::Connected(index) => match self.connections[index].endpoint.state() {
+                TcpState::SynSent | TcpState::SynReceived if nonblocking => {
+                    Return::Error("EALREADY")
+                }
+                TcpState::SynSent | TcpState::SynReceived => Return::Blocks,
+                TcpState::Closed => self.error_of(index).unwrap_or(Return::Error("ECONNREFUSED")),
                 // The call that waited for the connection, or the first after it.
                 _ if !progress.first || nonblocking => DONE,
                 _ => Return::Error("EISCONN"),
@@ -160,15 +161,15 @@ impl Host {
         }
     }
 
-    /// The connection of a descriptor.
+    /// Index of a descriptor's connection.
     fn connected(&self, fd: i64) -> Option<usize> {
         match self.sockets.get(&fd)?.kind {
-            Kind::Connected(index) => Some(index),
+            SocketKind::Connected(index) => Some(index),
             _ => None,
         }
     }
 
-    /// Why the connection was aborted, told once.
+    /// Error of an aborted connection, reported once.
     fn error_of(&mut self, index: usize) -> Option<Return> {
         let connection = &mut self.connections[index];
         let reason = connection.endpoint.aborted()?;
@@ -192,7 +193,7 @@ impl Host {
             let data = self.with(now, index, |endpoint, io| endpoint.read(now, max, io));
             return Return::Value(data.0 as i64);
         }
-        let ended = endpoint.is_eof() || endpoint.state() == State::Closed;
+        let ended = endpoint.is_eof() || endpoint.state() == TcpState::Closed;
         if let Some(error) = self.error_of(index) {
             return error;
         }
@@ -220,8 +221,8 @@ impl Host {
         }
         let len = u64::try_from(len).unwrap_or(0);
         let state = self.connections[index].endpoint.state();
-        let opening = matches!(state, State::SynSent | State::SynReceived);
-        if !opening && !matches!(state, State::Established | State::CloseWait) {
+        let opening = matches!(state, TcpState::SynSent | TcpState::SynReceived);
+        if !opening && !matches!(state, TcpState::Established | TcpState::CloseWait) {
             return Return::Error("EPIPE");
         }
         if !opening {
@@ -241,13 +242,13 @@ impl Host {
     fn close(&mut self, now: Instant, fd: i64) -> Return {
         let Some(socket) = self.sockets.remove(&fd) else { return BAD_DESCRIPTOR };
         match socket.kind {
-            Kind::Fresh => {}
-            Kind::Listener(queue) => {
+            SocketKind::Fresh => {}
+            SocketKind::Listener(queue) => {
                 for index in queue {
                     self.with(now, index, |endpoint, io| endpoint.abort(now, io));
                 }
             }
-            Kind::Connected(index) => {
+            SocketKind::Connected(index) => {
                 self.connections[index].orphan = true;
                 let unread = self.connections[index].endpoint.readable() > 0;
                 self.with(now, index, |endpoint, io| {
@@ -278,7 +279,7 @@ impl Host {
     }
 
     fn fcntl(&mut self, fd: i64, call: &Call) -> Return {
-        /// O_RDWR and O_NONBLOCK of Linux.
+        /// `O_RDWR` and `O_NONBLOCK` on Linux.
         const READ_WRITE: i64 = 0x2;
         const NONBLOCK: i64 = 0x800;
         let Some(socket) = self.sockets.get_mut(&fd) else { return BAD_DESCRIPTOR };
@@ -312,7 +313,7 @@ impl Host {
         let value = call.arguments.get(3).and_then(only);
         let number = value.and_then(Expr::integer);
         let Some(socket) = self.sockets.get_mut(&fd) else { return BAD_DESCRIPTOR };
-        let open = matches!(socket.kind, Kind::Connected(_));
+        let open = matches!(socket.kind, SocketKind::Connected(_));
         let late = |needed: bool| match needed {
             true => Return::Lacks(format!("{option} on an open connection")),
             false => DONE,
@@ -346,7 +347,7 @@ impl Host {
             ("TCP_USER_TIMEOUT", Some(millis @ 0..)) => {
                 let timeout = (millis > 0).then(|| Duration::from_millis(millis as u64));
                 socket.config.user_timeout = timeout;
-                if let Kind::Connected(index) = socket.kind {
+                if let SocketKind::Connected(index) = socket.kind {
                     self.connections[index].endpoint.set_user_timeout(timeout);
                 }
             }
@@ -424,17 +425,17 @@ impl Host {
         }
     }
 
-    /// What `poll` would report of a descriptor if it were asked for everything.
+    /// Events that `poll` would report for a descriptor if it asked for all.
     fn readiness(&self, fd: i64) -> Vec<&'static str> {
         let Some(socket) = self.sockets.get(&fd) else { return vec!["POLLNVAL"] };
-        let Kind::Connected(index) = socket.kind else {
-            let waits = matches!(&socket.kind, Kind::Listener(queue) if !queue.is_empty());
+        let SocketKind::Connected(index) = socket.kind else {
+            let waits = matches!(&socket.kind, SocketKind::Listener(queue) if !queue.is_empty());
             return if waits { vec!["POLLIN"] } else { Vec::new() };
         };
         let endpoint = &self.connections[index].endpoint;
         let state = endpoint.state();
-        let opening = matches!(state, State::SynSent | State::SynReceived);
-        let peer_closed = endpoint.is_eof() || state == State::Closed;
+        let opening = matches!(state, TcpState::SynSent | TcpState::SynReceived);
+        let peer_closed = endpoint.is_eof() || state == TcpState::Closed;
         let mut events = Vec::new();
         if endpoint.readable() > 0 || peer_closed || socket.shut_read {
             events.push("POLLIN");
@@ -442,10 +443,10 @@ impl Host {
         if peer_closed {
             events.push("POLLRDHUP");
         }
-        if !opening && (state == State::Closed || endpoint.send_space() > 0) {
+        if !opening && (state == TcpState::Closed || endpoint.send_space() > 0) {
             events.push("POLLOUT");
         }
-        if state == State::Closed {
+        if state == TcpState::Closed {
             events.push("POLLHUP");
         }
         if endpoint.aborted().is_some() && !self.connections[index].error_told {
@@ -459,7 +460,7 @@ fn option_name(call: &Call) -> String {
     call.arguments.get(2).and_then(Expr::words).unwrap_or_default().join("|")
 }
 
-/// The one element of a list, or the value itself.
+/// The only element of a list, or the value itself.
 fn only(expr: &Expr) -> Option<&Expr> {
     match expr {
         Expr::List(items) => items.first(),
@@ -475,7 +476,7 @@ fn word_or_text(expr: &Expr) -> String {
     }
 }
 
-/// The total length of the parts of a message, or of a vector of buffers.
+/// Total length of the parts of a message or vector of buffers.
 fn vector_len(call: &Call) -> i64 {
     let Some(vector) = call.arguments.get(1) else { return 0 };
     let parts = vector.field("msg_iov").unwrap_or(vector);
@@ -492,7 +493,7 @@ fn has_flag(call: &Call, index: usize, flag: &str) -> bool {
     words.contains(&flag)
 }
 
-/// A number that a call stores where the script can see it, such as `[1000]`.
+/// Checks a number that a call stores where the script can see it, such as `[1000]`.
 fn shown(expected: Option<&Expr>, got: i64) -> Return {
     match expected.and_then(only) {
         Some(Expr::Integer(value)) if *value != got => {

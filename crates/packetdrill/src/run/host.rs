@@ -1,45 +1,45 @@
-//! The host under test: its sockets and connections, and what it sends.
+//! The host under test: its sockets and connections, and the segments it sends.
 
 use super::info::View;
 use super::packet::LOCAL_ISN;
 use crate::settings::Settings;
 use airtcp_core::{Addr, Events, Flags, Flow, Instant, Length, Segment};
 use airtcp_tcp::config::EcnConfig;
-use airtcp_tcp::{Endpoint, Io, State, TcpConfig};
+use airtcp_tcp::{Endpoint, Io, TcpConfig, TcpState};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The addresses of a script's connections; ports stand for all of them.
+/// Address and port of the host, the same for all connections of a script; and the peer's.
 pub(super) const LOCAL: Addr = Addr::new(IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)), 8080);
 const REMOTE: Addr = Addr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 12_345);
 
-/// A segment that left, and when.
+/// A segment sent, and its time.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) at: Instant,
     pub(super) segment: Segment<Length>,
 }
 
-/// A file descriptor.
+/// An open file descriptor.
 #[derive(Debug)]
 pub(super) struct Socket {
     pub(super) config: TcpConfig,
-    pub(super) kind: Kind,
+    pub(super) kind: SocketKind,
     pub(super) nonblocking: bool,
-    /// What `SO_SNDBUF` was set to.
+    /// Value of `SO_SNDBUF`, if it was set.
     pub(super) send_buffer: Option<i64>,
-    /// `SO_LINGER` with a time of 0: close resets.
+    /// True with `SO_LINGER` and a time of 0: close sends a RST.
     pub(super) resets_on_close: bool,
     pub(super) shut_read: bool,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
-    /// Neither connected nor listening.
+pub(super) enum SocketKind {
+    /// Neither connected nor listening yet.
     Fresh,
-    /// Connections that wait to be accepted.
+    /// Listening: indices of the connections to be accepted.
     Listener(VecDeque<usize>),
-    /// The number of a connection.
+    /// Connected: index of the connection.
     Connected(usize),
 }
 
@@ -50,35 +50,35 @@ pub(super) struct Connection {
     pub(super) config: TcpConfig,
     /// The listening descriptor that will accept it.
     listener: Option<i64>,
-    /// The application has closed it.
+    /// The application has closed the connection.
     pub(super) orphan: bool,
-    /// The application has heard why it was aborted.
+    /// The application has received the error of the abort.
     pub(super) error_told: bool,
-    /// When data came last.
+    /// Time at which data last arrived.
     last_data: Instant,
 }
 
 impl Connection {
-    /// What `tcp_info` looks at.
+    /// The state that `tcp_info` reads.
     pub(super) fn view(&self, now: Instant) -> View<'_> {
         let since_data = now.since(self.last_data);
         View { endpoint: &self.endpoint, config: &self.config, now, since_data }
     }
 }
 
-/// The host.
+/// The host on which the script's calls run.
 #[derive(Debug)]
 pub(super) struct Host {
-    /// Every new socket's settings.
+    /// Settings of every new socket.
     pub(super) config: TcpConfig,
-    /// ECN of connections that it opens.
+    /// ECN mode of connections that the host opens.
     pub(super) ecn_of_connect: EcnConfig,
     pub(super) sockets: BTreeMap<i64, Socket>,
     pub(super) connections: Vec<Connection>,
-    /// What left and no event of the script has taken yet.
+    /// Segments sent that no event of the script has consumed yet.
     pub(super) sent: VecDeque<Sent>,
     out: Vec<Segment<Length>>,
-    /// A socket has begun to listen since the last connection: the next SYN is for it.
+    /// A socket has started to listen since the last connection: the next SYN is for it.
     pub(super) awaits_syn: bool,
 }
 
@@ -95,7 +95,7 @@ impl Host {
         }
     }
 
-    /// Sysctls have changed.
+    /// Applies changed sysctls.
     pub(super) fn set(&mut self, settings: &Settings) {
         self.config = settings.config.clone();
         self.ecn_of_connect = settings.ecn_of_connect;
@@ -104,12 +104,12 @@ impl Host {
         }
     }
 
-    /// The way of a segment from the peer.
+    /// Flow of segments from the peer.
     pub(super) fn inbound_flow() -> Flow {
         Flow { src: REMOTE, dst: LOCAL }
     }
 
-    /// The connection that the script is about: the last one.
+    /// The connection that the script currently deals with: the last one.
     pub(super) fn current(&self) -> Option<&Connection> {
         self.connections.last()
     }
@@ -124,7 +124,7 @@ impl Host {
         }
     }
 
-    /// Lets an endpoint act, and takes what it sends.
+    /// Calls an endpoint and collects the segments that it sends.
     pub(super) fn with<T>(
         &mut self,
         now: Instant,
@@ -138,24 +138,25 @@ impl Host {
         result
     }
 
-    /// Puts a connection whose handshake is over into the queue of its listener.
+    /// Queues a connection for accept once its handshake is over.
     fn announce(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         let opening = matches!(
             connection.endpoint.state(),
-            State::Listen | State::SynReceived | State::SynSent
+            TcpState::Listen | TcpState::SynReceived | TcpState::SynSent
         );
         if opening {
             return;
         }
         if let Some(fd) = connection.listener.take()
-            && let Some(Socket { kind: Kind::Listener(queue), .. }) = self.sockets.get_mut(&fd)
+            && let Some(Socket { kind: SocketKind::Listener(queue), .. }) =
+                self.sockets.get_mut(&fd)
         {
             queue.push_back(index);
         }
     }
 
-    /// Opens a connection with these settings; returns its number.
+    /// Opens a connection with these settings; returns its index.
     pub(super) fn open(
         &mut self,
         now: Instant,
@@ -181,7 +182,7 @@ impl Host {
         self.connections.len() - 1
     }
 
-    /// A segment arrives. `reply` follows once the application has had its turn.
+    /// Delivers a segment. `reply` follows after the application's turn.
     pub(super) fn on_segment(&mut self, now: Instant, segment: Segment<Length>) -> Option<usize> {
         let index = self.connection_for(now, &segment);
         let orphaned = index.is_some_and(|index| self.is_for_nobody(index, &segment));
@@ -205,15 +206,17 @@ impl Host {
         self.with(now, index, |endpoint, io| endpoint.reply(now, io));
     }
 
-    /// The last connection, unless it is over; a SYN opens one where a socket listens.
+    /// Index of the connection for a segment: the last one, unless it has ended. A SYN opens one if
+    /// a socket listens.
     fn connection_for(&mut self, now: Instant, segment: &Segment<Length>) -> Option<usize> {
         let last = self.connections.len().checked_sub(1);
         let state = last.map(|index| self.connections[index].endpoint.state());
-        let over = matches!(state, None | Some(State::Closed | State::TimeWait));
+        let over = matches!(state, None | Some(TcpState::Closed | TcpState::TimeWait));
         let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
         if is_syn && (over || self.awaits_syn) {
             let mut sockets = self.sockets.iter().rev();
-            let listener = sockets.find(|(_, socket)| matches!(socket.kind, Kind::Listener(_)));
+            let listener =
+                sockets.find(|(_, socket)| matches!(socket.kind, SocketKind::Listener(_)));
             if let Some((fd, config)) = listener.map(|(fd, socket)| (*fd, socket.config.clone())) {
                 self.awaits_syn = false;
                 let index = self.open(now, &config, Some(fd));
@@ -222,26 +225,26 @@ impl Host {
             }
         }
         // TIME-WAIT still answers.
-        last.filter(|_| state != Some(State::Closed))
+        last.filter(|_| state != Some(TcpState::Closed))
     }
 
-    /// Data for a connection that the application has closed: it is reset (RFC 1122 §4.2.2.13,
-    /// RFC 2525 §2.17).
+    /// True for data on a connection that the application has closed: it is reset (RFC 1122
+    /// §4.2.2.13, RFC 2525 §2.17).
     fn is_for_nobody(&self, index: usize, segment: &Segment<Length>) -> bool {
         let connection = &self.connections[index];
         connection.orphan
             && segment.payload.0 > 0
-            && matches!(connection.endpoint.state(), State::FinWait1 | State::FinWait2)
+            && matches!(connection.endpoint.state(), TcpState::FinWait1 | TcpState::FinWait2)
     }
 
-    /// The connection ends without a word.
+    /// Ends the connection without sending anything.
     fn drop_quietly(&mut self, now: Instant, index: usize) {
         let before = self.sent.len();
         self.with(now, index, |endpoint, io| endpoint.abort(now, io));
         self.sent.truncate(before);
     }
 
-    /// Answers as a host does that has no such connection.
+    /// Answers like a host without such a connection.
     fn refuse(&mut self, now: Instant, segment: Segment<Length>) {
         let flow = segment.flow.reversed();
         let mut nobody = Endpoint::new(self.config.clone(), flow, LOCAL_ISN);

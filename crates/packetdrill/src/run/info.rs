@@ -1,10 +1,10 @@
-//! `tcp_info` of Linux, out of an endpoint: what assertions of scripts look at.
+//! Linux's `tcp_info` of an endpoint, for the assertions of scripts.
 
 use airtcp_core::{Duration, Ecn, Instant, Length};
-use airtcp_tcp::recovery::Phase;
-use airtcp_tcp::{EcnCounts, Endpoint, State, TcpConfig};
+use airtcp_tcp::recovery::RecoveryPhase;
+use airtcp_tcp::{EcnCounts, Endpoint, TcpConfig, TcpState};
 
-/// The names of Linux's headers that scripts use.
+/// Constants of Linux's headers that scripts use.
 const CONSTANTS: &[(&str, f64)] = &[
     ("TCP_CA_Open", 0.0),
     ("TCP_CA_Disorder", 1.0),
@@ -30,18 +30,19 @@ const CONSTANTS: &[(&str, f64)] = &[
     ("TCPI_OPT_SYN_DATA", 32.0),
 ];
 
-/// A connection and what is known of it.
+/// A connection, with the state that `tcp_info` shows beside the endpoint's.
 pub(crate) struct View<'c> {
     pub(crate) endpoint: &'c Endpoint<Length>,
     pub(crate) config: &'c TcpConfig,
     pub(crate) now: Instant,
-    /// Since data came last.
+    /// Time since the last data arrived.
     pub(crate) since_data: Duration,
 }
 
 type Field = fn(&View<'_>) -> f64;
 
-/// The fields that an endpoint can tell. Linux counts segments where the endpoint counts bytes.
+/// Fields of `tcp_info` that an endpoint can provide. Linux counts segments where the endpoint
+/// counts bytes.
 const FIELDS: &[(&str, Field)] = &[
     ("tcpi_state", |v| state(v.endpoint.state())),
     ("tcpi_ca_state", |v| ca_state(v.endpoint)),
@@ -93,7 +94,7 @@ const FIELDS: &[(&str, Field)] = &[
     ("tcpi_last_data_recv", |v| (v.since_data.as_millis()) as f64),
 ];
 
-/// True if the field `name` can be told.
+/// True if the field `name` can be provided.
 pub(crate) fn has(name: &str) -> bool {
     FIELDS.iter().any(|(field, _)| *field == name)
 }
@@ -120,30 +121,30 @@ fn micros(duration: Duration) -> f64 {
     (duration.as_nanos() / 1000) as f64
 }
 
-/// `enum tcp_ca_state`; a sender without a loss that has seen duplicates or SACK blocks is in
+/// `enum tcp_ca_state`; a sender without a loss that has seen duplicate ACKs or SACK blocks is in
 /// Disorder.
 fn ca_state(tcp: &Endpoint<Length>) -> f64 {
     match tcp.phase() {
-        Phase::Open if tcp.in_disorder() || tcp.duplicate_acks() > 0 => 1.0,
-        Phase::Open => 0.0,
-        Phase::Cwr => 2.0,
-        Phase::Recovery => 3.0,
-        Phase::Loss => 4.0,
+        RecoveryPhase::Open if tcp.in_disorder() || tcp.duplicate_acks() > 0 => 1.0,
+        RecoveryPhase::Open => 0.0,
+        RecoveryPhase::Cwr => 2.0,
+        RecoveryPhase::Recovery => 3.0,
+        RecoveryPhase::Loss => 4.0,
     }
 }
 
-fn state(state: State) -> f64 {
+fn state(state: TcpState) -> f64 {
     match state {
-        State::Established => 1.0,
-        State::SynSent => 2.0,
-        State::SynReceived => 3.0,
-        State::FinWait1 => 4.0,
-        State::FinWait2 => 5.0,
-        State::TimeWait => 6.0,
-        State::Closed => 7.0,
-        State::CloseWait => 8.0,
-        State::LastAck => 9.0,
-        State::Listen => 10.0,
-        State::Closing => 11.0,
+        TcpState::Established => 1.0,
+        TcpState::SynSent => 2.0,
+        TcpState::SynReceived => 3.0,
+        TcpState::FinWait1 => 4.0,
+        TcpState::FinWait2 => 5.0,
+        TcpState::TimeWait => 6.0,
+        TcpState::Closed => 7.0,
+        TcpState::CloseWait => 8.0,
+        TcpState::LastAck => 9.0,
+        TcpState::Listen => 10.0,
+        TcpState::Closing => 11.0,
     }
 }

@@ -19,12 +19,12 @@ use calls::{Progress, Return};
 use host::Host;
 use packet::{ClockCheck, Numbers, seconds};
 
-/// A packet whose time does not matter (`*`) is awaited for so long.
+/// Longest wait for a packet whose time does not matter (`*`).
 const PATIENCE: Duration = Duration::from_secs(1000);
-/// Timers that may expire while one event is awaited. More is a loop without end.
+/// Most timer expiries while waiting for one event; more means an endless loop.
 const MOST_EXPIRIES: u32 = 1_000_000;
 
-/// Runs a script on the endpoint. `files` gives the text of a shell script that the script's
+/// Runs a script on the endpoint. `files` returns the text of a shell script that the script's
 /// commands run, such as `../common/defaults.sh`.
 pub fn run(script: &Script, files: &dyn Fn(&str) -> Option<String>) -> Verdict {
     let settings = Settings::of(script, files);
@@ -45,7 +45,7 @@ pub fn run(script: &Script, files: &dyn Fn(&str) -> Option<String>) -> Verdict {
     }
 }
 
-/// Why a script ends early.
+/// Reason for ending a script early.
 enum Stop {
     Fails(Failure),
     Needs(String),
@@ -55,13 +55,13 @@ fn fails<T>(line: usize, expected: impl Into<String>, got: impl Into<String>) ->
     Err(Stop::Fails(Failure { line, expected: expected.into(), got: got.into() }))
 }
 
-/// When an event should happen, and how far from that it may.
+/// Allowed time of an event.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     from: Instant,
     to: Instant,
     tolerance: Duration,
-    /// The script fixes the time of the event itself.
+    /// The script fixes the time of this event itself.
     anchored: bool,
 }
 
@@ -84,7 +84,7 @@ impl Window {
 struct Blocked {
     call: Call,
     line: usize,
-    /// When it should return, and how far from that it may.
+    /// Expected return of the call, and the allowed deviation.
     end: Instant,
     tolerance: Duration,
     progress: Progress,
@@ -97,9 +97,9 @@ struct Runner<'f> {
     numbers: Numbers,
     variables: Variables,
     now: Instant,
-    /// The time of the event before, if the script fixes it.
+    /// Time of the previous event, if the script fixes it.
     anchor: Option<Instant>,
-    /// The time of the event before.
+    /// Time of the previous event.
     before: Instant,
     blocked: Option<Blocked>,
 }
@@ -160,7 +160,8 @@ impl<'f> Runner<'f> {
         }
     }
 
-    /// Relative times count from the event before if the script fixes its time, else from now.
+    /// The allowed time of an event. Relative times count from the previous event if the script
+    /// fixes its time, otherwise from now.
     fn window(&self, time: Time) -> Window {
         let anchor = self.anchor.unwrap_or(self.now);
         let (from, to, anchored) = match time {
@@ -185,7 +186,7 @@ impl<'f> Runner<'f> {
         Ok(())
     }
 
-    /// Serves the next timer that is due by `until`; false if there is none.
+    /// Handles the next timer due by `until`; returns false if there is none.
     fn step(&mut self, until: Instant) -> Result<bool, Stop> {
         let poll = self.blocked.as_ref().and_then(poll_deadline).filter(|at| *at > self.now);
         let next = self.host.next_deadline().into_iter().chain(poll).min();
@@ -207,7 +208,7 @@ impl<'f> Runner<'f> {
         Ok(())
     }
 
-    /// The next segment that the endpoint sends must be this one, at this time.
+    /// Checks the next segment that the endpoint sends, and its time.
     fn expect(&mut self, event: &Event, packet: &Packet, window: Window) -> Result<(), Stop> {
         let expected = || format!("`{}`", packet.text);
         let deadline = window.to + window.tolerance;
@@ -261,7 +262,7 @@ impl<'f> Runner<'f> {
         Ok(())
     }
 
-    /// Tries the call that blocks once more, after something has happened.
+    /// Retries the blocked call after an event.
     fn resume(&mut self) -> Result<(), Stop> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
         let result = self.host.call(self.now, &blocked.call, &mut blocked.progress);
@@ -279,7 +280,7 @@ impl<'f> Runner<'f> {
         Ok(())
     }
 
-    /// A call may block for as long as the script says.
+    /// Waits for the blocked call as long as the script allows.
     fn finish_blocked(&mut self) -> Result<(), Stop> {
         let Some(blocked) = &self.blocked else { return Ok(()) };
         let deadline = blocked.end + blocked.tolerance;
@@ -294,7 +295,7 @@ impl<'f> Runner<'f> {
         }
     }
 
-    /// Compares what a call returns with what the script says.
+    /// Compares the result of a call with the script's.
     fn check(&self, line: usize, call: &Call, result: &Return) -> Result<(), Stop> {
         let expected = || format!("`{}`", call.text);
         match result {
@@ -334,7 +335,7 @@ impl<'f> Runner<'f> {
     }
 }
 
-/// When a `poll` that blocks gives up.
+/// Time at which a blocked `poll` times out.
 fn poll_deadline(blocked: &Blocked) -> Option<Instant> {
     let timeout =
         blocked.call.arguments.get(2).filter(|_| blocked.call.name == "poll")?.integer()?;

@@ -1,4 +1,4 @@
-//! Segments of a script and segments of the endpoint: one made of the other, and compared.
+//! Translation and comparison of a script's packets and the endpoint's segments.
 
 use super::host::Sent;
 use crate::script::{EcnField, Packet, TcpOption};
@@ -7,34 +7,34 @@ use airtcp_core::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// Our initial sequence number: a script of a few kilobytes wraps around.
+/// Our initial sequence number: wraps within a script of a few kilobytes.
 pub(super) const LOCAL_ISN: SeqNum = SeqNum(0xffff_f000);
-/// What is added to the peer's numbers; wraps around as well.
+/// Offset added to the peer's sequence numbers, so that they wrap as well.
 const REMOTE_OFFSET: u32 = 0xffff_f800;
 
-/// How the numbers of a script and those of the connection correspond.
+/// Mapping between a script's numbers and the connection's.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     /// The peer's initial sequence number and ours, as the script writes them: segments with SYN
     /// have absolute numbers, the others count from these.
     remote_isn: u32,
     local_isn: u32,
-    /// Our timestamps: the script's, and the connection's.
+    /// Our timestamps: from the script's to the connection's.
     clocks: BTreeMap<u32, u32>,
-    /// The first of them.
+    /// The first entry of `clocks`.
     first_clock: Option<(u32, u32)>,
 }
 
-/// What a script expects of timestamps.
+/// Rules for comparing timestamps with a script's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClockCheck {
-    /// One tick of the script's timestamps.
+    /// Length of a tick of the script's timestamps.
     pub(super) tick: Duration,
     pub(super) tolerance: Duration,
 }
 
 impl Numbers {
-    /// The segment that the script injects.
+    /// Translates a packet that the script injects.
     pub(super) fn inbound(&mut self, packet: &Packet, flow: Flow) -> Segment<Length> {
         let syn = packet.flags.contains(Flags::SYN);
         if syn {
@@ -60,7 +60,7 @@ impl Numbers {
         }
     }
 
-    /// What the script's numbers count from: ours and the peer's.
+    /// Origins of the script's sequence numbers: ours and the peer's.
     fn origins(&self, syn: bool) -> (SeqNum, SeqNum) {
         let remote = SeqNum(REMOTE_OFFSET);
         match syn {
@@ -69,7 +69,7 @@ impl Numbers {
         }
     }
 
-    /// The connection's clock that the script calls `echo`.
+    /// The connection's timestamp for the script's `echo`.
     fn clock(&self, echo: u32) -> u32 {
         match (self.clocks.get(&echo), self.first_clock) {
             (Some(clock), _) => *clock,
@@ -80,7 +80,7 @@ impl Numbers {
         }
     }
 
-    /// The options as a segment has them; `origin` is what SACK blocks count from.
+    /// Translates the options; SACK blocks count from `origin`.
     fn options(
         &self,
         list: &[TcpOption],
@@ -110,7 +110,8 @@ impl Numbers {
         options
     }
 
-    /// What of `segment` differs from the packet that the script expects: its name.
+    /// Name of the first field in which `segment` differs from the expected packet; `None` if there
+    /// is none.
     pub(super) fn difference(
         &mut self,
         packet: &Packet,
@@ -141,7 +142,7 @@ impl Numbers {
         self.options_difference(&wanted, &segment.options, clock)
     }
 
-    /// Options are compared as a set: their order and padding are free.
+    /// Compares options as a set: their order and padding do not matter.
     fn options_difference(
         &mut self,
         wanted: &Options,
@@ -172,7 +173,7 @@ impl Numbers {
         (passed.abs_diff(said) > tolerance).then_some("timestamp")
     }
 
-    /// A segment of ours as a script would write it.
+    /// Formats one of our segments in the script's notation.
     pub(super) fn show(&self, segment: &Segment<Length>) -> String {
         let letters = [("S", Flags::SYN), ("F", Flags::FIN), ("R", Flags::RST), ("P", Flags::PSH)];
         let ecn = [("E", Flags::ECE), ("W", Flags::CWR), ("A", Flags::AE)];
@@ -214,7 +215,7 @@ impl Numbers {
     }
 }
 
-/// Distance in the sequence space, as a number without sign.
+/// Distance in the sequence space as an unsigned number.
 trait BytesAfterWrapping {
     fn bytes_after_wrapping(self, origin: Self) -> u32;
 }
@@ -233,8 +234,8 @@ fn ecn_matches(wanted: Option<EcnField>, got: Ecn) -> bool {
     }
 }
 
-/// Takes the next segment sent. Where the script expects more payload, the segments that left with
-/// it and continue it count as one, as segmentation offload shows them to a capture.
+/// Takes the next segment sent. If the script expects more payload, segments sent at the same time
+/// that continue it are merged, as segmentation offload shows them to a capture.
 pub(super) fn take(sent: &mut VecDeque<Sent>, wanted: u32) -> Option<Sent> {
     let mut first = sent.pop_front()?;
     while let Some(next) = sent.front() {
@@ -256,7 +257,7 @@ pub(super) fn take(sent: &mut VecDeque<Sent>, wanted: u32) -> Option<Sent> {
     Some(first)
 }
 
-/// `0.25 s`, with the digits of a script.
+/// Formats a time as in a script: `0.25 s`.
 pub(super) fn seconds(at: Instant) -> String {
     let text = format!("{:.6}", at.as_secs_f64());
     let short = text.trim_end_matches('0').trim_end_matches('.');

@@ -8,12 +8,12 @@ fn file() -> Vec<u8> {
     recording(m_tcp_plus(), Contents::Headers).0
 }
 
-/// The error of a file that must fail.
+/// The error of reading a damaged file.
 fn error(file: &[u8]) -> String {
     replay(file).expect_err("the file is damaged").to_string()
 }
 
-/// Where the blocks begin.
+/// Offsets of the blocks.
 fn blocks(file: &[u8]) -> Vec<usize> {
     let length = |at: usize| u32::from_le_bytes(file[at + 4..at + 8].try_into().unwrap()) as usize;
     let next = |at: &usize| Some(at + length(*at)).filter(|next| *next < file.len());
@@ -35,11 +35,11 @@ fn a_file_that_ends_within_a_block_is_reported_with_the_block() {
     let blocks = blocks(&file);
     for (n, &start) in (1..).zip(&blocks).skip(1) {
         for cut in [start + 1, start + 11, start + 12] {
-            assert_eq!(error(&file[..cut]), format!("block {n}: the file ends within it"));
+            assert_eq!(error(&file[..cut]), format!("block {n}: the file ends within this block"));
         }
     }
-    assert_eq!(error(&file[..10]), "block 1: the file ends within it");
-    assert_eq!(error(&[]), "block 1: the file ends within it");
+    assert_eq!(error(&file[..10]), "block 1: the file ends within this block");
+    assert_eq!(error(&[]), "block 1: the file ends within this block");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_file_that_ends_within_a_step_is_reported() {
     let file = file();
     // The sixth block is the first input; its action follows.
     let cut = blocks(&file)[6];
-    assert_eq!(error(&file[..cut]), "block 6: the file ends before the last step does");
+    assert_eq!(error(&file[..cut]), "block 6: the file ends before the actions of the last step");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn another_capture_is_not_a_recording() {
 fn another_version_is_refused() {
     assert_eq!(
         error(&replaced(&file(), "AIRTCP_VERSION=1", "AIRTCP_VERSION=2")),
-        "block 4: version 2 of the format; this airtcp reads version 1"
+        "block 4: format version 2; this airtcp reads version 1"
     );
 }
 
@@ -98,7 +98,7 @@ fn a_wrong_word_is_reported_with_what_was_expected() {
 fn a_missing_action_is_reported() {
     let message = error(&replaced(&file(), "group=0 action=inject", "group=0 action=object"));
     assert!(
-        message.ends_with("expected the packet of action \"inject\" of the preceding step"),
+        message.ends_with("expected the packet of action \"inject\" in the preceding step"),
         "{message}"
     );
 }
@@ -108,7 +108,7 @@ fn an_action_without_its_step_is_reported() {
     let mut file = file();
     let blocks = blocks(&file);
     file.drain(blocks[5]..blocks[6]);
-    assert_eq!(error(&file), "block 6: an action that belongs to no step");
+    assert_eq!(error(&file), "block 6: an action without a step");
 }
 
 #[test]

@@ -11,9 +11,9 @@ use airtcp_record::{Contents, Input, Setup, Writer};
 use airtcp_wire::{Checksums, decode, encode};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The clock of a machine that started an hour ago.
+/// Clock of a machine that started an hour ago.
 pub(crate) const START: Instant = Instant::from_secs(3600);
-/// When that was, since 1970.
+/// Time of [`START`] since 1970.
 pub(crate) const SINCE_1970: std::time::Duration =
     std::time::Duration::from_nanos(1_763_718_000_123_456_789);
 
@@ -39,20 +39,20 @@ pub(crate) fn setup(mechanism: MechanismConfig) -> Setup {
     }
 }
 
-/// The flow table; the recording does not know its key.
+/// Flow table settings; the hash key is not in the recording.
 fn table(setup: &Setup) -> FlowTableConfig {
     let &Setup { flows: limit, flows_per_mobile: per_mobile, uplink, idle, .. } = setup;
     FlowTableConfig { limit, per_mobile, uplink, idle, hash_key: (3, 4) }
 }
 
-/// A connection through a mechanism that is recorded.
+/// A recorded connection through a mechanism.
 pub(crate) struct Gateway {
     mechanism: Mechanism<Vec<u8>>,
     pub(crate) writer: Writer,
     pub(crate) now: Instant,
-    /// From the fixed to the mobile host.
+    /// Flow from the fixed to the mobile host.
     flow: Flow,
-    /// The mechanism gets copies of segments that have already been forwarded.
+    /// The mechanism gets only copies of segments that were already forwarded.
     pub(crate) only_copies: bool,
     /// Steps so far.
     pub(crate) steps: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Gateway {
 
 pub(crate) const USER_DATA: &[u8] = b"user data ";
 const MOBILE_ISN: SeqNum = SeqNum(7000);
-/// The fixed host's numbers wrap within a connection.
+/// Initial sequence number of the fixed host: wraps within a connection.
 const FIXED_ISN: SeqNum = SeqNum(u32::MAX - 2500);
 
 impl Gateway {
@@ -98,7 +98,7 @@ impl Gateway {
         }
     }
 
-    /// Continues with other settings.
+    /// Continues with different settings.
     pub(crate) fn reconfigure(&mut self, mechanism: MechanismConfig) {
         let setup = setup(mechanism);
         self.mechanism.reconfigure(&mechanism, table(&setup), setup.memory).unwrap();
@@ -124,13 +124,13 @@ impl Gateway {
         self.record(&Input::Signal { mobile, signal });
     }
 
-    /// Data of the fixed host, starting at this byte.
+    /// Passes data of the fixed host, starting at the byte `first`.
     pub(crate) fn data(&mut self, first: u32, len: usize) {
         let payload = USER_DATA.iter().copied().cycle().take(len).collect();
         self.packet(Side::Fixed, first, 0, payload);
     }
 
-    /// An ACK of the mobile, given the bytes that it has.
+    /// Passes an ACK of the mobile for the bytes received so far.
     pub(crate) fn ack(&mut self, received: u32) {
         self.packet(Side::Mobile, 0, received, Vec::new());
     }
@@ -166,7 +166,7 @@ impl Gateway {
         self.interventions += self.actions.drain().filter(|a| !is_forward(a)).count() as u64;
     }
 
-    /// A download with an outage that begins when the mobile has half of the data.
+    /// A download with an outage that begins when the mobile has half the data.
     pub(crate) fn outage(&mut self) {
         self.ack(0);
         for n in 0..6 {

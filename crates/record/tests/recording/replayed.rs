@@ -6,7 +6,7 @@ use airtcp_edge::{MTcpPlusConfig, MechanismConfig};
 use airtcp_record::{Contents, ReplayError, replay};
 use proptest::prelude::*;
 
-/// A recording of a download with an outage, and its steps.
+/// A recording of a download with an outage, and the number of its steps.
 pub(crate) fn recording(mechanism: MechanismConfig, contents: Contents) -> (Vec<u8>, u64) {
     let mut gateway = Gateway::new(mechanism, contents);
     gateway.outage();
@@ -125,7 +125,7 @@ fn connections_of_an_earlier_process_end_the_replay() {
     let mut gateway = Gateway::new(m_tcp_plus(), Contents::Headers);
     gateway.writer.restore(gateway.now, 0, 3);
     let message = replay(&gateway.writer.take()[..]).unwrap_err().to_string();
-    let start = "block 6: 3 connections of an earlier process are taken over here";
+    let start = "block 6: 3 connections taken over from an earlier process";
     assert!(message.starts_with(start), "{message}");
 }
 
@@ -136,13 +136,10 @@ fn a_gap_ends_the_replay() {
     gateway.writer.lost(gateway.now, 17);
     gateway.ack(0);
     let message = replay(&gateway.writer.take()[..]).unwrap_err().to_string();
-    assert_eq!(
-        message,
-        "block 8: 17 steps are missing here; those before it gave the same actions"
-    );
+    assert_eq!(message, "block 8: 17 steps are missing; all steps before gave the same actions");
 }
 
-/// One thing that happens.
+/// An event of the random test.
 #[derive(Clone, Debug)]
 enum Event {
     Data { first: u32, len: usize },

@@ -1,4 +1,4 @@
-//! What tshark reads from a recording.
+//! Recordings as tshark reads them.
 
 #[path = "../../../sim/tests/common/tshark.rs"]
 mod capture;
@@ -6,7 +6,7 @@ mod capture;
 use crate::replayed::{m_tcp_plus, recording};
 use airtcp_record::Contents;
 
-/// What tshark prints for a recording of an outage; `None` (and a note) if tshark is missing.
+/// Output of tshark for a recording of an outage; `None`, with a note, if tshark is missing.
 fn tshark(test: &str, contents: Contents, arguments: &[&str]) -> Option<String> {
     let (file, _) = recording(m_tcp_plus(), contents);
     capture::tshark(test, &file, arguments)

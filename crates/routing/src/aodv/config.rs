@@ -12,23 +12,24 @@ const RATE: Kind = Kind::Integer { min: 1, max: UNLIMITED as u64 };
 const UNLIMITED: usize = 10_000;
 
 settings! {
-    /// The settings of AODV. The derived parameters of RFC 3561 §10 follow from these by its formulas.
+    /// The settings of AODV. The derived parameters of RFC 3561 §10 follow from these by its
+    /// formulas.
     #[derive(Clone, Debug, PartialEq)]
     pub struct AodvConfig {
-        /// How long a route stays valid after its last use.
+        /// Time for which a route stays valid after its last use.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 3561 §10, ACTIVE_ROUTE_TIMEOUT"]
         pub active_route_timeout: Duration = Duration::from_secs(3),
-        /// Whether data also renews the routes back to its source and to the neighbours it comes from
-        /// and goes to. ns-2: only the route to its destination.
+        /// Data also renews the routes back to its source and to the neighbours it comes from and
+        /// goes to.
         #[source = "RFC 3561 §6.2"]
         pub renew_reverse: bool = true,
         /// The lifetime that a destination gives to routes to itself.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 3561 §10, MY_ROUTE_TIMEOUT"]
         pub my_route_timeout: Duration = Duration::from_secs(6),
-        /// How long an invalid route is remembered. Loops are excluded only if this is longer than
-        /// the two times above.
+        /// Time for which an invalid route is remembered. Loops are excluded only if this is longer
+        /// than the two times above.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 3561 §10, DELETE_PERIOD"]
         pub delete_period: Duration = Duration::from_secs(15),
@@ -54,22 +55,23 @@ settings! {
         #[kind = HOPS]
         #[source = "RFC 3561 §10, TTL_THRESHOLD"]
         pub ttl_threshold: u16 = 7,
-        /// Whether a search goes on from the TTL at which the one before it ended without an
-        /// answer, and asks the whole network as soon as that, or the length of the route last lost,
-        /// reaches `ttl-threshold` (ns-2).
+        /// A search goes on from the TTL at which the one before it ended without an answer, and
+        /// asks the whole network as soon as that, or the length of the route last lost, reaches
+        /// `ttl-threshold` (ns-2).
         pub remember_rings: bool = false,
-        /// How many hops' time is added to the wait for a reply from a ring.
+        /// Number of hops whose traversal time is added to the wait for a reply from a ring.
         #[kind = Kind::Integer { min: 0, max: 255 }]
         #[source = "RFC 3561 §10, TIMEOUT_BUFFER"]
         pub timeout_buffer: u16 = 2,
-        /// How often a search of the whole network is repeated.
+        /// Number of repetitions of a search of the whole network.
         #[kind = Kind::Integer { min: 0, max: 20 }]
         #[source = "RFC 3561 §10, RREQ_RETRIES"]
         pub rreq_retries: u16 = 2,
-        /// How long a node waits for the reply to a request.
+        /// Wait for the reply to a request.
         #[source = "RFC 3561 §6.3, §6.4"]
         pub reply_wait: ReplyWait = ReplyWait::Estimated,
-        /// How long no search for a destination starts after one that failed; packets wait.
+        /// Time after a failed search during which no other for the same destination starts;
+        /// packets wait.
         #[source = "ns-2, MAX_RREQ_TIMEOUT"]
         pub rreq_pause: Duration = Duration::ZERO,
         /// The largest number of route requests that a node originates in a second.
@@ -80,14 +82,14 @@ settings! {
         #[kind = RATE]
         #[source = "RFC 3561 §10, RERR_RATELIMIT"]
         pub rerr_ratelimit: usize = 10,
-        /// Whether packets that wait to be sent to a neighbour are dropped when it reports a broken
-        /// route, whatever their destination (ns-2).
+        /// A report of a broken route by a neighbour drops all packets that wait to be sent to it,
+        /// whatever their destination (ns-2).
         pub errors_clear_queue: bool = false,
         /// Who hears of broken routes.
         #[source = "RFC 3561 §6.11"]
         pub errors_to: ErrorsTo = ErrorsTo::Precursors,
-        /// How long a node ignores the requests of a neighbour that a reply did not reach: the link
-        /// may work in the other direction only.
+        /// Time for which a node ignores the requests of a neighbour that a reply did not reach:
+        /// the link may work in the other direction only.
         #[source = "RFC 3561 §10, BLACKLIST_TIMEOUT"]
         pub blacklist_timeout: Duration = Duration::from_millis(5600),
         /// The largest random delay before a node relays a broadcast, because neighbours that
@@ -96,49 +98,49 @@ settings! {
         /// Packets that wait for routes at a node; the oldest makes room for a new one.
         #[kind = Kind::Integer { min: 1, max: 1_000_000 }]
         pub buffer_packets: usize = 64,
-        /// How long a packet waits for a route.
+        /// Time for which a packet waits for a route.
         #[kind = POSITIVE_TIME]
         pub buffer_timeout: Duration = Duration::from_secs(30),
         /// The time between packets that leave together once there is a route. ns-2: 10 ms.
         pub buffer_spacing: Duration = Duration::ZERO,
-        /// Whether a message also makes a route to the neighbour that sent it, besides those it tells
-        /// of. In ns-2 it does not.
+        /// A message also makes a route to the neighbour that sent it, besides those it is about.
+        /// In ns-2 it does not.
         #[source = "RFC 3561 §6.5, §6.7"]
         pub neighbour_routes: bool = true,
-        /// How a node notices that a neighbour is gone.
+        /// Detection of neighbours that are gone.
         #[keys_of(LinkDetection)]
         pub link_detection: LinkDetection = LinkDetection::LinkLayer,
-        /// Whether a link also counts as broken when the packet that the link layer gave up is one of
+        /// A link also counts as broken when the packet that the link layer gave up is one of
         /// AODV's own. In ns-2 it does not: the message is lost, and nothing else happens.
         pub messages_detect: bool = true,
-        /// Which node, on a route that breaks, looks for another way itself.
+        /// The node, on a route that breaks, that looks for another way itself.
         #[keys_of(LocalRepair)]
         pub local_repair: LocalRepair = LocalRepair::NearDestination { max_repair_ttl: 10 },
         /// The reserve in the TTL of a repair's route request.
         #[kind = HOPS]
         #[source = "RFC 3561 §10, LOCAL_ADD_TTL"]
         pub local_add_ttl: u16 = 2,
-        /// Whether nodes that know a route answer requests, or the destination alone.
+        /// Nodes that know a route answer requests; otherwise the destination alone.
         #[source = "RFC 3561 §6.6.2"]
         pub intermediate_replies: bool = true,
-        /// Whether a destination increments its sequence number before each reply (ns-2), instead of
+        /// A destination increments its sequence number before each reply (ns-2), instead of
         /// raising it to that of the request if need be.
         #[source = "RFC 3561 §6.6.1"]
         pub fresh_replies: bool = false,
-        /// Whether a node that answers tells the destination of the route to the originator.
+        /// A node that answers also sends the destination a route to the originator.
         #[source = "RFC 3561 §6.6.3"]
         pub gratuitous_replies: bool = false,
-        /// Whether a source keeps its own packets that a broken link returned, for the next route.
-        /// The RFC does not say; ns-2 and GloMoSim drop them. Kept, they leave in one burst, which
-        /// breaks links again where several hops compete for the medium.
+        /// A source keeps its own packets that a broken link returned, for the next route. The RFC
+        /// does not say; ns-2 and GloMoSim drop them. Kept, they leave in one burst, which breaks
+        /// links again where several hops compete for the medium.
         pub keep_returned: bool = false,
     }
 }
 
 alternatives! {
-    /// How a node notices that a neighbour is gone.
+    /// The detection of neighbours that are gone.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[choice("link-detection", "How a node notices that a neighbour is gone.")]
+    #[choice("link-detection", "Detection of neighbours that are gone.")]
     #[absent(LinkDetection::LinkLayer)]
     #[source = "RFC 3561 §6.10"]
     pub enum LinkDetection {
@@ -150,7 +152,7 @@ alternatives! {
             #[kind = POSITIVE_TIME]
             #[source = "RFC 3561 §10, HELLO_INTERVAL"]
             hello_interval: Duration = Duration::from_secs(1),
-            /// How many such intervals without a packet mean that a neighbour is gone.
+            /// Number of such intervals without a packet after which a neighbour counts as gone.
             #[kind = HOPS]
             #[source = "RFC 3561 §10, ALLOWED_HELLO_LOSS"]
             allowed_hello_loss: u16 = 2,
@@ -159,9 +161,9 @@ alternatives! {
 }
 
 alternatives! {
-    /// Which node, on a route that breaks, looks for another way itself.
+    /// The node, on a route that breaks, that looks for another way itself.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[choice("local-repair", "Which node, on a route that breaks, looks for another way itself.")]
+    #[choice("local-repair", "The node, on a route that breaks, that looks for another way itself.")]
     #[absent(LocalRepair::NearDestination { max_repair_ttl: 10 })]
     #[source = "RFC 3561 §6.12"]
     pub enum LocalRepair {
@@ -174,8 +176,8 @@ alternatives! {
             #[source = "RFC 3561 §10, MAX_REPAIR_TTL"]
             max_repair_ttl: u16 = 10,
         },
-        /// the node in front of the broken link, if nearer to the destination than to the source, as
-        /// ns-2 does it: the packet that was given up and all later ones wait until a newer or
+        /// the node in front of the broken link, if nearer to the destination than to the source,
+        /// as ns-2 does it: the packet that was given up and all later ones wait until a newer or
         /// shorter route is known, but the broken one is not reported, and still answers requests.
         /// Packets that wait for the same neighbour, and other routes over it, are left to the link
         "second-half" => SecondHalf,
@@ -183,13 +185,14 @@ alternatives! {
 }
 
 choice! {
-    /// How long a node waits for the reply to a request.
+    /// The wait for the reply to a request.
     pub enum ReplyWait {
-        /// by `node-traversal-time`, and twice as long with each repeated search of the whole network
+        /// by `node-traversal-time`, and twice as long with each repeated search of the whole
+        /// network
         Estimated = "estimated",
-        /// by the mean latency of the last three searches for the destination; by one such time more
-        /// with each repeated search, at most `rreq-pause`. That it has passed is noticed at the
-        /// node's next packet for the destination or the next half second (ns-2)
+        /// by the mean latency of the last three searches for the destination; by one such time
+        /// more with each repeated search, at most `rreq-pause`. That it has passed is noticed at
+        /// the node's next packet for the destination or the next half second (ns-2)
         Measured = "measured",
     }
 }
@@ -199,8 +202,8 @@ choice! {
     pub enum ErrorsTo {
         /// the neighbours that use a route; if that is one, by unicast
         Precursors = "precursors",
-        /// every neighbour, even if none is known to use the route; only errors of others are passed
-        /// on no further than routes are used (ns-2)
+        /// every neighbour, even if none is known to use the route; only errors of others are
+        /// passed on no further than routes are used (ns-2)
         Everyone = "everyone",
     }
 }
@@ -218,7 +221,7 @@ choice! {
 }
 
 impl Preset {
-    /// All presets.
+    /// All presets, in the order of the documentation.
     pub const ALL: [Self; 3] = [Self::Rfc, Self::Ns2, Self::Glomosim];
 }
 
@@ -235,10 +238,11 @@ impl config::Preset for Preset {
     }
 }
 
-/// What ns-2.35 does (`aodv/aodv.cc`), which forgets no route, has no blacklist and limits no rates.
-/// Its searches for a destination cover the whole network until a route to it was lost (TTL_START,
-/// 5, is never used), since a route that never was counts as infinitely long. Not followed: its
-/// messages have no UDP header, and the delay after which it gives up a repair is an absolute time.
+/// The behaviour of ns-2.35 (`aodv/aodv.cc`), which forgets no route, has no blacklist and limits
+/// no rates. Its searches for a destination cover the whole network until a route to it was lost
+/// (TTL_START, 5, is never used), since a route that never was counts as infinitely long. Not
+/// followed: its messages have no UDP header, and the delay after which it gives up a repair is an
+/// absolute time.
 pub fn ns2() -> AodvConfig {
     AodvConfig {
         active_route_timeout: Duration::from_secs(10),

@@ -36,9 +36,10 @@ pub struct Request {
     pub originator_seq: SeqNum,
     /// The D flag: only the destination may answer.
     pub destination_only: bool,
-    /// The G flag: a node that answers also tells the destination.
+    /// The G flag: a node that answers also informs the destination.
     pub gratuitous: bool,
-    /// When the originator sent it. ns-2's messages say so; the RFC's do not, and it takes no bytes.
+    /// Time at which the originator sent it. Part of ns-2's messages but not of the RFC's, so it
+    /// takes no bytes.
     pub asked: Instant,
 }
 
@@ -53,7 +54,7 @@ pub struct Reply {
     pub destination_seq: SeqNum,
     /// The node that asked.
     pub originator: NodeId,
-    /// How long the route is valid.
+    /// Time for which the route is valid.
     pub lifetime: Duration,
     /// [`Request::asked`] of the request that it answers.
     pub asked: Instant,
@@ -69,12 +70,12 @@ pub struct Error {
     pub unreachable: Vec<(NodeId, Option<SeqNum>)>,
 }
 
-/// HELLO: an RREP with TTL 1 by which a node tells of itself (RFC 3561 §6.9).
+/// HELLO: an RREP with TTL 1 by which a node announces itself (RFC 3561 §6.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The sender's sequence number.
     pub seq: SeqNum,
-    /// How long the sender counts as a neighbour.
+    /// Time for which the sender counts as a neighbour.
     pub lifetime: Duration,
 }
 

@@ -51,11 +51,12 @@ pub struct Aodv {
     jitter: Stream,
     last_request: u32,
     latencies: Latencies,
-    /// How far the latest request for each destination went, or, once there is a route, its length.
+    /// Hops that the latest request for each destination went, or, once there is a route, its
+    /// length.
     rings: BTreeMap<NodeId, u16>,
     requests: RateLimit,
     errors: RateLimit,
-    /// Destinations whose route is gone, as transport was told.
+    /// Destinations reported to transport as having no route.
     lost: BTreeSet<NodeId>,
 }
 
@@ -77,9 +78,9 @@ struct Search {
     /// Repeated searches of the whole network.
     retries: u16,
     phase: Phase,
-    /// When the phase ends.
+    /// End of the phase.
     until: Instant,
-    /// When a reply to it no longer counts as on its way.
+    /// Time from which a reply to it no longer counts as on its way.
     overdue: Instant,
     /// In a local repair, the length of the route that broke.
     repair: Option<u16>,
@@ -120,12 +121,13 @@ impl Aodv {
         }
     }
 
-    /// Where a packet to this destination would go at this instant; `None` without a valid route.
+    /// Next hop of a packet to this destination at this instant; `None` without a valid route.
     pub fn next_hop(&self, now: Instant, destination: NodeId) -> Option<NodeId> {
         self.table.next_hop(now, destination)
     }
 
-    /// How long a neighbour that says HELLO may be silent (§6.10); `None` if nobody does.
+    /// Time for which a neighbour that sends HELLO messages may be silent (§6.10); `None` if nobody
+    /// sends them.
     fn allowed_silence(&self) -> Option<Duration> {
         match self.config.link_detection {
             LinkDetection::LinkLayer => None,
@@ -176,7 +178,7 @@ impl Aodv {
         out.send(data, NextHop::Node(next));
     }
 
-    /// Tells the neighbours that may use a route, among them the sender of a packet for it, that
+    /// Informs the neighbours that may use a route, among them the sender of a packet for it, that
     /// there is none (§6.11, case ii).
     fn refuse(&mut self, now: Instant, destination: NodeId, from: NodeId, out: &mut Actions) {
         let forget = now + self.config.delete_period;
@@ -303,8 +305,8 @@ impl Aodv {
             }
             return self.learn_neighbour(now, from, Some(hello.seq), hello.lifetime, out);
         }
-        // What a destination says of itself comes first: after the route to it has become valid as one
-        // to a neighbour, an equally new reply would be no better, and would not be relayed.
+        // What a destination says of itself comes first: after the route to it has become valid as
+        // one to a neighbour, an equally new reply would be no better, and would not be relayed.
         let of_itself = matches!(message, Message::Reply(reply) if reply.destination == from);
         if self.config.neighbour_routes && !of_itself {
             self.learn_neighbour(now, from, None, self.config.active_route_timeout, out);
@@ -317,7 +319,7 @@ impl Aodv {
         }
     }
 
-    /// §6.5.
+    /// Handles a route request (§6.5).
     fn on_request(&mut self, now: Instant, from: NodeId, request: &Request, out: &mut Actions) {
         let Request { originator, destination, .. } = *request;
         if originator == self.node {
@@ -411,7 +413,7 @@ impl Aodv {
         }
     }
 
-    /// §6.7.
+    /// Handles a route reply (§6.7).
     fn on_reply(&mut self, now: Instant, from: NodeId, reply: &Reply, out: &mut Actions) {
         let Reply { destination, originator, .. } = *reply;
         if destination == self.node {
@@ -473,8 +475,8 @@ impl Aodv {
         self.send_error(now, error, &audience, true, out);
     }
 
-    /// Tells transport of a route that has just been invalidated, and adds it to a route error if
-    /// neighbours are to hear of it. `relayed`: because of an error received.
+    /// Notifies transport of a route that has just been invalidated, and adds it to a route error
+    /// if neighbours are to hear of it. `relayed`: because of an error received.
     fn lose(
         &mut self,
         now: Instant,
@@ -501,12 +503,11 @@ impl Aodv {
         &mut self,
         now: Instant,
         neighbour: NodeId,
-        returned: impl Iterator<Item = Packet>,
+        returned: impl Iterator<Item = Data>,
         out: &mut Actions,
     ) {
         let broken = self.table.break_link(now, neighbour);
-        for packet in returned {
-            let Packet::Data(data) = packet else { continue };
+        for data in returned {
             let destination = data.destination;
             if self.table.valid(now, destination).is_some() {
                 self.forward(now, data, out);
@@ -553,7 +554,7 @@ impl Aodv {
         self.plan_hello(now);
     }
 
-    /// A node on an active route tells of itself in every interval (§6.9).
+    /// A node on an active route announces itself in every interval (§6.9).
     fn plan_hello(&mut self, now: Instant) {
         let LinkDetection::Hello { hello_interval, .. } = self.config.link_detection else {
             return;
@@ -603,10 +604,7 @@ impl Router for Aodv {
     ) {
         let now = context.now;
         if self.allowed_silence().is_some() {
-            for packet in failure.packets() {
-                let Packet::Data(data) = packet else { continue };
-                out.drop(data, DropReason::Retries);
-            }
+            failure.data().for_each(|data| out.drop(data, DropReason::Retries));
             return;
         }
         let neighbour = failure.neighbour;
@@ -622,7 +620,7 @@ impl Router for Aodv {
             None => false,
         };
         if !leaves_rest {
-            return self.on_broken_link(now, neighbour, failure.packets(), out);
+            return self.on_broken_link(now, neighbour, failure.data(), out);
         }
         if let Some(Packet::Data(data)) = failure.tried {
             self.hold(now, data, out);

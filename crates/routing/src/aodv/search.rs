@@ -148,7 +148,7 @@ impl Aodv {
         true
     }
 
-    /// Whether this node is to repair the route of a packet that was given up in the way of ns-2.
+    /// True if this node is to repair the route of a packet that was given up, as ns-2 does.
     pub(super) fn is_second_half(&mut self, now: Instant, data: &Data) -> bool {
         let second_half = self.config.local_repair == LocalRepair::SecondHalf;
         if !second_half || data.source == self.node {
@@ -168,7 +168,7 @@ impl Aodv {
         self.search(now, destination, out);
     }
 
-    /// Whether a local repair for this destination is under way.
+    /// True if a local repair for this destination is under way.
     pub(super) fn is_repairing(&self, destination: NodeId) -> bool {
         let mut searches = self.searches.iter();
         searches.any(|search| search.destination == destination && search.repair.is_some())
@@ -241,17 +241,17 @@ impl Aodv {
     }
 }
 
-/// How often ns-2 looks whether a search is overdue.
+/// Interval at which ns-2 looks for overdue searches.
 const TICK: Duration = Duration::from_millis(500);
 
-/// How long the latest searches for each destination took, per hop of the route found.
+/// Durations of the latest searches for each destination, per hop of the route found.
 #[derive(Debug, Default)]
 pub(super) struct Latencies {
     latest: BTreeMap<NodeId, VecDeque<Duration>>,
 }
 
 impl Latencies {
-    /// ns-2, MAX_HISTORY.
+    /// Number of latencies kept (ns-2, MAX_HISTORY).
     const MEMORY: usize = 3;
 
     pub(super) fn add(&mut self, destination: NodeId, per_hop: Duration) {
@@ -282,7 +282,7 @@ impl RateLimit {
         Self { limit, sent: VecDeque::new() }
     }
 
-    /// Whether a message may be sent now; if so, counts it.
+    /// True if a message may be sent now; if so, counts it.
     pub(super) fn allows(&mut self, now: Instant) -> bool {
         if self.sent.len() >= self.limit {
             if self.next() > now {
@@ -294,7 +294,7 @@ impl RateLimit {
         true
     }
 
-    /// When the limit, once reached, allows the next message.
+    /// Time at which the limit, once reached, allows the next message.
     fn next(&self) -> Instant {
         self.sent.front().map_or(Instant::ZERO, |&first| first + Duration::from_secs(1))
     }

@@ -22,7 +22,7 @@ pub(super) struct Route {
     /// The newest known sequence number of the destination.
     pub(super) seq: Option<SeqNum>,
     pub(super) hops: u16,
-    /// How long the route was that was lost last; `u16::MAX` if none was.
+    /// Length of the route that was lost last; `u16::MAX` if none was.
     pub(super) lost_hops: u16,
     pub(super) next_hop: NodeId,
     pub(super) valid: bool,
@@ -36,7 +36,7 @@ pub(super) struct Route {
     pub(super) held: bool,
 }
 
-/// What a message says about a route.
+/// A message's statement about a route.
 #[derive(Clone, Copy)]
 pub(super) struct Claim {
     pub(super) seq: SeqNum,
@@ -54,7 +54,7 @@ impl Route {
         self.until = until;
     }
 
-    /// Whether it is remembered; a route under repair does not expire.
+    /// True if it is remembered; a route under repair does not expire.
     fn is_known(&self, now: Instant) -> bool {
         self.until > now || self.held
     }
@@ -193,7 +193,8 @@ impl Table {
         }
     }
 
-    /// Invalidates the routes through a lost neighbour, and lists their destinations in ascending order.
+    /// Invalidates the routes through a lost neighbour, and lists their destinations in ascending
+    /// order.
     pub(super) fn break_link(&mut self, now: Instant, neighbour: NodeId) -> Vec<NodeId> {
         let forget = now + self.delete_period;
         let mut broken = Vec::new();

@@ -74,7 +74,7 @@ impl Cache {
     }
 }
 
-/// Where a path takes a link, in either direction.
+/// The place at which a path takes a link, in either direction.
 pub(super) fn position(path: &[NodeId], (a, b): Link) -> Option<usize> {
     path.windows(2).position(|pair| pair == [a, b] || pair == [b, a])
 }

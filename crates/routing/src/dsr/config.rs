@@ -16,10 +16,10 @@ settings! {
         #[kind = HOPS]
         #[source = "RFC 4728 §9, DiscoveryHopLimit"]
         pub discovery_hop_limit: u16 = 255,
-        /// Whether a search begins with a request to the neighbours alone.
+        /// A search begins with a request to the neighbours alone.
         #[source = "RFC 4728 §3.3.4"]
         pub ask_neighbours_first: bool = true,
-        /// How long a node waits for replies of its neighbours.
+        /// Time for which a node waits for replies of its neighbours.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 4728 §9, NonpropRequestTimeout"]
         pub nonprop_request_timeout: Duration = Duration::from_millis(30),
@@ -31,7 +31,7 @@ settings! {
         #[kind = POSITIVE_TIME]
         #[source = "RFC 4728 §9, MaxRequestPeriod"]
         pub max_request_period: Duration = Duration::from_secs(10),
-        /// How often a request to the whole network is repeated.
+        /// Number of repetitions of a request to the whole network.
         #[kind = Kind::Integer { min: 0, max: 1000 }]
         #[source = "RFC 4728 §9, MaxRequestRexmt"]
         pub max_request_rexmt: u16 = 16,
@@ -39,40 +39,41 @@ settings! {
         /// relay at once collide.
         #[source = "RFC 4728 §9, BroadcastJitter"]
         pub broadcast_jitter: Duration = Duration::from_millis(10),
-        /// How long a packet waits for a route.
+        /// Time for which a packet waits for a route.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 4728 §9, SendBufferTimeout"]
         pub send_buffer_timeout: Duration = Duration::from_secs(30),
         /// Packets that wait for routes at a node; the oldest makes room for a new one.
         #[kind = Kind::Integer { min: 1, max: 1_000_000 }]
         pub send_buffer_packets: usize = 64,
-        /// How long a route that is not used stays in the cache; `forever`: until it breaks or
-        /// makes room.
+        /// Time for which a route that is not used stays in the cache; `forever`: until it breaks
+        /// or makes room.
         #[kind = Kind::WordOr("forever", &POSITIVE_TIME)]
         #[source = "RFC 4728 §9, RouteCacheTimeout"]
         pub route_cache_timeout: Option<Duration> = Some(Duration::from_secs(300)),
         /// Routes in the cache of a node; the one unused for longest makes room for a new one.
         #[kind = Kind::Integer { min: 1, max: 1_000_000 }]
         pub route_cache_paths: usize = 64,
-        /// Whether nodes answer requests for other nodes from their caches.
+        /// Nodes answer requests for other nodes from their caches.
         #[source = "RFC 4728 §3.3.2"]
         pub cached_replies: bool = true,
         /// The delay of such an answer for each hop of its route, so that shorter routes come
         /// first.
         #[source = "RFC 4728 §3.3.3, H"]
         pub cached_reply_delay: Duration = Duration::from_millis(2),
-        /// Whether nodes learn routes and errors from packets between others, and offer shorter
-        /// routes to their sources.
+        /// Nodes learn routes and errors from packets between others, and offer shorter routes to
+        /// their sources.
         #[source = "RFC 4728 §3.3.1, §3.4.3"]
         pub overhear: bool = true,
         /// The least time between two such offers for the same packets.
         #[source = "RFC 4728 §9, GratReplyHoldoff"]
         pub grat_reply_holdoff: Duration = Duration::from_secs(1),
-        /// How often nodes may send a packet on by a route of their own after a broken link.
+        /// Number of times that nodes may send a packet on by a route of their own after a broken
+        /// link.
         #[kind = Kind::Integer { min: 0, max: 15 }]
         #[source = "RFC 4728 §9, MAX_SALVAGE_COUNT"]
         pub max_salvage_count: u16 = 15,
-        /// Whether the first request after a route error tells everybody of the error.
+        /// The first request after a route error spreads the error to all nodes.
         #[source = "RFC 4728 §3.4.4"]
         pub spread_errors: bool = true,
     }
@@ -89,7 +90,7 @@ choice! {
 }
 
 impl Preset {
-    /// All presets.
+    /// All presets, in the order of the documentation.
     pub const ALL: [Self; 2] = [Self::Rfc, Self::Ns2];
 }
 

@@ -35,7 +35,7 @@ pub struct Request {
     pub broken: Option<Link>,
 }
 
-/// Route Reply (RFC 4728 §6.3). It goes back along the route that it tells of.
+/// Route Reply (RFC 4728 §6.3). It goes back along the route that it contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The route, from the node that the reply is for to the target.
@@ -58,7 +58,7 @@ pub struct Error {
 pub struct SourceRoute {
     /// From the source, or the node that salvaged the packet, to the destination.
     pub route: Vec<NodeId>,
-    /// How often the packet was salvaged.
+    /// Number of times that the packet was salvaged.
     pub salvaged: u16,
 }
 

@@ -40,9 +40,9 @@ pub struct Dsr {
     later: Vec<Later>,
     /// The routes that this node's own packets take.
     routes: BTreeMap<NodeId, Arc<SourceRoute>>,
-    /// Destinations without a route any more, as transport was told.
+    /// Destinations reported to transport as having no route any more.
     lost: BTreeSet<NodeId>,
-    /// The next request tells of it.
+    /// Carried by the next request.
     broken: Option<Link>,
     /// To whom, and because of whose packet, this node offered a shorter route, and until when it
     /// does not do so again.
@@ -62,7 +62,7 @@ struct Later {
 #[derive(Clone, Copy, Debug)]
 struct Search {
     target: NodeId,
-    /// When the next request is due.
+    /// Due time of the next request.
     until: Instant,
     /// The wait after the next request to the whole network.
     period: Duration,
@@ -464,8 +464,7 @@ impl Router for Dsr {
         let broken = (self.node, failure.neighbour);
         self.on_lost_link(now, broken, out);
         let mut told = Vec::new();
-        for packet in failure.packets() {
-            let Packet::Data(data) = packet else { continue };
+        for data in failure.data() {
             self.on_returned(now, broken, data, &mut told, out);
         }
     }

@@ -151,7 +151,7 @@ fn a_node_increments_its_sequence_number_before_each_request() {
     assert_eq!(second.id, first.id + 1);
 }
 
-/// ns-2, `recvRequest`.
+/// As in ns-2, `recvRequest`.
 #[test]
 fn a_destination_in_ns2_increments_its_sequence_number_before_each_reply() {
     let mut node = node_with(&Preset::Ns2.config());
@@ -206,7 +206,7 @@ fn a_deleted_route_leaves_no_sequence_number() {
 }
 
 impl Node {
-    /// What a request relayed by this node says of the sequence number of `to`.
+    /// The sequence number of `to` in a request that this node relays.
     fn table_seq(&mut self, to: u32) -> Option<SeqNum> {
         let id = 1000 + self.now.as_nanos() as u32;
         let asked = Request { destination: NodeId(to), id, destination_only: true, ..REQUEST };
@@ -607,7 +607,7 @@ fn only_the_destination_replies_to_a_request_that_says_so() {
     assert!(asked(node_with(&config).sends(data(1, ME, 9))).destination_only);
 }
 
-/// §6.6.3.
+/// RFC 3561 §6.6.3.
 #[test]
 fn a_gratuitous_reply_tells_the_destination_of_the_originator() {
     let mut node = relay();
@@ -622,7 +622,7 @@ fn a_gratuitous_reply_tells_the_destination_of_the_originator() {
     assert!(asked(node_with(&config).sends(data(1, ME, 9))).gratuitous);
 }
 
-/// §6.7.
+/// RFC 3561 §6.7.
 #[test]
 fn a_reply_that_is_no_better_is_not_relayed() {
     let mut node = relay();
@@ -631,8 +631,8 @@ fn a_reply_that_is_no_better_is_not_relayed() {
     assert_eq!(node.hears(3, reply(9, 50, 1, 8)), [Did::Told(1, reply(9, 50, 2, 8))]);
 }
 
-/// §6.7: equally new, and better than a route that is not valid, although the route to the neighbour
-/// that sent it is valid from then on.
+/// §6.7: equally new, and better than a route that is not valid, although the route to the
+/// neighbour that sent it is valid from then on.
 #[test]
 fn the_neighbour_of_a_destination_relays_its_reply_after_a_broken_link() {
     let mut node = node_with(&without_repair());
@@ -736,7 +736,7 @@ fn without_repair() -> AodvConfig {
     AodvConfig { local_repair: LocalRepair::Off, ..AodvConfig::default() }
 }
 
-/// Case i.
+/// RFC 3561 §6.11, case i.
 #[test]
 fn a_broken_link_is_reported_to_the_only_precursor() {
     let mut node = relay_with(&without_repair());
@@ -764,7 +764,7 @@ fn the_way_back_counts_as_used_by_the_other_end() {
     assert_eq!(did, [Did::Dropped(1, DropReason::Retries), Did::Told(2, error(&[(8, 101)]))]);
 }
 
-/// Case ii.
+/// RFC 3561 §6.11, case ii.
 #[test]
 fn data_without_a_route_is_answered_with_an_error() {
     let mut node = node();
@@ -787,7 +787,7 @@ fn a_route_is_remembered_as_long_as_data_for_it_comes() {
     assert_eq!(node.table_seq(9), Some(SeqNum(51)));
 }
 
-/// Case iii.
+/// RFC 3561 §6.11, case iii.
 #[test]
 fn an_error_of_the_next_hop_invalidates_the_route_and_is_relayed() {
     let mut node = relay();
@@ -931,7 +931,7 @@ fn packets_wait_in_ns2_until_a_better_route_than_the_broken_one_is_known() {
     assert_eq!(did.into_iter().map(|(at, did)| (at.since_start(), did)).collect::<Vec<_>>(), next);
 }
 
-/// ns-2, `recvError`.
+/// As in ns-2, `recvError`.
 #[test]
 fn an_error_clears_the_queue_in_ns2_if_it_breaks_a_route() {
     let mut node = relay_of_ns2();
@@ -949,8 +949,8 @@ fn a_route_under_repair_does_not_expire_in_ns2_and_answers_requests() {
     assert!(matches!(did.as_slice(), [Did::Told(3, Message::Reply(_))]), "{did:?}");
 }
 
-/// ns-2, `rt_ll_failed`: in the first half all packets for the neighbour are dropped, and all routes
-/// over it reported, whoever uses them.
+/// ns-2, `rt_ll_failed`: in the first half all packets for the neighbour are dropped, and all
+/// routes over it reported, whoever uses them.
 #[test]
 fn ns2_broadcasts_the_loss_of_all_routes_over_a_broken_link() {
     let mut node = node_with(&Preset::Ns2.config());
@@ -1141,8 +1141,8 @@ proptest! {
         net.delivers_wherever_there_is_a_path(&mut Stream::new(seed, "test"));
     }
 
-    /// Nodes move, links lose packets or only acknowledgements, routes expire and are forgotten: the
-    /// next hops never form a loop, at any instant.
+    /// Nodes move, links lose packets or only acknowledgements, routes expire and are forgotten:
+    /// the next hops never form a loop, at any instant.
     #[test]
     fn routes_never_form_loops(
         seed in 0..u64::MAX,

@@ -62,7 +62,7 @@ fn a_request_of_the_neighbour_itself_releases_the_packet() {
     assert_eq!(did[0], Action::Send(PacketId(1), FRIEND));
 }
 
-/// ns-2, `arpresolve`.
+/// As in ns-2, `arpresolve`.
 #[test]
 fn one_packet_waits_and_the_next_takes_its_place_and_asks_again() {
     let mut arp = Arp::new(ME);

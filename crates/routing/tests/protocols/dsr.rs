@@ -199,7 +199,7 @@ fn a_node_with_a_route_replies_after_a_while() {
     assert!(at.since_start() >= ms(8) && at.since_start() < ms(10), "{at}");
 }
 
-/// §3.3.3.
+/// RFC 4728 §3.3.3.
 #[test]
 fn a_reply_from_the_cache_is_spared_if_the_source_uses_as_short_a_route() {
     for (overheard, replies) in [(&[8, 5, 6, 7, 4, 9], 0), (&[8, 5, 6, 7, 9, 4], 1)] {
@@ -380,7 +380,7 @@ fn a_link_broken_in_one_direction_is_not_used_in_the_other() {
     assert_eq!([1, 2, 3].map(|to| node.route_to(to).is_some()), [true, false, false]);
 }
 
-/// §3.4.4.
+/// RFC 4728 §3.4.4.
 #[test]
 fn the_next_request_tells_of_the_error() {
     let mut node = node();

@@ -323,8 +323,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// In static unit-disk graphs a packet arrives if and only if there is a path. A planar graph
-    /// that lost the connection, or a face taken the wrong way, would fail it. (Larger networks have
-    /// faces longer than any TTL.)
+    /// that lost the connection, or a face taken the wrong way, would fail it. (Larger networks
+    /// have faces longer than any TTL.)
     #[test]
     fn a_packet_arrives_if_and_only_if_there_is_a_path(
         seed in 0..u64::MAX,

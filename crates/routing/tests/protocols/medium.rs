@@ -7,12 +7,12 @@ use airtcp_routing::{Actions, LinkFailure, NodeId, Router};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How long a packet takes from node to node.
+/// Delay of a packet from node to node.
 pub(crate) const HOP: Duration = Duration::from_millis(1);
-/// How long the link layer tries.
+/// Time for which the link layer tries.
 const TRIES: Duration = Duration::from_millis(5);
 
-/// What is under way.
+/// An event under way.
 enum Event {
     Arrives { from: u32, to: u32, packet: Packet },
     Overheard { by: u32, from: u32, to: u32, packet: Packet },
@@ -38,7 +38,7 @@ pub(crate) struct Medium<R> {
     packets: u32,
     /// Of data packets.
     pub(crate) ttl: u8,
-    /// How often a packet is lost, or only its acknowledgement.
+    /// Probability that a packet is lost, or only its acknowledgement.
     pub(crate) loss: f64,
     chance: Stream,
     pub(crate) control: Vec<Sent>,
@@ -145,7 +145,7 @@ impl<R: Router> Medium<R> {
         assert_eq!(self.delivered.iter().map(|(_, id)| *id).collect::<Vec<_>>(), ids);
     }
 
-    /// Whether there is a path.
+    /// True if there is a path.
     pub(crate) fn connected(&self, from: u32, to: u32) -> bool {
         let mut reached = BTreeSet::from([from]);
         let mut open = vec![from];

@@ -6,7 +6,7 @@ use airtcp_routing::router::{Action, Context, Data, Message, NextHop, Notice, Pa
 use airtcp_routing::{Actions, LinkFailure, NodeId, Router};
 use std::sync::Arc;
 
-/// What a router did, with its protocol's messages as `M`.
+/// An action of a router, with its protocol's messages as `M`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Did<M> {
     /// Sent a message to a neighbour.
@@ -21,9 +21,9 @@ pub(crate) enum Did<M> {
     Dropped(u32, DropReason),
     /// Dropped what waits for a neighbour.
     Cleared(u32),
-    /// Told transport.
+    /// Reported to transport: no route to this node.
     Lost(u32),
-    /// Told transport.
+    /// Reported to transport: a route to this node.
     Found(u32),
 }
 

@@ -5,10 +5,10 @@ mod outages;
 pub(crate) mod udp;
 
 use airtcp_core::{Bytes, Instant, Length};
-use airtcp_tcp::{Endpoint, Io, State};
+use airtcp_tcp::{Endpoint, Io, TcpState};
 pub(crate) use outages::OutageWatch;
 
-/// What runs on top of an endpoint.
+/// The application on top of an endpoint.
 #[derive(Debug)]
 pub(crate) enum App {
     /// The data sender's.
@@ -52,11 +52,11 @@ impl BulkSource {
     #[inline]
     fn poll(&mut self, now: Instant, endpoint: &mut Endpoint<Length>, io: &mut Io<'_, Length>) {
         // Before the handshake completes nobody reads, and closing would abandon the connection.
-        if self.closed || !matches!(endpoint.state(), State::Established | State::CloseWait) {
+        if self.closed || !matches!(endpoint.state(), TcpState::Established | TcpState::CloseWait) {
             return;
         }
-        // With more than a quarter of the buffer unsent, a refill can wait; so it does not happen on
-        // every ACK.
+        // With more than a quarter of the buffer unsent, a refill can wait; so it does not happen
+        // on every ACK.
         let space = endpoint.send_space() as u64;
         let unsent = self.buffer.saturating_sub(space + u64::from(endpoint.flight()));
         if unsent > self.buffer / 4 {
@@ -93,7 +93,7 @@ impl Sink {
         self.outages.as_deref()
     }
 
-    /// When the latest byte was delivered.
+    /// Delivery time of the latest byte.
     pub(crate) fn last_delivery(&self) -> Instant {
         self.last_delivery
     }

@@ -3,25 +3,26 @@
 use crate::addr;
 use crate::metrics::UdpMetrics;
 use crate::packet::{Datagram, UDP_OVERHEAD};
-use crate::scenario::{OnOff, UdpSpec};
+use crate::scenario::{OnOff, UdpId, UdpSpec};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Flow, Instant, Length, Stream};
 use airtcp_routing::NodeId;
 
 /// Packets of a saturated source on its first hop: one in service, one behind it.
 const SATURATION: u32 = 2;
-/// When a saturated source retries after the queue, filled by other traffic, refused a packet.
+/// Interval at which a saturated source retries after the queue, filled by other traffic, refused a
+/// packet.
 const RETRY: Duration = Duration::from_millis(1);
 
 /// A source at work.
 pub(crate) struct UdpSource {
     name: String,
-    /// Its node.
+    /// The sending node.
     pub(crate) node: NodeId,
-    /// Where its datagrams go.
+    /// The receiving node.
     pub(crate) destination: NodeId,
     flow: Flow,
-    index: u32,
+    id: UdpId,
     payload: Length,
     start: Instant,
     stop: Option<Instant>,
@@ -42,7 +43,7 @@ enum Pace {
 
 struct Pauses {
     spec: OnOff,
-    /// When the present period of sending ends.
+    /// End of the present period of sending.
     until: Instant,
     stream: Stream,
 }
@@ -68,8 +69,8 @@ impl Pauses {
 }
 
 impl UdpSource {
-    /// The source with number `index` in the scenario.
-    pub(crate) fn new(index: u32, spec: &UdpSpec, seed: u64) -> Self {
+    /// The source `id` of the scenario.
+    pub(crate) fn new(id: UdpId, spec: &UdpSpec, seed: u64) -> Self {
         let UdpSpec { name, from, to, start, stop, size, rate, on_off } = spec;
         let pace = match rate {
             None => Pace::Saturated { under_way: 0, next: Some(*start) },
@@ -86,8 +87,8 @@ impl UdpSource {
             name: name.clone(),
             node: *from,
             destination: *to,
-            flow: addr::of_flow(index, *from, *to),
-            index,
+            flow: addr::of_flow(id.0, *from, *to),
+            id,
             payload: Length((*size - UDP_OVERHEAD).get()),
             start: *start,
             stop: *stop,
@@ -100,12 +101,12 @@ impl UdpSource {
         }
     }
 
-    /// Whether a packet always waits in front of the first link.
+    /// True if a packet always waits in front of the first link.
     pub(crate) fn is_saturated(&self) -> bool {
         matches!(self.pace, Pace::Saturated { .. })
     }
 
-    /// When it next has something to send.
+    /// The next time at which it has something to send.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let next = match self.pace {
             Pace::Constant { next, .. } => Some(next),
@@ -114,7 +115,7 @@ impl UdpSource {
         next.filter(|&next| self.stop.is_none_or(|stop| next < stop))
     }
 
-    /// How many packets to send now; [`UdpSource::datagram`] makes each.
+    /// Number of packets to send now; [`UdpSource::datagram`] makes each.
     pub(crate) fn wake(&mut self, now: Instant) -> u32 {
         match &mut self.pace {
             Pace::Constant { next, .. } if *next > now => 0,
@@ -147,7 +148,7 @@ impl UdpSource {
                 *next = None;
             }
         }
-        Datagram { source: self.index, number, flow: self.flow, payload: self.payload }
+        Datagram { source: self.id, number, flow: self.flow, payload: self.payload }
     }
 
     /// A packet has left the first hop. `true`: it crossed the hop, or was lost on it after the

@@ -16,18 +16,21 @@
 //! first. So a run is one trajectory. What counts is when a deadline becomes known to the simulated
 //! world; the caller says when, because the simulator may know it earlier.
 
-use airtcp_core::Instant;
+use airtcp_core::{Id, IdVec, Instant};
 use std::hint::select_unpredictable;
 
-/// A component, by a number the world assigns.
-pub type ComponentId = u32;
+airtcp_core::ids! {
+    /// A component, by a number the world assigns.
+    pub struct ComponentId;
+}
 
-/// When a component wakes up. The earlier is the smaller.
+/// The time at which a component wakes up, and its rank among simultaneous wake-ups. The earlier is
+/// the smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     nanos: u64,
-    /// How long ahead the time was known (40 bits, enough for 18 minutes), the longest first; then
-    /// the component (24 bits).
+    /// The time for which the wake-up was known ahead (40 bits, enough for 18 minutes), the longest
+    /// first; then the component (24 bits).
     rank: u64,
 }
 
@@ -41,18 +44,18 @@ impl Key {
     /// The wake-up of a component at `time`, which became known at `known`.
     pub(crate) fn new(time: Instant, known: Instant, component: ComponentId) -> Self {
         let ahead = time.as_nanos().saturating_sub(known.as_nanos()).min(LONGEST_AHEAD);
-        let rank = ((LONGEST_AHEAD - ahead) << COMPONENT_BITS) | u64::from(component);
+        let rank = ((LONGEST_AHEAD - ahead) << COMPONENT_BITS) | u64::from(component.0);
         Self { nanos: time.as_nanos(), rank }
     }
 
-    /// When it wakes up.
+    /// The time of the wake-up.
     pub(crate) fn time(self) -> Instant {
         Instant::from_nanos(self.nanos)
     }
 
     /// Who wakes up.
     fn component(self) -> ComponentId {
-        self.rank as u32 & ((1 << COMPONENT_BITS) - 1)
+        ComponentId(self.rank as u32 & ((1 << COMPONENT_BITS) - 1))
     }
 
     /// The earlier of two, found without a branch, which could not be predicted.
@@ -80,7 +83,7 @@ pub struct Wakeups {
     /// The winner of the final.
     earliest: Key,
     /// The time of each component's key; [`Instant::MAX`] without one.
-    armed: Vec<Instant>,
+    armed: IdVec<ComponentId, Instant>,
     now: Instant,
 }
 
@@ -93,7 +96,7 @@ impl Wakeups {
         Self {
             matches: vec![[Key::NEVER; 4]; matches],
             earliest: Key::NEVER,
-            armed: vec![Instant::MAX; components],
+            armed: vec![Instant::MAX; components].into(),
             now: Instant::ZERO,
         }
     }
@@ -109,16 +112,17 @@ impl Wakeups {
     #[inline]
     pub fn arm_ahead(&mut self, component: ComponentId, deadline: Option<Instant>, known: Instant) {
         if let Some(deadline) = deadline
-            && deadline < self.armed[component as usize]
+            && deadline < self.armed[component]
         {
             self.enter_anew(component, deadline, known);
         }
     }
 
-    /// When a component wakes up, or earlier than it needs to; [`Instant::MAX`] if it sleeps on.
+    /// Next wake-up of a component, which may be earlier than it needs; [`Instant::MAX`] if it
+    /// sleeps on.
     #[inline]
     pub fn wake_up_of(&self, component: ComponentId) -> Instant {
-        self.armed[component as usize]
+        self.armed[component]
     }
 
     /// Rarely called: nearly all keys enter by [`Wakeups::sleep`].
@@ -139,7 +143,7 @@ impl Wakeups {
         Some((earliest.time(), earliest.component()))
     }
 
-    /// When another component than this one wakes up, or earlier than it needs to;
+    /// Next wake-up of any other component than this one, which may be earlier than that needs;
     /// [`Instant::MAX`] if all sleep on.
     #[inline]
     pub fn next_besides(&self, component: ComponentId) -> Instant {
@@ -179,7 +183,7 @@ impl Wakeups {
         match deadline {
             Some(deadline) => self.enter(component, deadline, known),
             None => {
-                self.armed[component as usize] = Instant::MAX;
+                self.armed[component] = Instant::MAX;
                 self.play(self.place(component), Key::NEVER);
             }
         }
@@ -187,7 +191,7 @@ impl Wakeups {
 
     #[inline]
     fn place(&self, component: ComponentId) -> usize {
-        self.matches.len() + component as usize
+        self.matches.len() + component.index()
     }
 
     /// Puts a key in a place, and whatever follows from it up to the final.
@@ -219,7 +223,7 @@ impl Wakeups {
     #[inline]
     fn enter(&mut self, component: ComponentId, deadline: Instant, known: Instant) {
         let time = deadline.max(known).max(self.now);
-        self.armed[component as usize] = time;
+        self.armed[component] = time;
         self.play(self.place(component), Key::new(time, known, component));
     }
 }
@@ -246,49 +250,52 @@ mod tests {
     #[test]
     fn order_is_by_time_then_by_when_known_then_by_number() {
         let mut w = Wakeups::new(5);
-        w.arm(3, Some(ms(5)));
-        w.arm(1, Some(ms(5)));
-        w.arm(0, Some(ms(2)));
-        w.arm(2, None);
-        assert_eq!(w.next(ms(4)), Some((ms(2), 0)));
+        w.arm(ComponentId(3), Some(ms(5)));
+        w.arm(ComponentId(1), Some(ms(5)));
+        w.arm(ComponentId(0), Some(ms(2)));
+        w.arm(ComponentId(2), None);
+        assert_eq!(w.next(ms(4)), Some((ms(2), ComponentId(0))));
         // Known later than the others, or not known yet.
-        w.arm_ahead(4, Some(ms(5)), ms(3));
-        w.sleep(0, Some(ms(5)));
+        w.arm_ahead(ComponentId(4), Some(ms(5)), ms(3));
+        w.sleep(ComponentId(0), Some(ms(5)));
         assert_eq!(drain(&mut w, ms(4)), []);
-        assert_eq!(drain(&mut w, ms(9)), [1, 3, 0, 4].map(|component| (ms(5), component)));
+        assert_eq!(
+            drain(&mut w, ms(9)),
+            [1, 3, 0, 4].map(|component| (ms(5), ComponentId(component)))
+        );
     }
 
     #[test]
     fn a_later_deadline_leaves_the_queue_alone() {
         let mut w = Wakeups::new(1);
         for n in 0..1000 {
-            w.arm(0, Some(ms(1000 + n)));
+            w.arm(ComponentId(0), Some(ms(1000 + n)));
         }
         // Woken early, the component sleeps on until its true deadline.
-        assert_eq!(w.next(Instant::MAX), Some((ms(1000), 0)));
-        w.sleep(0, Some(ms(1999)));
-        assert_eq!(drain(&mut w, Instant::MAX), [(ms(1999), 0)]);
+        assert_eq!(w.next(Instant::MAX), Some((ms(1000), ComponentId(0))));
+        w.sleep(ComponentId(0), Some(ms(1999)));
+        assert_eq!(drain(&mut w, Instant::MAX), [(ms(1999), ComponentId(0))]);
     }
 
     #[test]
     fn an_earlier_deadline_replaces_the_old_one() {
         let mut w = Wakeups::new(1);
-        w.arm(0, Some(ms(10)));
-        w.arm(0, Some(ms(5)));
-        assert_eq!(w.next(Instant::MAX), Some((ms(5), 0)));
+        w.arm(ComponentId(0), Some(ms(10)));
+        w.arm(ComponentId(0), Some(ms(5)));
+        assert_eq!(w.next(Instant::MAX), Some((ms(5), ComponentId(0))));
         // Re-armed for the time of the old entry: woken once, not twice.
-        w.sleep(0, Some(ms(10)));
-        assert_eq!(drain(&mut w, Instant::MAX), [(ms(10), 0)]);
+        w.sleep(ComponentId(0), Some(ms(10)));
+        assert_eq!(drain(&mut w, Instant::MAX), [(ms(10), ComponentId(0))]);
     }
 
     #[test]
     fn a_deadline_in_the_past_is_due_now() {
         let mut w = Wakeups::new(2);
-        w.arm(0, Some(ms(10)));
-        assert_eq!(w.next(Instant::MAX), Some((ms(10), 0)));
-        w.arm(1, Some(ms(3)));
-        w.sleep(0, None);
-        assert_eq!(drain(&mut w, Instant::MAX), [(ms(10), 1)]);
+        w.arm(ComponentId(0), Some(ms(10)));
+        assert_eq!(w.next(Instant::MAX), Some((ms(10), ComponentId(0))));
+        w.arm(ComponentId(1), Some(ms(3)));
+        w.sleep(ComponentId(0), None);
+        assert_eq!(drain(&mut w, Instant::MAX), [(ms(10), ComponentId(1))]);
     }
 
     proptest! {
@@ -306,17 +313,17 @@ mod tests {
                 if wake {
                     let woken = w.next(Instant::MAX);
                     let expected = model.iter().min().copied();
-                    prop_assert_eq!(woken, expected.map(|(t, _, c)| (ms(t), c)));
+                    prop_assert_eq!(woken, expected.map(|(t, _, c)| (ms(t), ComponentId(c))));
                     if let Some((t, _, c)) = expected {
                         let others = model.iter().filter(|e| e.2 != c).map(|e| ms(e.0)).min();
-                        prop_assert_eq!(w.next_besides(c), others.unwrap_or(Instant::MAX));
+                        prop_assert_eq!(w.next_besides(ComponentId(c)), others.unwrap_or(Instant::MAX));
                         now = t;
                         model.retain(|e| e.2 != c);
                         model.push((now + after, now, c));
-                        w.sleep(c, Some(ms(now + after)));
+                        w.sleep(ComponentId(c), Some(ms(now + after)));
                     }
                 } else {
-                    w.arm(component, Some(ms(at)));
+                    w.arm(ComponentId(component), Some(ms(at)));
                     match model.iter_mut().find(|e| e.2 == component) {
                         None => model.push((at, now, component)),
                         Some(e) if at < e.0 => *e = (at, now, component),

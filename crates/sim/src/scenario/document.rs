@@ -66,7 +66,7 @@ that the file says is refused.
 
 "#;
 
-/// `docs/scenario.md`.
+/// The text of `docs/scenario.md`.
 pub fn markdown() -> String {
     let mut out = INTRODUCTION.to_owned();
     let measures =

@@ -1,8 +1,8 @@
 //! `[[flow]]` and `[tcp]`: TCP connections and their endpoints.
 
-use super::names::{A_NODE, COUNT, MAX_ELEMENTS};
+use super::names::{A_NODE, COUNT, fits};
 use super::node::NodeId;
-use super::traffic::{Network, ends, groups};
+use super::traffic::{Network, ends, groups, is_new, name_by_ends};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_settings::Name;
@@ -43,6 +43,11 @@ pub struct FlowSpec {
 /// Whose draw the ends of a scenario's flows show before a run has a seed.
 const EXAMPLE: u64 = 1;
 
+airtcp_core::ids! {
+    /// A flow, by its index in [`Scenario::flows`](super::Scenario::flows).
+    pub struct FlowId;
+}
+
 /// Flows whose ends each run draws.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RandomPairs {
@@ -50,7 +55,7 @@ pub struct RandomPairs {
     pub name: String,
     /// Their indices in the scenario; those of a pair are neighbours.
     pub flows: Range<usize>,
-    /// How many pairs are drawn.
+    /// Number of pairs drawn.
     pub pairs: usize,
     /// The nodes of which different ones send.
     pub from: Range<u32>,
@@ -114,7 +119,7 @@ pub(super) static FLOW: Table = Table::new(
              number.",
         ),
         field("count", COUNT, Absent("one flow"), "Number of flows (between each pair)."),
-        field("start", TIME, Is("0 s"), "When the application opens the connection."),
+        field("start", TIME, Is("0 s"), "Time at which the application opens the connection."),
         field(
             "stagger",
             TIME,
@@ -166,16 +171,7 @@ pub(super) fn flows(
         let jitter = section.get::<Duration>("jitter");
         let bytes = section.get::<Option<Bytes>>("bytes");
         let endpoints = endpoints(section, tcp, network.controls);
-        let (pairs, random) = match section.has("random-pairs") {
-            true => {
-                let Some(random) = random_pairs(section, network) else { continue };
-                (random.draw(EXAMPLE), Some(random))
-            }
-            false => {
-                let Some(pairs) = ends(section, network) else { continue };
-                (pairs, None)
-            }
-        };
+        let Some((pairs, random)) = listed_or_drawn(section, network) else { continue };
         let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(bytes)) =
             (name, count, start, stagger, jitter, bytes)
         else {
@@ -183,18 +179,10 @@ pub(super) fn flows(
         };
         let each = count.unwrap_or(1);
         let total = pairs.len() as u64 * each;
-        if flows.len() as u64 + total > MAX_ELEMENTS {
-            let most = format!("at most {MAX_ELEMENTS} flows");
-            section.push(section.problem("count", "makes too many flows").expected(most));
+        if !fits(section, "count", "flows", flows.len() as u64 + total) {
             continue;
         }
-        let last_start = start.since_start() + stagger * (total - 1) + jitter;
-        if duration.is_some_and(|d| last_start >= d) {
-            let keys = ["jitter", "stagger"];
-            let key = keys.into_iter().find(|key| section.has(key)).unwrap_or("start");
-            let message = format!("a flow starts at {last_start}, after the end of the run");
-            section.push(section.problem(key, message).expected("a start before `duration`"));
-        }
+        check_start(section, start.since_start() + stagger * (total - 1) + jitter, *duration);
         let Some((sender, receiver)) = endpoints else { continue };
         let first = flows.len();
         for k in 0..total {
@@ -203,19 +191,9 @@ pub(super) fn flows(
                 (_, Some(random)) => format!("{}{k}", random.name),
                 (Some(name), _) if total == 1 => name.text.clone(),
                 (Some(name), _) => format!("{}{k}", name.text),
-                (None, None) => {
-                    let [a, b] = [from, to].map(|id| &nodes[id.0 as usize].name);
-                    match count {
-                        Some(_) => format!("{a}-{b}-{}", k % each),
-                        None => format!("{a}-{b}"),
-                    }
-                }
+                (None, None) => name_by_ends(nodes, from, to, count.map(|each| k % each)),
             };
-            if !taken.insert(name.clone()) {
-                let key = if section.has("name") { "name" } else { "from" };
-                let expected = "a unique name for each flow";
-                let problem = section.problem(key, format!("a second flow {name:?}"));
-                section.push(problem.expected(expected));
+            if !is_new(section, "flow", &name, &mut taken) {
                 break;
             }
             flows.push(FlowSpec {
@@ -232,6 +210,29 @@ pub(super) fn flows(
         drawn.extend(random.map(|random| RandomPairs { flows: first..flows.len(), ..random }));
     }
     (flows, drawn)
+}
+
+/// The pairs of nodes between which flows run. Those that each run draws stand for an example.
+fn listed_or_drawn(
+    section: &Section<'_>,
+    network: &Network<'_>,
+) -> Option<(Vec<(NodeId, NodeId)>, Option<RandomPairs>)> {
+    if section.has("random-pairs") {
+        let random = random_pairs(section, network)?;
+        Some((random.draw(EXAMPLE), Some(random)))
+    } else {
+        Some((ends(section, network)?, None))
+    }
+}
+
+/// Reports a last flow that would start after the end of the run.
+fn check_start(section: &Section<'_>, last_start: Duration, duration: Option<Duration>) {
+    if duration.is_some_and(|duration| last_start >= duration) {
+        let keys = ["jitter", "stagger"];
+        let key = keys.into_iter().find(|key| section.has(key)).unwrap_or("start");
+        let message = format!("a flow starts at {last_start}, after the end of the run");
+        section.push(section.problem(key, message).expected("a start before `duration`"));
+    }
 }
 
 /// The pairs that runs draw for this table, its flows yet to be made.
@@ -366,8 +367,8 @@ fn paces_itself(congestion: Congestion) -> bool {
     )
 }
 
-/// ECN needs both ends, and a sender that answers marks; some congestion controls need to know which
-/// data were marked.
+/// ECN needs both ends, and a sender that answers marks; some congestion controls need to know
+/// which data were marked.
 fn check_ecn(sender: &Section<'_>, s: &TcpConfig, receiver: &Section<'_>, r: &TcpConfig) {
     let needs_each = matches!(s.congestion, Congestion::Dctcp | Congestion::Prague);
     if needs_each && !matches!(s.ecn, EcnConfig::Dctcp | EcnConfig::AccEcn) {

@@ -1,7 +1,7 @@
 //! `[[link]]`: two unidirectional links between nodes.
 
 use super::names::{Names, TWO_NODES, pairs, resolve};
-use super::node::{Node, NodeId};
+use super::node::{NodeId, Nodes};
 use airtcp_config::Section;
 use airtcp_net::config::LinkConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 pub struct Link {
     /// `"BS>MH"`; also names its random streams ("link/BS>MH/loss").
     pub name: String,
-    /// Sending node.
+    /// The sending node.
     pub from: NodeId,
-    /// Receiving node.
+    /// The receiving node.
     pub to: NodeId,
-    /// The model.
+    /// Rate, delay, queue, loss and outages.
     pub config: LinkConfig,
 }
 
@@ -66,7 +66,7 @@ static DIRECTION: Table = Table::new(
 );
 
 /// Reads the links.
-pub(super) fn links(sections: &[Section<'_>], nodes: &[Node], names: &Names) -> Vec<Link> {
+pub(super) fn links(sections: &[Section<'_>], nodes: &Nodes, names: &Names) -> Vec<Link> {
     let mut links = Vec::new();
     let mut linked = BTreeSet::new();
     let mut taken = BTreeSet::new();
@@ -92,7 +92,7 @@ pub(super) fn links(sections: &[Section<'_>], nodes: &[Node], names: &Names) -> 
         let Some(pairs) = pairs(section, "between", a, b) else { continue };
         let (Some(forward), Some(backward)) = (forward, backward) else { continue };
         for (a, b) in pairs {
-            let name_of = |id: NodeId| &nodes[id.0 as usize].name;
+            let name_of = |id: NodeId| &nodes[id].name;
             if !linked.insert((a.min(b), a.max(b))) {
                 let message = format!("{} and {} are linked already", name_of(a), name_of(b));
                 section.push(section.problem("between", message));

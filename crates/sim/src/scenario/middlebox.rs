@@ -3,7 +3,7 @@
 
 use super::flow::FlowSpec;
 use super::names::{NODES, Names, resolve};
-use super::node::{Node, NodeId};
+use super::node::{NodeId, Nodes};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
@@ -16,7 +16,7 @@ use std::ops::Range;
 /// A mechanism of `airtcp-edge` and where its mobile side is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MiddleboxSpec {
-    /// Which mechanism.
+    /// The mechanism and its settings.
     pub mechanism: MechanismConfig,
     /// Payload bytes held for all connections together; zero for a mechanism that holds none.
     pub memory: Bytes,
@@ -31,11 +31,11 @@ pub struct MiddleboxSpec {
 /// `Up`. A signal that would come after the next change of the link is not sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalSpec {
-    /// How long before an outage `Fading` comes; zero: not at all.
+    /// Time by which `Fading` precedes an outage; zero: no `Fading`.
     pub lead: Duration,
-    /// How long after the start of an outage `Down` comes.
+    /// Time from the start of an outage to `Down`.
     pub late: Duration,
-    /// How long after the end of an outage `Up` comes.
+    /// Time from the end of an outage to `Up`.
     pub delay: Duration,
     /// Probability that a signal is lost.
     pub missing: f64,
@@ -43,7 +43,7 @@ pub struct SignalSpec {
 
 /// `mechanism = "none"`.
 const NONE: &str = "none";
-/// Any other.
+/// All mechanisms but `none`.
 const ANY: [&str; MechanismConfig::WORDS.len()] = words(MechanismConfig::WORDS);
 
 pub(super) static MIDDLEBOX: Table = Table::new(
@@ -55,7 +55,7 @@ pub(super) static MIDDLEBOX: Table = Table::new(
                 "mechanism",
                 Kind::WordOr(NONE, &Kind::Choice(MechanismConfig::WORDS)),
                 Required,
-                "Which mechanism; `none`: plain forwarding.",
+                "The mechanism; `none`: plain forwarding.",
             )],
             keys: MechanismConfig::KEYS,
         },
@@ -99,16 +99,16 @@ static SIGNAL: Table = Table::new(
             "lead",
             TIME,
             Absent("50 ms; without `late` only"),
-            "How long before an outage the mobile is reported as fading; 0: not at all.",
+            "Time before an outage at which the mobile is reported as fading; 0: not at all.",
         )
         .source("M-TCP+ §3"),
         field(
             "late",
             TIME,
             Is("0 s"),
-            "How long after its start an outage is reported. Not together with `lead`.",
+            "Time from the start of an outage to its report. Not together with `lead`.",
         ),
-        field("delay", TIME, Is("0 s"), "How long after an outage its end is reported."),
+        field("delay", TIME, Is("0 s"), "Time from the end of an outage to its report."),
         field("missing", PROBABILITY, Is("0"), "Probability that a signal is lost."),
     ])],
 );
@@ -159,10 +159,10 @@ fn signal(section: &Section<'_>) -> Option<Option<SignalSpec>> {
 }
 
 /// A FIFO smaller than a segment would never hold a copy.
-pub(super) fn fifos(sections: &[Section<'_>], nodes: &[Node], names: &Names, flows: &[FlowSpec]) {
+pub(super) fn fifos(sections: &[Section<'_>], nodes: &Nodes, names: &Names, flows: &[FlowSpec]) {
     for section in sections {
         let node = section.get::<Name>("name").and_then(|n| names.get(&n.text).cloned());
-        let spec = node.and_then(|node| nodes.get(node.start as usize));
+        let spec = node.and_then(|node| nodes.get(NodeId(node.start)));
         let Some(spec) = spec.and_then(|node| node.middlebox.as_ref()) else { continue };
         let Some(fifo) = spec.mechanism.capabilities().fifo else { continue };
         let to_mobile = flows.iter().filter(|f| spec.mobiles.binary_search(&f.to).is_ok());

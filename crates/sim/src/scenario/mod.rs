@@ -21,12 +21,12 @@ mod wlan;
 pub use airtcp_config::{ConfigError, Diagnostic, Override};
 pub use airtcp_settings::units::duration;
 pub use document::{json_schema, markdown};
-pub use flow::{FlowSpec, RandomPairs};
+pub use flow::{FlowId, FlowSpec, RandomPairs};
 pub use link::Link;
 pub use middlebox::{MiddleboxSpec, SignalSpec};
-pub use node::{Node, NodeId, NodeOutage, OutageLayer};
-pub use udp::{OnOff, UdpSpec};
-pub use wlan::{Station, Wlan};
+pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};
+pub use udp::{OnOff, UdpId, UdpSpec};
+pub use wlan::{Station, Wlan, WlanId};
 
 use airtcp_config::{Section, read};
 use airtcp_core::Duration;
@@ -49,12 +49,12 @@ pub struct Scenario {
     /// Simulated time of a run.
     pub duration: Duration,
     /// Nodes, groups expanded.
-    pub nodes: Vec<Node>,
+    pub nodes: Nodes,
     /// Unidirectional links; a duplex link is two, forward first.
     pub links: Vec<Link>,
-    /// Wireless cells.
+    /// Wireless cells, each a channel of its own.
     pub wlans: Vec<Wlan>,
-    /// How packets find their way.
+    /// The way in which nodes find routes.
     pub routing: RoutingConfig,
     /// TCP flows, counts expanded.
     pub flows: Vec<FlowSpec>,
@@ -88,7 +88,7 @@ pub(super) static SCENARIO: Table = Table::new(
             "routing",
             Kind::Table(RoutingConfig::TABLE),
             Absent("static routes with the fewest hops"),
-            "How packets find their way.",
+            "Routing of packets.",
         ),
         field(
             "tcp",
@@ -154,7 +154,7 @@ impl Scenario {
         drawn
     }
 
-    /// Whether any queue asks for the flows of packets.
+    /// True if a queue asks for the flows of packets.
     pub(crate) fn queues_look_at_flows(&self) -> bool {
         let stations =
             self.wlans.iter().filter_map(|wlan| wlan.config.mac.queue_discipline.as_ref());

@@ -20,8 +20,18 @@ pub(super) const TWO_NODES: Kind = Kind::Texts { of: &NODE_NAME, count: Count::T
 
 /// The most nodes or flows one scenario may have. They fit into 10.0.0.0/8, and a typing error does
 /// not exhaust memory.
-pub(super) const MAX_ELEMENTS: u64 = 1_000_000;
+const MAX_ELEMENTS: u64 = 1_000_000;
 pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: MAX_ELEMENTS };
+
+/// Reports a table that would make more than [`MAX_ELEMENTS`] nodes, flows or sources.
+pub(super) fn fits(section: &Section<'_>, key: &str, plural: &str, total: u64) -> bool {
+    let fits = total <= MAX_ELEMENTS;
+    if !fits {
+        let problem = section.problem(key, format!("makes too many {plural}"));
+        section.push(problem.expected(format!("at most {MAX_ELEMENTS} {plural}")));
+    }
+    fits
+}
 
 /// Groups and single nodes by name.
 pub(super) type Names = BTreeMap<String, Range<u32>>;

@@ -1,9 +1,9 @@
 //! `[[node]]`: hosts, routers and edge nodes, and when each is out of reach.
 
 use super::middlebox::{self, MiddleboxSpec};
-use super::names::{COUNT, MAX_ELEMENTS, Names};
+use super::names::{COUNT, Names, fits};
 use airtcp_config::Section;
-use airtcp_core::{Duration, Position};
+use airtcp_core::{Duration, IdVec, Position};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::MobilityConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
@@ -13,16 +13,19 @@ use airtcp_settings::{InTable, Name, Settings, choice, settings};
 /// A node, by its index in [`Scenario::nodes`](super::Scenario::nodes).
 pub use airtcp_routing::NodeId;
 
+/// The nodes of a scenario.
+pub type Nodes = IdVec<NodeId, Node>;
+
 /// A host, a router, or an edge node with a mechanism.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Unique name.
+    /// Unique name; also names the node's random streams.
     pub name: String,
     /// Mechanism running in this node on the segments it forwards.
     pub middlebox: Option<MiddleboxSpec>,
-    /// When the node is out of reach.
+    /// Outages of the node.
     pub outage: Option<NodeOutage>,
-    /// How its radios move.
+    /// Movement of the node's radios.
     pub mobility: MobilityConfig,
 }
 
@@ -36,17 +39,17 @@ impl Node {
 
 settings! {
     #[partial]
-    /// When a node is out of reach: either `listed`, or `period` with `end`.
+    /// Outages of a node: either `listed`, or `period` with `end`.
     #[derive(Clone, Debug, PartialEq)]
     #[table("node.outage", whole)]
     pub struct NodeOutage {
-        /// When.
+        /// Start and end of each outage.
         #[keys_of(Schedule)]
         pub schedule: Schedule,
-        /// Where it happens.
+        /// The layer at which packets are lost.
         #[source = "M-TCP §3.3"]
         pub layer: OutageLayer = OutageLayer::AboveMac,
-        /// How long before an outage the node's own radio announces it to the endpoints on the
+        /// Time before an outage at which the node's own radio announces it to the endpoints on the
         /// node; 0: not at all. See `tcp.on-link`.
         #[source = "Freeze-TCP (Goff et al. 2000)"]
         pub warning: Duration = Duration::from_millis(50),
@@ -61,7 +64,7 @@ impl NodeOutage {
 }
 
 choice! {
-    /// Where an outage of a node happens.
+    /// The layer at which an outage of a node loses packets.
     #[default(AboveMac)]
     pub enum OutageLayer {
         /// the node's IP layer drops every packet in both directions except TCP SYN and FIN; its
@@ -92,17 +95,12 @@ pub(super) static NODE: Table = Table::new(
             Absent("plain forwarding"),
             "Mechanism this node runs on the segments it forwards.",
         ),
-        field(
-            "outage",
-            Kind::Table(NodeOutage::TABLE),
-            Absent("none"),
-            "When the node is out of reach.",
-        ),
+        field("outage", Kind::Table(NodeOutage::TABLE), Absent("none"), "Outages of the node."),
         field(
             "position",
             Kind::Point,
             Absent("if no station of a cell has a position, they are on a line, 1 m apart"),
-            "Where the node's radios are, `[x, y]`.",
+            "Position of the node's radios, `[x, y]`.",
         ),
         field(
             "spacing",
@@ -114,17 +112,17 @@ pub(super) static NODE: Table = Table::new(
             "mobility",
             Kind::Table(MobilityConfig::TABLE),
             Absent("the node stays where it is"),
-            "How the node's radios move.",
+            "Movement of the node's radios.",
         ),
     ])],
 );
 
 /// The position of each node at first, if the file sets one.
-pub(super) type Positions = Vec<Option<Position>>;
+pub(super) type Positions = IdVec<NodeId, Option<Position>>;
 
 /// Reads the nodes.
-pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
-    let mut nodes = Vec::new();
+pub(super) fn nodes(sections: &[Section<'_>]) -> (Nodes, Names, Positions) {
+    let mut nodes = Nodes::new();
     let mut positions = Positions::new();
     let mut names = Names::new();
     for section in sections {
@@ -137,19 +135,10 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
             None => Some(MobilityConfig::Stationary),
             Some(table) => MobilityConfig::read(&table, None),
         };
-        if section.has("position") && mobility.as_ref().is_some_and(MobilityConfig::places) {
-            let problem = section.problem("position", "has no effect: `mobility` says where");
-            section.push(problem.expected("start = \"position\", or no position"));
-        }
+        check_position(section, mobility.as_ref());
         let unplaced = mobility.as_ref().is_none_or(MobilityConfig::places);
-        if section.has("spacing") && !(section.has("count") && section.has("position")) {
-            let problem = section.problem("spacing", "has no effect without count and position");
-            section.push(problem.expected("a group with a position"));
-        }
         let (Some(name), Some(count)) = (name, count) else { continue };
-        if nodes.len() as u64 + count.unwrap_or(1) > MAX_ELEMENTS {
-            let most = format!("at most {MAX_ELEMENTS} nodes");
-            section.push(section.problem("count", "makes too many nodes").expected(most));
+        if !fits(section, "count", "nodes", nodes.len() as u64 + count.unwrap_or(1)) {
             continue;
         }
         let first = nodes.len() as u32;
@@ -181,18 +170,35 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
         }
     }
     // Mobiles may be named before they are defined.
+    place_middleboxes(sections, &names, &mut nodes);
+    (nodes, names, positions)
+}
+
+/// Reports keys about positions that have no effect.
+fn check_position(section: &Section<'_>, mobility: Option<&MobilityConfig>) {
+    if section.has("position") && mobility.is_some_and(MobilityConfig::places) {
+        let problem = section.problem("position", "has no effect: `mobility` says where");
+        section.push(problem.expected("start = \"position\", or no position"));
+    }
+    if section.has("spacing") && !(section.has("count") && section.has("position")) {
+        let problem = section.problem("spacing", "has no effect without count and position");
+        section.push(problem.expected("a group with a position"));
+    }
+}
+
+/// Reads the middleboxes and puts them on their nodes.
+fn place_middleboxes(sections: &[Section<'_>], names: &Names, nodes: &mut Nodes) {
     for section in sections {
         let Some(spec) = section.chosen("middlebox") else { continue };
-        let Some(spec) = middlebox::read(&spec, &names) else { continue };
+        let Some(spec) = middlebox::read(&spec, names) else { continue };
         let name = section.get::<Name>("name").and_then(|n| names.get(&n.text).cloned());
-        for id in name.into_iter().flatten() {
-            if spec.mobiles.contains(&NodeId(id)) {
+        for id in name.into_iter().flatten().map(NodeId) {
+            if spec.mobiles.contains(&id) {
                 section.push(section.problem("middlebox", "a node cannot be its own mobile"));
             }
-            nodes[id as usize].middlebox = Some(spec.clone());
+            nodes[id].middlebox = Some(spec.clone());
         }
     }
-    (nodes, names, positions)
 }
 
 /// `None` if there is no outage or it is wrong.

@@ -554,7 +554,7 @@ fn a_key_of_several_policies_has_the_default_of_the_one_chosen() {
     assert_eq!(ack("ada"), AckConfig::Ada(AdaConfig { spacing_factor: 1.5 }));
 }
 
-// RFC 8257 §3.2, RFC 9768: both tell each mark.
+// RFC 8257 §3.2, RFC 9768: both echo each mark.
 #[test]
 fn controls_that_live_on_marks_need_a_receiver_that_tells_each() {
     for control in ["dctcp", "prague"] {
@@ -1030,7 +1030,7 @@ fn groups_and_counts_are_expanded() {
             ("s1-R", 1, 2, 0)
         ]
     );
-    assert_eq!(scenario.nodes[3].outage, None);
+    assert_eq!(scenario.nodes[NodeId(3)].outage, None);
 }
 
 #[test]
@@ -1041,12 +1041,12 @@ fn a_middlebox_serves_its_mobiles() {
     );
     let set = |value: &str| vec![("node.BS.middlebox.mechanism".to_owned(), value.to_owned())];
     let scenario = parse(&text).unwrap();
-    let spec = scenario.nodes[1].middlebox.clone().unwrap();
+    let spec = scenario.nodes[NodeId(1)].middlebox.clone().unwrap();
     assert_eq!(spec.mechanism, MechanismConfig::PacketControl { threshold: 6 });
     assert_eq!(spec.mobiles, [NodeId(2)]);
     // A later choice disables the keys of the earlier one.
     let without = Scenario::parse("t.toml", &text, &set("none")).unwrap();
-    assert_eq!(without.nodes[1].middlebox, None);
+    assert_eq!(without.nodes[NodeId(1)].middlebox, None);
 }
 
 #[test]
@@ -1386,7 +1386,7 @@ fn outages_of_nodes_are_checked() {
         ],
     );
     let outage = cell(&[("node.MH.outage.layer", "phy"), ("node.MH.outage.warning", "1 s")]);
-    let outage = outage.unwrap().nodes.remove(1).outage.unwrap();
+    let outage = outage.unwrap().nodes[NodeId(1)].outage.clone().unwrap();
     assert_eq!((outage.layer, outage.warning), (OutageLayer::Phy, Duration::from_secs(1)));
     refuses(
         "name = \"MH\"",
@@ -1404,7 +1404,7 @@ fn nodes_move() {
         [("node.AP.position", "[\"0 m\", \"0 m\"]"), ("node.MH.position", "[\"9 m\", \"0 m\"]")];
     let moving = |mobility: &str| {
         let scenario = cell(&[&two[..], &[("node.MH.mobility", mobility)]].concat()).unwrap();
-        scenario.nodes[1].mobility.clone()
+        scenario.nodes[NodeId(1)].mobility.clone()
     };
     assert_eq!(moving("{ model = \"stationary\" }"), MobilityConfig::Stationary);
     let there = Position { x: 100.0, y: 0.0 };
@@ -1512,13 +1512,8 @@ fn mechanisms_take_their_settings_from_the_file() {
         let set: Vec<_> =
             set.iter().map(|(key, value)| (format!("node.AP.middlebox.{key}"), *value)).collect();
         let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), *value)).collect();
-        cell(&set)
-            .unwrap()
-            .nodes
-            .remove(0)
-            .middlebox
-            .map(|spec| (spec.mechanism, spec.memory))
-            .unwrap()
+        let spec = cell(&set).unwrap().nodes[NodeId(0)].middlebox.clone().unwrap();
+        (spec.mechanism, spec.memory)
     };
     let (memory, ms) = (Bytes(64 << 20), Duration::from_millis);
     assert_eq!(kind(&[]), (MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), memory));
@@ -1573,12 +1568,12 @@ fn a_fifo_smaller_than_a_segment_is_refused() {
 fn signals_are_early_late_or_absent() {
     let signal = |value: &str| {
         let scenario = cell(&[("node.AP.middlebox.signal", value)]).unwrap();
-        scenario.nodes[0].middlebox.as_ref().unwrap().signal
+        scenario.nodes[NodeId(0)].middlebox.as_ref().unwrap().signal
     };
     let ms = Duration::from_millis;
     let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
     let usual = SignalSpec { lead: ms(50), late, delay, missing };
-    assert_eq!(cell(&[]).unwrap().nodes[0].middlebox.as_ref().unwrap().signal, Some(usual));
+    assert_eq!(cell(&[]).unwrap().nodes[NodeId(0)].middlebox.as_ref().unwrap().signal, Some(usual));
     assert_eq!(signal("none"), None);
     assert_eq!(signal("{}"), Some(usual));
     let all = "{ lead = \"0 s\", delay = \"10 ms\", missing = 0.5 }";
@@ -1605,8 +1600,8 @@ fn m_tcp_gets_signals_or_holds_copies() {
     let by_signal =
         [("node.AP.middlebox.mechanism", "m-tcp"), ("node.AP.middlebox.detect", "signal")];
     let edge = |more: &[(&'static str, &'static str)]| {
-        let mut scenario = cell(&[&by_signal[..], more].concat())?;
-        Ok::<_, ConfigError>(scenario.nodes.remove(0).middlebox.unwrap())
+        let scenario = cell(&[&by_signal[..], more].concat())?;
+        Ok::<_, ConfigError>(scenario.nodes[NodeId(0)].middlebox.clone().unwrap())
     };
     let told = edge(&[("node.AP.middlebox.signal.lead", "0 s")]).unwrap();
     assert_eq!(told.signal.map(|signal| signal.lead), Some(Duration::ZERO));

@@ -1,16 +1,17 @@
 //! What flows and UDP sources share: the network they are resolved against, and their ends.
 
 use super::names::{Names, pairs, resolve};
-use super::node::{Node, NodeId};
+use super::node::{NodeId, Nodes};
 use airtcp_config::Section;
 use airtcp_core::Duration;
 use airtcp_settings::Name;
 use airtcp_tcp::congestion::Controls;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What traffic is resolved against.
+/// The network that traffic is resolved against.
 pub(super) struct Network<'a> {
-    pub(super) nodes: &'a [Node],
+    pub(super) nodes: &'a Nodes,
     pub(super) names: &'a Names,
     pub(super) duration: Option<Duration>,
     /// Congestion controls from outside; `None` if any name will do.
@@ -32,4 +33,29 @@ pub(super) fn groups(
 pub(super) fn ends(section: &Section<'_>, network: &Network<'_>) -> Option<Vec<(NodeId, NodeId)>> {
     let (from, to) = groups(section, network)?;
     pairs(section, "to", from, to)
+}
+
+/// The name of unnamed traffic, with its number among that of the same pair if there is a `count`.
+pub(super) fn name_by_ends(nodes: &Nodes, from: NodeId, to: NodeId, number: Option<u64>) -> String {
+    let [a, b] = [from, to].map(|id| &nodes[id].name);
+    match number {
+        Some(number) => format!("{a}-{b}-{number}"),
+        None => format!("{a}-{b}"),
+    }
+}
+
+/// Enters a name among those `taken`; reports it if it is there already.
+pub(super) fn is_new(
+    section: &Section<'_>,
+    kind: &str,
+    name: &str,
+    taken: &mut BTreeSet<String>,
+) -> bool {
+    let is_new = taken.insert(name.to_owned());
+    if !is_new {
+        let key = if section.has("name") { "name" } else { "from" };
+        let problem = section.problem(key, format!("a second {kind} {name:?}"));
+        section.push(problem.expected(format!("a unique name for each {kind}")));
+    }
+    is_new
 }

@@ -1,8 +1,8 @@
 //! `[[udp]]`: sources of datagrams.
 
-use super::names::{A_NODE, MAX_ELEMENTS};
+use super::names::{A_NODE, fits};
 use super::node::NodeId;
-use super::traffic::{Network, ends};
+use super::traffic::{Network, ends, is_new, name_by_ends};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
@@ -19,16 +19,21 @@ pub struct UdpSpec {
     pub from: NodeId,
     /// The receiving node.
     pub to: NodeId,
-    /// When it starts.
+    /// Time at which it starts.
     pub start: Instant,
-    /// When it stops; `None`: at the end of the run.
+    /// Time at which it stops; `None`: at the end of the run.
     pub stop: Option<Instant>,
     /// Size of the IP packet.
     pub size: Bytes,
     /// The rate; `None`: saturated, a packet always waits in front of the first hop.
     pub rate: Option<DataRate>,
-    /// Pauses.
+    /// Pauses; `None`: it sends all the time.
     pub on_off: Option<OnOff>,
+}
+
+airtcp_core::ids! {
+    /// A source of datagrams, by its index in [`Scenario::udp`](super::Scenario::udp).
+    pub struct UdpId;
 }
 
 /// Alternating periods of sending and of silence, sending first.
@@ -38,12 +43,12 @@ pub struct OnOff {
     pub on: Duration,
     /// Mean length of a pause.
     pub off: Duration,
-    /// Whether lengths are exponentially distributed; otherwise all are equal.
+    /// True if lengths are exponentially distributed; otherwise all are equal.
     pub exponential: bool,
 }
 
 choice! {
-    /// How the lengths of periods vary.
+    /// Distribution of the lengths of periods.
     pub enum Periods {
         /// their lengths are exponentially distributed
         Exponential = "exponential",
@@ -77,8 +82,13 @@ pub(super) static UDP: Table = Table::new(
             Is("1500 B"),
             "IP packet, headers (28 B) included.",
         ),
-        field("start", TIME, Is("0 s"), "When it starts."),
-        field("stop", POSITIVE_TIME, Absent("with the run"), "When it stops."),
+        field("start", TIME, Is("0 s"), "Time of the first datagram."),
+        field(
+            "stop",
+            POSITIVE_TIME,
+            Absent("with the run"),
+            "Time from which nothing more is sent.",
+        ),
         field(
             "on",
             POSITIVE_TIME,
@@ -90,7 +100,7 @@ pub(super) static UDP: Table = Table::new(
             "periods",
             Periods::KIND,
             Is("exponential"),
-            "How the lengths of `on` and `off` vary.",
+            "Distribution of the lengths of `on` and `off`.",
         ),
     ])],
 );
@@ -122,9 +132,7 @@ pub(super) fn sources(sections: &[Section<'_>], network: &Network<'_>) -> Vec<Ud
             let problem = section.problem("on", "has no effect with rate = \"saturated\"");
             section.push(problem.expected("a rate such as \"250 kbit/s\""));
         }
-        if sources.len() + pairs.len() > MAX_ELEMENTS as usize {
-            let most = format!("at most {MAX_ELEMENTS} sources");
-            section.push(section.problem("from", "makes too many sources").expected(most));
+        if !fits(section, "from", "sources", (sources.len() + pairs.len()) as u64) {
             continue;
         }
         let several = pairs.len() > 1;
@@ -132,15 +140,9 @@ pub(super) fn sources(sections: &[Section<'_>], network: &Network<'_>) -> Vec<Ud
             let name = match &name {
                 Some(name) if several => format!("{}{k}", name.text),
                 Some(name) => name.text.clone(),
-                None => {
-                    let [a, b] = [from, to].map(|id| &network.nodes[id.0 as usize].name);
-                    format!("{a}-{b}")
-                }
+                None => name_by_ends(network.nodes, from, to, None),
             };
-            if !taken.insert(name.clone()) {
-                let key = if section.has("name") { "name" } else { "from" };
-                let problem = section.problem(key, format!("a second source {name:?}"));
-                section.push(problem.expected("a unique name for each source"));
+            if !is_new(section, "source", &name, &mut taken) {
                 break;
             }
             sources.push(UdpSpec { name, from, to, start, stop, size, rate, on_off });

@@ -3,7 +3,7 @@
 
 use super::Scenario;
 use super::names::{NODES, Names, resolve};
-use super::node::{Node, NodeId, OutageLayer, Positions};
+use super::node::{Node, NodeId, Nodes, OutageLayer, Positions};
 use airtcp_config::Section;
 use airtcp_core::{Instant, Stream};
 use airtcp_net::mobility::Mobility;
@@ -21,10 +21,15 @@ pub struct Wlan {
     pub name: String,
     /// Medium, MAC and radios.
     pub config: ChannelConfig,
-    /// Whether stations ask for the addresses of their neighbours ([`airtcp_routing::arp`]).
+    /// True if stations ask for the addresses of their neighbours ([`airtcp_routing::arp`]).
     pub arp: bool,
-    /// Its stations.
+    /// Its stations, in the order of their ids.
     pub stations: Vec<Station>,
+}
+
+airtcp_core::ids! {
+    /// A cell, by its index in [`Scenario::wlans`].
+    pub struct WlanId;
 }
 
 /// A node's radio on a [`Wlan`].
@@ -32,14 +37,14 @@ pub struct Wlan {
 pub struct Station {
     /// The node, which may move.
     pub node: NodeId,
-    /// Where it is at first, unless the node's movement says otherwise.
+    /// Initial position, unless the node's movement sets another.
     pub config: StationConfig,
 }
 
 impl Scenario {
-    /// How a station moves in the run with this seed.
+    /// The movement of a station in the run with this seed.
     pub fn movement(&self, station: &Station, seed: u64) -> Mobility {
-        let Node { name, mobility, .. } = &self.nodes[station.node.0 as usize];
+        let Node { name, mobility, .. } = &self.nodes[station.node];
         let mut stream = Stream::new(seed, &format!("node/{name}/mobility"));
         mobility.movement(station.config.position, Instant::ZERO + self.duration, &mut stream)
     }
@@ -58,7 +63,7 @@ pub(super) static WLAN: Table = Table::new(
                 "arp",
                 Kind::Bool,
                 Is("false"),
-                "Whether stations ask for the link addresses of their neighbours before they send to them, as ns-2 \
+                "Stations ask for the link addresses of their neighbours before they send to them, as ns-2 \
                  does (RFC 826): one packet waits for each neighbour, the next takes its place and asks again, and \
                  after three requests without a reply the neighbour counts as gone.",
             ),
@@ -72,7 +77,7 @@ const DISCIPLINE: &str = "queue-discipline";
 /// Reads the cells and checks them against the nodes.
 pub(super) fn wlans(
     sections: &[Section<'_>],
-    nodes: &[Node],
+    nodes: &Nodes,
     names: &Names,
     positions: &Positions,
     static_routes: bool,
@@ -133,15 +138,15 @@ fn stations(section: &Section<'_>, names: &Names) -> Option<Vec<NodeId>> {
 /// Gives every station its position; all of them must have one, or none.
 fn placed(
     section: &Section<'_>,
-    nodes: &[Node],
+    nodes: &Nodes,
     stations: &[NodeId],
     positions: &Positions,
 ) -> Option<Vec<Station>> {
-    let at = |node: NodeId| positions[node.0 as usize];
+    let at = |node: NodeId| positions[node];
     let unplaced = stations.iter().find(|&&node| at(node).is_none());
     let any = stations.iter().any(|&node| at(node).is_some());
     if let (Some(unplaced), true) = (unplaced, any) {
-        let name = &nodes[unplaced.0 as usize].name;
+        let name = &nodes[*unplaced].name;
         let message = format!("{name:?} has no position, but others have one");
         let expected = "a position for each of the nodes, or for none";
         section.push(section.problem("stations", message).expected(expected));
@@ -155,9 +160,9 @@ fn placed(
 }
 
 /// Refuses what concerns the radios of a node (or group) that has none.
-pub(super) fn radios(section: &Section<'_>, nodes: &[Node], mut ids: Range<u32>, wlans: &[Wlan]) {
+pub(super) fn radios(section: &Section<'_>, nodes: &Nodes, mut ids: Range<u32>, wlans: &[Wlan]) {
     let phy =
-        |id: u32| nodes[id as usize].outage.as_ref().is_some_and(|o| o.layer == OutageLayer::Phy);
+        |id: u32| nodes[NodeId(id)].outage.as_ref().is_some_and(|o| o.layer == OutageLayer::Phy);
     let has_radio = |id| wlans.iter().flat_map(|wlan| &wlan.stations).any(|s| s.node == NodeId(id));
     if section.has("mobility") && ids.clone().any(|id| !has_radio(id)) {
         let problem = section.problem("mobility", "has no effect: the node is in no cell");

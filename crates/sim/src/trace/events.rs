@@ -8,7 +8,7 @@
 
 use crate::scenario::Scenario;
 use airtcp_core::event::{AbortReason, Cause, DropReason, Event, Source, Spurious, Subscriber};
-use airtcp_core::{Flow, Instant, SeqNum};
+use airtcp_core::{Duration, Flow, Instant, SeqNum};
 use std::io::{self, Write};
 
 /// Writes every event of a run.
@@ -54,94 +54,131 @@ impl<W: Write> EventWriter<W> {
             Source::Node(i) => ("node", name(&self.nodes, i), ""),
         };
         let out = &mut self.writer;
-        write!(out, "{{\"t\":{at},\"source\":\"{kind} {name}{end}\",\"event\":")?;
-        match *event {
-            Event::SegmentSent { seq, len, retransmission } => write!(
-                out,
-                "\"segment_sent\",\"seq\":{seq},\"len\":{len},\"retransmission\":{retransmission}"
-            ),
-            Event::AckReceived { ack, duplicate } => {
-                write!(out, "\"ack_received\",\"ack\":{ack},\"duplicate\":{duplicate}")
-            }
-            Event::Delivered { total } => write!(out, "\"delivered\",\"total\":{}", total.get()),
-            Event::Window { cwnd, ssthresh, flight } => write!(
-                out,
-                "\"window\",\"cwnd\":{cwnd},\"ssthresh\":{ssthresh},\"flight\":{flight}"
-            ),
-            Event::CwndReduced { cause, from, to } => {
-                let cause = match cause {
-                    Cause::Rto => "rto",
-                    Cause::DuplicateAcks => "duplicate_acks",
-                    Cause::Ecn => "ecn",
-                };
-                write!(out, "\"cwnd_reduced\",\"cause\":\"{cause}\",\"from\":{from},\"to\":{to}")
-            }
-            Event::Rtt { sample, srtt, rttvar, rto } => {
-                let [sample, srtt, rttvar, rto] =
-                    [sample, srtt, rttvar, rto].map(|d| Instant::ZERO + d);
-                write!(
-                    out,
-                    "\"rtt\",\"sample\":{sample},\"srtt\":{srtt},\"rttvar\":{rttvar},\"rto\":{rto}"
-                )
-            }
-            Event::RtoExpired { seq, count, rto } => {
-                let rto = Instant::ZERO + rto;
-                write!(out, "\"rto_expired\",\"seq\":{seq},\"count\":{count},\"rto\":{rto}")
-            }
-            Event::LargerRestart { cwnd, duplicate_acks } => write!(
-                out,
-                "\"larger_restart\",\"cwnd\":{cwnd},\"duplicate_acks\":{duplicate_acks}"
-            ),
-            Event::FastRetransmit { seq } => write!(out, "\"fast_retransmit\",\"seq\":{seq}"),
-            Event::SpuriousDetected { kind } => {
-                let kind = match kind {
-                    Spurious::Timeout => "timeout",
-                    Spurious::FastRetransmit => "fast_retransmit",
-                };
-                write!(out, "\"spurious_detected\",\"kind\":\"{kind}\"")
-            }
-            Event::Persist { active } => write!(out, "\"persist\",\"active\":{active}"),
-            Event::WindowProbe => write!(out, "\"window_probe\""),
-            Event::Standby { active } => write!(out, "\"standby\",\"active\":{active}"),
-            Event::Established => write!(out, "\"established\""),
-            Event::Closed => write!(out, "\"closed\""),
-            Event::Aborted { reason } => {
-                let reason = match reason {
-                    AbortReason::RetransmissionLimit => "retransmission_limit",
-                    AbortReason::UserTimeout => "user_timeout",
-                    AbortReason::Reset => "reset",
-                    AbortReason::User => "user",
-                };
-                write!(out, "\"aborted\",\"reason\":\"{reason}\"")
-            }
-            Event::OutageOver { dead } => {
-                write!(out, "\"outage_over\",\"dead\":{}", Instant::ZERO + dead)
-            }
-            Event::Dropped { reason, flow, seq, len } => {
-                let reason = match reason {
-                    DropReason::Queue => "queue",
-                    DropReason::Loss => "loss",
-                    DropReason::Policer => "policer",
-                    DropReason::Outage => "outage",
-                    DropReason::Middlebox => "middlebox",
-                    DropReason::NoRoute => "no_route",
-                    DropReason::TtlExpired => "ttl_expired",
-                    DropReason::Retries => "retries",
-                    DropReason::Unheard => "unheard",
-                };
-                write!(out, "\"dropped\",\"reason\":\"{reason}\"")?;
-                write_flow(out, flow, seq)?;
-                write!(out, ",\"len\":{len}")
-            }
-            Event::RouteFailed { to } => write!(out, "\"route_failed\",\"to\":\"{to}\""),
-            Event::RouteFound { to } => write!(out, "\"route_found\",\"to\":\"{to}\""),
-            Event::Injected { flow, seq, ack } => {
-                write!(out, "\"injected\"")?;
-                write_flow(out, flow, seq)?;
-                write!(out, ",\"ack\":{ack}")
-            }
-        }?;
+        write!(
+            out,
+            "{{\"t\":{at},\"source\":\"{kind} {name}{end}\",\"event\":\"{}\"",
+            word(event)
+        )?;
+        write_fields(out, event)?;
         out.write_all(b"}\n")
+    }
+}
+
+/// The value of `event`.
+fn word(event: &Event) -> &'static str {
+    match event {
+        Event::SegmentSent { .. } => "segment_sent",
+        Event::AckReceived { .. } => "ack_received",
+        Event::Delivered { .. } => "delivered",
+        Event::Window { .. } => "window",
+        Event::CwndReduced { .. } => "cwnd_reduced",
+        Event::Rtt { .. } => "rtt",
+        Event::RtoExpired { .. } => "rto_expired",
+        Event::LargerRestart { .. } => "larger_restart",
+        Event::FastRetransmit { .. } => "fast_retransmit",
+        Event::SpuriousDetected { .. } => "spurious_detected",
+        Event::Persist { .. } => "persist",
+        Event::WindowProbe => "window_probe",
+        Event::Standby { .. } => "standby",
+        Event::Established => "established",
+        Event::Closed => "closed",
+        Event::Aborted { .. } => "aborted",
+        Event::OutageOver { .. } => "outage_over",
+        Event::Dropped { .. } => "dropped",
+        Event::RouteFailed { .. } => "route_failed",
+        Event::RouteFound { .. } => "route_found",
+        Event::Injected { .. } => "injected",
+    }
+}
+
+/// Writes the other members of an event's object.
+fn write_fields(out: &mut impl Write, event: &Event) -> io::Result<()> {
+    match *event {
+        Event::SegmentSent { seq, len, retransmission } => {
+            write!(out, ",\"seq\":{seq},\"len\":{len},\"retransmission\":{retransmission}")
+        }
+        Event::AckReceived { ack, duplicate } => {
+            write!(out, ",\"ack\":{ack},\"duplicate\":{duplicate}")
+        }
+        Event::Delivered { total } => write!(out, ",\"total\":{}", total.get()),
+        Event::Window { cwnd, ssthresh, flight } => {
+            write!(out, ",\"cwnd\":{cwnd},\"ssthresh\":{ssthresh},\"flight\":{flight}")
+        }
+        Event::CwndReduced { cause, from, to } => {
+            let cause = cause_word(cause);
+            write!(out, ",\"cause\":\"{cause}\",\"from\":{from},\"to\":{to}")
+        }
+        Event::Rtt { sample, srtt, rttvar, rto } => {
+            let [sample, srtt, rttvar, rto] = [sample, srtt, rttvar, rto].map(seconds);
+            write!(out, ",\"sample\":{sample},\"srtt\":{srtt},\"rttvar\":{rttvar},\"rto\":{rto}")
+        }
+        Event::RtoExpired { seq, count, rto } => {
+            write!(out, ",\"seq\":{seq},\"count\":{count},\"rto\":{}", seconds(rto))
+        }
+        Event::LargerRestart { cwnd, duplicate_acks } => {
+            write!(out, ",\"cwnd\":{cwnd},\"duplicate_acks\":{duplicate_acks}")
+        }
+        Event::FastRetransmit { seq } => write!(out, ",\"seq\":{seq}"),
+        Event::SpuriousDetected { kind } => write!(out, ",\"kind\":\"{}\"", spurious_word(kind)),
+        Event::Persist { active } | Event::Standby { active } => {
+            write!(out, ",\"active\":{active}")
+        }
+        Event::Aborted { reason } => write!(out, ",\"reason\":\"{}\"", abort_word(reason)),
+        Event::OutageOver { dead } => write!(out, ",\"dead\":{}", seconds(dead)),
+        Event::Dropped { reason, flow, seq, len } => {
+            write!(out, ",\"reason\":\"{}\"", drop_word(reason))?;
+            write_flow(out, flow, seq)?;
+            write!(out, ",\"len\":{len}")
+        }
+        Event::RouteFailed { to } | Event::RouteFound { to } => write!(out, ",\"to\":\"{to}\""),
+        Event::Injected { flow, seq, ack } => {
+            write_flow(out, flow, seq)?;
+            write!(out, ",\"ack\":{ack}")
+        }
+        Event::WindowProbe | Event::Established | Event::Closed => Ok(()),
+    }
+}
+
+/// A duration in the format of an [`Instant`]: seconds with nine decimals.
+fn seconds(duration: Duration) -> Instant {
+    Instant::ZERO + duration
+}
+
+fn cause_word(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Rto => "rto",
+        Cause::DuplicateAcks => "duplicate_acks",
+        Cause::Ecn => "ecn",
+    }
+}
+
+fn spurious_word(kind: Spurious) -> &'static str {
+    match kind {
+        Spurious::Timeout => "timeout",
+        Spurious::FastRetransmit => "fast_retransmit",
+    }
+}
+
+fn abort_word(reason: AbortReason) -> &'static str {
+    match reason {
+        AbortReason::RetransmissionLimit => "retransmission_limit",
+        AbortReason::UserTimeout => "user_timeout",
+        AbortReason::Reset => "reset",
+        AbortReason::User => "user",
+    }
+}
+
+fn drop_word(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::Queue => "queue",
+        DropReason::Loss => "loss",
+        DropReason::Policer => "policer",
+        DropReason::Outage => "outage",
+        DropReason::Middlebox => "middlebox",
+        DropReason::NoRoute => "no_route",
+        DropReason::TtlExpired => "ttl_expired",
+        DropReason::Retries => "retries",
+        DropReason::Unheard => "unheard",
     }
 }
 
@@ -160,7 +197,7 @@ impl<W: Write> Subscriber for EventWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::{Bytes, Duration};
+    use airtcp_core::Bytes;
 
     fn scenario() -> Scenario {
         let text = r#"

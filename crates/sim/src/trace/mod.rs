@@ -10,7 +10,7 @@ pub mod pcap;
 pub mod recorder;
 
 use crate::packet::Packet;
-use crate::scenario::NodeId;
+use crate::scenario::{NodeId, WlanId};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant, Source};
 use airtcp_net::wifi::FrameKind;
@@ -21,7 +21,7 @@ pub use events::EventWriter;
 pub use pcap::PcapWriter;
 pub use recorder::{Columns, Recorder, Series};
 
-/// Which way a packet crossed the interface of a node.
+/// Direction in which a packet crossed the interface of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// The node handed it to a link, and the link's queue took it.
@@ -33,38 +33,38 @@ pub enum Direction {
 /// A packet at the interface of a node.
 #[derive(Clone, Copy, Debug)]
 pub struct Crossing<'a> {
-    /// When.
+    /// The instant of the crossing.
     pub at: Instant,
-    /// The node.
+    /// The node that has the interface.
     pub node: NodeId,
-    /// Which way.
+    /// Out of the node, or into it.
     pub direction: Direction,
     /// The node at the other end; `None`: all in range.
     pub neighbour: Option<NodeId>,
     /// The TTL in its IP header.
     pub ttl: u8,
-    /// The packet.
+    /// The packet, without link framing.
     pub packet: &'a Packet,
-    /// What the routing protocol wrote into a data packet.
+    /// The header that the routing protocol wrote into a data packet.
     pub header: Option<&'a dyn Message>,
 }
 
 /// A frame that a station put on the air.
 #[derive(Clone, Copy, Debug)]
 pub struct AirFrame<'a> {
-    /// Index of the cell in the scenario.
-    pub wlan: u32,
+    /// The cell in which it was sent.
+    pub wlan: WlanId,
     /// The frames of a cell are numbered as they are sent, from 0, modulo 2^30.
     pub number: u32,
-    /// When its first bit left.
+    /// Departure of its first bit.
     pub at: Instant,
-    /// How long it lasted.
+    /// Time on the air.
     pub duration: Duration,
-    /// The sender.
+    /// The sending node.
     pub from: NodeId,
     /// The receiver; `None`: all in range.
     pub to: Option<NodeId>,
-    /// What it was.
+    /// Data or control frame.
     pub kind: FrameKind,
     /// The packet in a data frame; `None` also for a retry of one that its receiver has already.
     pub packet: Option<&'a Packet>,
@@ -83,7 +83,7 @@ pub trait PacketTap {
     /// A link or a node dropped a packet.
     fn on_drop(&mut self, _at: Instant, _place: Source, _reason: DropReason, _packet: &Packet) {}
 
-    /// Whether to call [`PacketTap::on_frame`] and [`PacketTap::on_reception`].
+    /// True to receive calls of [`PacketTap::on_frame`] and [`PacketTap::on_reception`].
     fn sees_frames(&self) -> bool {
         false
     }
@@ -94,7 +94,7 @@ pub trait PacketTap {
 
     /// A frame of the cell `wlan`, reported before, was received by the node `by`, which it was
     /// for.
-    fn on_reception(&mut self, _wlan: u32, _number: u32, _by: NodeId) {}
+    fn on_reception(&mut self, _wlan: WlanId, _number: u32, _by: NodeId) {}
 }
 
 /// Each of them, in turn.
@@ -111,7 +111,7 @@ impl PacketTap for Vec<&mut dyn PacketTap> {
     fn on_frame(&mut self, frame: &AirFrame<'_>) {
         self.iter_mut().for_each(|tap| tap.on_frame(frame));
     }
-    fn on_reception(&mut self, wlan: u32, number: u32, by: NodeId) {
+    fn on_reception(&mut self, wlan: WlanId, number: u32, by: NodeId) {
         self.iter_mut().for_each(|tap| tap.on_reception(wlan, number, by));
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 documented! {
-    /// What a [`Recorder`] can keep. All series are about the data sender of a flow except
-    /// [`Series::Delivered`] and [`Series::OutageDeadTime`].
+    /// A time series that a [`Recorder`] can keep. All series are about the data sender of a flow
+    /// except [`Series::Delivered`] and [`Series::OutageDeadTime`].
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Series {
         /// Congestion window, bytes, at each change of the window state.
@@ -90,7 +90,7 @@ impl Series {
         }
     }
 
-    /// What its values are, with their unit.
+    /// Meaning of its values, with their unit.
     pub fn about(self) -> &'static str {
         Self::VARIANTS[self as usize].prose
     }
@@ -146,7 +146,7 @@ impl Unwrapped {
     }
 }
 
-/// What the recorder knows of one flow.
+/// State of one flow from which series are computed.
 #[derive(Clone, Debug, Default)]
 struct FlowState {
     stream: Option<Unwrapped>,
@@ -172,7 +172,7 @@ impl Recorder {
         recorder
     }
 
-    /// What was recorded; empty for a series that was not requested.
+    /// The recorded series; empty if it was not requested.
     pub fn columns(&self, series: Series) -> &Columns {
         const EMPTY: &Columns =
             &Columns { time_s: Vec::new(), flow: Vec::new(), value: Vec::new() };

@@ -1,9 +1,10 @@
 //! Address resolution between the routing of a node and the queue of its radio, in cells that have
 //! it.
 
-use super::World;
 use super::packets::Journey;
+use super::{Component, World};
 use crate::packet::{Control, Packet};
+use crate::scenario::WlanId;
 use crate::world::Observers;
 use airtcp_core::Source;
 use airtcp_core::event::DropReason;
@@ -18,15 +19,15 @@ impl World {
     /// A node sends a packet to a neighbour whose address it may have to ask for.
     pub(super) fn resolve(
         &mut self,
-        channel: u32,
+        channel: WlanId,
         from: StationId,
         to: StationId,
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let state = &mut self.channels[channel as usize];
-        let (node, neighbour) = (state.nodes[from.0 as usize], state.nodes[to.0 as usize]);
-        let arp = &mut state.arps[from.0 as usize];
+        let state = &mut self.channels[channel];
+        let (node, neighbour) = (state.nodes[from], state.nodes[to]);
+        let arp = &mut state.arps[from];
         if arp.knows(neighbour) {
             return self.enqueue(node, channel, from, Receiver::Station(to), packet, observers);
         }
@@ -38,7 +39,7 @@ impl World {
     /// If a packet is a message of ARP, the station takes it in.
     pub(super) fn take_arp(
         &mut self,
-        channel: u32,
+        channel: WlanId,
         station: StationId,
         packet: PacketId,
         observers: &mut Observers<'_>,
@@ -49,24 +50,24 @@ impl World {
         let Some(&message) = message.downcast_ref::<Message>() else { return false };
         self.packets.remove(packet);
         let mut actions = Vec::new();
-        self.channels[channel as usize].arps[station.0 as usize].hears(&message, &mut actions);
+        self.channels[channel].arps[station].hears(&message, &mut actions);
         self.carry_out_arp(channel, station, actions, observers);
         true
     }
 
     fn carry_out_arp(
         &mut self,
-        channel: u32,
+        channel: WlanId,
         station: StationId,
         actions: Vec<Action>,
         observers: &mut Observers<'_>,
     ) {
-        let node = self.channels[channel as usize].nodes[station.0 as usize];
+        let node = self.channels[channel].nodes[station];
         let source = Source::Node(node.0);
         for action in actions {
             match action {
                 Action::Send(packet, to) => {
-                    if let Some(to) = self.channels[channel as usize].station(to) {
+                    if let Some(to) = self.channels[channel].station(to) {
                         let to = Receiver::Station(to);
                         self.enqueue(node, channel, station, to, packet, observers);
                     }
@@ -80,7 +81,7 @@ impl World {
                 Action::Drop(packet) => self.discard(packet, DropReason::Queue, source, observers),
                 Action::GiveUp(neighbour, packets) => {
                     let mut packets = packets.into_iter().flatten();
-                    match self.nodes[node.0 as usize].router {
+                    match self.nodes[node].router {
                         Some(router) => {
                             self.tried = packets.next().map(|packet| self.give_back(packet));
                             self.taken.extend(packets);
@@ -98,14 +99,14 @@ impl World {
     /// Queues a message behind all packets, as ns-2 does.
     fn send_arp(
         &mut self,
-        channel: u32,
+        channel: WlanId,
         station: StationId,
         to: Option<NodeId>,
         message: Message,
         observers: &mut Observers<'_>,
     ) {
-        let state = &self.channels[channel as usize];
-        let from = state.nodes[station.0 as usize];
+        let state = &self.channels[channel];
+        let from = state.nodes[station];
         let receiver = match to {
             None => Receiver::Broadcast,
             Some(to) => match state.station(to) {
@@ -116,11 +117,11 @@ impl World {
         let control = Packet::Control(Control { from, to, message: Arc::new(message) });
         let packet = self.packets.insert(from, Journey { ttl: 1, ..Journey::START }, control);
         let size = self.packets.meta(packet).size;
-        let machine = &mut self.channels[channel as usize].channel;
+        let machine = &mut self.channels[channel].channel;
         match machine.send(self.now, station, receiver, packet, size) {
             Ok(()) => {
                 let deadline = machine.next_deadline();
-                self.wakeups.arm(self.components.channels + channel, deadline);
+                self.wakeups.arm(self.components.id(Component::Channel(channel)), deadline);
             }
             Err(Dropped(packet, reason)) => {
                 self.discard(packet, reason, Source::Node(from.0), observers);

@@ -4,20 +4,25 @@ use super::mechanism::EdgeNode;
 use super::packets::Packets;
 use super::routers::NodeRouter;
 use super::signals::{Feed, Listener};
-use super::{ChannelState, Components, FlowInfo, LinkState, NodeState, RadioLink, Socket, World};
+use super::{
+    ChannelState, Component, Components, FeedId, FlowInfo, LinkState, NodeState, RadioLink, Socket,
+    World,
+};
 use crate::addr;
 use crate::apps::udp::UdpSource;
 use crate::apps::{App, BulkSource, OutageWatch, Sink};
 use crate::engine::Wakeups;
-use crate::scenario::{FlowSpec, Node, OutageLayer, Scenario, Station, Wlan};
-use airtcp_core::{Duration, Histogram, Instant, Length, SeqNum, Source, Stream};
+use crate::scenario::{
+    self, FlowId, FlowSpec, Node, OutageLayer, Scenario, Station, UdpId, Wlan, WlanId,
+};
+use airtcp_core::{Duration, Histogram, Id, IdVec, Instant, Length, SeqNum, Source, Stream};
 use airtcp_edge::{Actions, Middlebox, MobileId};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::{Channel, StationConfig, StationId, StationStreams};
 use airtcp_net::{AboveMac, Link, LinkStreams};
 use airtcp_routing::arp::Arp;
-use airtcp_routing::{NextHops, NodeId, Router, shortest_path};
+use airtcp_routing::{LinkId, NextHops, NodeId, Router, shortest_path};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::rto::MAX_UPTIME;
 use airtcp_tcp::{Endpoint, Strategies, TcpConfig};
@@ -40,7 +45,7 @@ impl World {
     /// The scenario names one that is not among them: [`Scenario::parse_with`] sees to it.
     pub fn with_controls(scenario: &Scenario, seed: u64, controls: &Controls) -> Self {
         let router = |node: NodeId| {
-            let name = &scenario.nodes[node.0 as usize].name;
+            let name = &scenario.nodes[node].name;
             scenario.routing.router(node, Stream::new(seed, &format!("node/{name}/routing")))
         };
         Self::build(scenario, seed, controls, router, |_| None)
@@ -71,84 +76,17 @@ impl World {
         scenario: &Scenario,
         seed: u64,
         controls: &Controls,
-        mut router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
-        mut middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length> + Send>>,
+        router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
+        middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length> + Send>>,
     ) -> Self {
         let scenario = &*scenario.drawn(seed);
-        let Scenario { name, duration, nodes, links, wlans, flows, udp, .. } = scenario;
-        let channel = |wlan: &Wlan| channel(scenario, wlan, seed);
-        let channels: Vec<ChannelState> = wlans.iter().map(channel).collect();
-        let (next_hops, radio_links) = static_routes(scenario, &channels);
-        let mut world = Self {
-            scenario: name.clone(),
-            seed,
-            duration: *duration,
-            now: Instant::ZERO,
-            events_processed: 0,
-            wakeups: Wakeups::new(0),
-            nodes: nodes.iter().map(NodeState::new).collect(),
-            components: Components::default(),
-            links: links
-                .iter()
-                .map(|l| LinkState {
-                    link: Link::new(&l.config, LinkStreams::named(seed, &l.name)),
-                    from: l.from,
-                    to: l.to,
-                    feeds: false,
-                    host: None,
-                })
-                .collect(),
-            channels,
-            next_hops,
-            radio_links,
-            sockets: Vec::with_capacity(2 * flows.len()),
-            entrances: Vec::with_capacity(links.len()),
-            junctions: Vec::new(),
-            feeders: Vec::new(),
-            horizon: Instant::ZERO,
-            follows_waits: false,
-            going: Vec::new(),
-            mechanisms: Vec::new(),
-            udp: (0..).zip(udp).map(|(n, spec)| UdpSource::new(n, spec, seed)).collect(),
-            feeds: Vec::new(),
-            routers: Vec::new(),
-            packets: Packets::new(scenario.queues_look_at_flows()),
-            outbox: Vec::new(),
-            actions: Actions::new(),
-            routing_actions: Vec::new(),
-            taken: Vec::new(),
-            tried: None,
-            waiting: Vec::new(),
-            node_names: nodes.iter().map(|n| n.name.clone()).collect(),
-            link_names: links.iter().map(|l| l.name.clone()).collect(),
-            flows: flows
-                .iter()
-                .map(|flow| FlowInfo {
-                    name: flow.name.clone(),
-                    start: start_of(flow, seed),
-                    bytes: flow.bytes,
-                    mac_drops: 0,
-                    no_route_drops: 0,
-                    ttl_drops: 0,
-                    waits: Histogram::default(),
-                })
-                .collect(),
-            wlan_names: wlans.iter().map(|w| w.name.clone()).collect(),
-        };
-        for (node, spec) in (0..).map(NodeId).zip(nodes) {
-            let Some(spec) = &spec.middlebox else { continue };
-            world.nodes[node.0 as usize].mechanism = Some(world.mechanisms.len() as u32);
-            world.mechanisms.push(EdgeNode::new(node, spec, middlebox(node)));
-        }
-        for (index, flow) in (0..).zip(flows) {
-            world.open(scenario, index, flow, controls);
+        let mut world = Self::network(scenario, seed);
+        world.add_mechanisms(scenario, middlebox);
+        for (id, flow) in (0..).map(FlowId).zip(&scenario.flows) {
+            world.open(scenario, id, flow, controls);
         }
         world.feeds = world.feeds_of(scenario);
-        for node in (0..nodes.len() as u32).map(NodeId) {
-            let Some(router) = router(node) else { continue };
-            world.nodes[node.0 as usize].router = Some(world.routers.len() as u32);
-            world.routers.push(NodeRouter::new(node, router));
-        }
+        world.add_routers(scenario, router);
         if world.routers.is_empty() {
             world.join_links();
         } else {
@@ -161,10 +99,78 @@ impl World {
         world
     }
 
+    /// Nodes, links, channels and UDP sources. Mechanisms, sockets and routers are yet to be added.
+    fn network(scenario: &Scenario, seed: u64) -> Self {
+        let Scenario { name, duration, nodes, links, wlans, flows, udp, .. } = scenario;
+        let channel = |wlan: &Wlan| channel(scenario, wlan, seed);
+        let channels: IdVec<WlanId, ChannelState> = wlans.iter().map(channel).collect();
+        let (next_hops, radio_links) = static_routes(scenario, &channels);
+        let udp = (0..).map(UdpId).zip(udp).map(|(id, spec)| UdpSource::new(id, spec, seed));
+        Self {
+            scenario: name.clone(),
+            seed,
+            duration: *duration,
+            now: Instant::ZERO,
+            events_processed: 0,
+            wakeups: Wakeups::new(0),
+            nodes: nodes.iter().map(NodeState::new).collect(),
+            components: Components::default(),
+            links: links.iter().map(|link| LinkState::new(link, seed)).collect(),
+            channels,
+            next_hops,
+            radio_links,
+            sockets: IdVec::with_capacity(2 * flows.len()),
+            entrances: IdVec::with_capacity(links.len()),
+            junctions: IdVec::new(),
+            feeders: Vec::new(),
+            horizon: Instant::ZERO,
+            follows_waits: false,
+            going: Vec::new(),
+            mechanisms: IdVec::new(),
+            udp: udp.collect(),
+            feeds: IdVec::new(),
+            routers: IdVec::new(),
+            packets: Packets::new(scenario.queues_look_at_flows()),
+            outbox: Vec::new(),
+            actions: Actions::new(),
+            routing_actions: Vec::new(),
+            taken: Vec::new(),
+            tried: None,
+            waiting: Vec::new(),
+            node_names: nodes.iter().map(|n| n.name.clone()).collect(),
+            link_names: links.iter().map(|l| l.name.clone()).collect(),
+            flows: flows.iter().map(|flow| FlowInfo::new(flow, seed)).collect(),
+            wlan_names: wlans.iter().map(|w| w.name.clone()).collect(),
+        }
+    }
+
+    fn add_mechanisms(
+        &mut self,
+        scenario: &Scenario,
+        mut middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length> + Send>>,
+    ) {
+        for (node, Node { middlebox: spec, .. }) in scenario.nodes.enumerated() {
+            let Some(spec) = spec else { continue };
+            let mechanism = EdgeNode::new(node, spec, middlebox(node));
+            self.nodes[node].mechanism = Some(self.mechanisms.push(mechanism));
+        }
+    }
+
+    fn add_routers(
+        &mut self,
+        scenario: &Scenario,
+        mut router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
+    ) {
+        for node in scenario.nodes.ids() {
+            let Some(router) = router(node) else { continue };
+            self.nodes[node].router = Some(self.routers.push(NodeRouter::new(node, router)));
+        }
+    }
+
     /// Adds the two ends of a flow.
-    fn open(&mut self, scenario: &Scenario, index: u32, flow: &FlowSpec, controls: &Controls) {
+    fn open(&mut self, scenario: &Scenario, id: FlowId, flow: &FlowSpec, controls: &Controls) {
         let FlowSpec { name, from, to, bytes, sender, receiver, .. } = flow;
-        let start = self.flows[index as usize].start;
+        let start = self.flows[id].start;
         let mut isn = Stream::new(self.seed, &format!("flow/{name}/isn"));
         let mut isn = || SeqNum(isn.bits() as u32);
         let seed = self.seed;
@@ -174,11 +180,11 @@ impl World {
             let draws_uptime = config.timer_hz.is_some() && config.uptime.is_none();
             let mut endpoint = Endpoint::with_strategies(config, flow, isn(), strategies);
             if draws_uptime {
-                endpoint.set_uptime(uptime(&scenario.nodes[node.0 as usize], seed));
+                endpoint.set_uptime(uptime(&scenario.nodes[node], seed));
             }
             endpoint
         };
-        let tuple = addr::of_flow(index, *from, *to);
+        let tuple = addr::of_flow(id.0, *from, *to);
         let mut passive = endpoint(receiver, tuple.reversed(), *to);
         passive.listen();
         self.sockets.push(Socket {
@@ -187,7 +193,7 @@ impl World {
             open_at: Some(start),
             node: *from,
             peer: *to,
-            source: Source::Sender(index),
+            source: Source::Sender(id.0),
         });
         let outages = self.outages_of(scenario, *from, *to);
         self.sockets.push(Socket {
@@ -196,23 +202,23 @@ impl World {
             open_at: None,
             node: *to,
             peer: *from,
-            source: Source::Receiver(index),
+            source: Source::Receiver(id.0),
         });
     }
 
-    /// Tells routers the interfaces of their nodes.
+    /// Gives routers the interfaces of their nodes.
     fn connect_routers(&mut self, scenario: &Scenario) {
         let Self { nodes, routers, channels, .. } = self;
-        let router = |node: NodeId| nodes[node.0 as usize].router;
-        for (number, link) in (0..).zip(&scenario.links) {
+        let router = |node: NodeId| nodes[node].router;
+        for (id, link) in (0..).map(LinkId).zip(&scenario.links) {
             if let Some(router) = router(link.from) {
-                routers[router as usize].add_link(link.to, number);
+                routers[router].add_link(link.to, id);
             }
         }
-        for (channel, state) in (0..).zip(channels) {
-            for (station, &node) in (0..).map(StationId).zip(&state.nodes) {
+        for (channel, state) in (0..).map(WlanId).zip(channels) {
+            for (station, &node) in state.nodes.enumerated() {
                 if let Some(router) = router(node) {
-                    let router = &mut routers[router as usize];
+                    let router = &mut routers[router];
                     router.add_station(channel, station);
                     state.channel.set_overhearing(station, router.overhears());
                 }
@@ -222,46 +228,40 @@ impl World {
 
     /// Numbers the components and lets each sleep until its first deadline.
     fn arm_all(&mut self) {
-        let channels = self.links.len() as u32;
-        let sockets = channels + self.channels.len() as u32;
-        let mechanisms = sockets + self.sockets.len() as u32;
-        let udp = mechanisms + self.mechanisms.len() as u32;
-        let feeds = udp + self.udp.len() as u32;
-        let routers = feeds + self.feeds.len() as u32;
-        let junctions = routers + self.routers.len() as u32;
-        let end = junctions + self.junctions.len() as u32;
-        self.components =
-            Components { channels, sockets, mechanisms, udp, feeds, routers, junctions };
-        self.wakeups = Wakeups::new(end as usize);
-        for (component, socket) in (sockets..).zip(&self.sockets) {
-            self.wakeups.arm(component, socket.next_deadline());
+        self.components = Components::of(self);
+        self.wakeups = Wakeups::new(self.components.len());
+        let Self { components, wakeups, .. } = self;
+        let mut arm = |component, deadline| wakeups.arm(components.id(component), deadline);
+        for (id, socket) in self.sockets.enumerated() {
+            arm(Component::Socket(id), socket.next_deadline());
         }
-        for (component, source) in (udp..).zip(&self.udp) {
-            self.wakeups.arm(component, source.next_deadline());
+        for (id, source) in self.udp.enumerated() {
+            arm(Component::Udp(id), source.next_deadline());
         }
-        for (component, feed) in (feeds..).zip(&self.feeds) {
-            self.wakeups.arm(component, feed.next_deadline());
+        for (id, feed) in self.feeds.enumerated() {
+            arm(Component::Feed(id), feed.next_deadline());
         }
-        for (component, router) in (routers..).zip(&self.routers) {
-            self.wakeups.arm(component, router.next_deadline());
+        for (id, router) in self.routers.enumerated() {
+            arm(Component::Router(id), router.next_deadline());
         }
     }
 
     /// The outages of a flow's ends, and of the links on the static routes between them.
     fn outages_of(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Vec<Schedule> {
-        let ends = [from, to].map(|node| scenario.nodes[node.0 as usize].outage.as_ref());
+        let ends = [from, to].map(|node| scenario.nodes[node].outage.as_ref());
         let mut outages: Vec<Schedule> =
             ends.into_iter().flatten().map(|outage| outage.schedule.clone()).collect();
         for (mut at, end) in [(from, to), (to, from)] {
             while at != end
                 && let Some(link) = self.next_hops.link(at, end)
             {
-                at = match scenario.links.get(link as usize) {
-                    Some(link) => {
+                at = match self.radio_link(link) {
+                    None => {
+                        let link = &scenario.links[link.index()];
                         outages.extend(link.config.outage.as_ref().map(|o| o.schedule.clone()));
                         link.to
                     }
-                    None => self.radio_links[link as usize - scenario.links.len()].node,
+                    Some(radio) => radio.node,
                 };
             }
         }
@@ -269,33 +269,55 @@ impl World {
     }
 
     /// Who is notified of which outages.
-    fn feeds_of(&self, scenario: &Scenario) -> Vec<Feed> {
-        let outage = |node: NodeId| scenario.nodes[node.0 as usize].outage.as_ref();
+    fn feeds_of(&self, scenario: &Scenario) -> IdVec<FeedId, Feed> {
+        let outage = |node: NodeId| scenario.nodes[node].outage.as_ref();
         let mut feeds = Vec::new();
         // At the same instant, a radio changes before its listeners are notified.
-        for (c, state) in (0..).zip(&self.channels) {
-            for (station, &node) in (0..).map(StationId).zip(&state.nodes) {
+        for (channel, state) in self.channels.enumerated() {
+            for (station, &node) in state.nodes.enumerated() {
                 let phy = outage(node).filter(|o| o.layer == OutageLayer::Phy);
-                let listener = Listener::Station(c, station);
+                let listener = Listener::Station(channel, station);
                 feeds.extend(phy.map(|o| Feed::exact(listener, &o.schedule)));
             }
         }
-        for (m, mechanism) in (0..).zip(&self.mechanisms) {
-            let spec = scenario.nodes[mechanism.node.0 as usize].middlebox.as_ref();
+        for (id, mechanism) in self.mechanisms.enumerated() {
+            let spec = scenario.nodes[mechanism.node].middlebox.as_ref();
             let Some(signal) = spec.and_then(|spec| spec.signal) else { continue };
             for &mobile in mechanism.mobiles() {
                 let Some(outage) = outage(mobile) else { continue };
-                let [edge, name] = [mechanism.node, mobile].map(|n| &self.node_names[n.0 as usize]);
+                let [edge, name] = [mechanism.node, mobile].map(|n| &self.node_names[n]);
                 let stream = Stream::new(self.seed, &format!("node/{edge}/signal/{name}"));
-                let listener = Listener::Mechanism(m, MobileId::Host(addr::of_node(mobile)));
+                let listener = Listener::Mechanism(id, MobileId::Host(addr::of_node(mobile)));
                 feeds.push(Feed::new(listener, &outage.schedule, signal, stream));
             }
         }
-        for (s, socket) in (0..).zip(&self.sockets) {
+        for (id, socket) in self.sockets.enumerated() {
             let Some(outage) = outage(socket.node) else { continue };
-            feeds.push(Feed::warned(Listener::Socket(s), &outage.schedule, outage.warning));
+            feeds.push(Feed::warned(Listener::Socket(id), &outage.schedule, outage.warning));
         }
-        feeds
+        feeds.into()
+    }
+}
+
+impl LinkState {
+    fn new(link: &scenario::Link, seed: u64) -> Self {
+        let scenario::Link { name, from, to, config } = link;
+        let link = Link::new(config, LinkStreams::named(seed, name));
+        Self { link, from: *from, to: *to, feeds: false, host: None }
+    }
+}
+
+impl FlowInfo {
+    fn new(flow: &FlowSpec, seed: u64) -> Self {
+        Self {
+            name: flow.name.clone(),
+            start: start_of(flow, seed),
+            bytes: flow.bytes,
+            mac_drops: 0,
+            no_route_drops: 0,
+            ttl_drops: 0,
+            waits: Histogram::default(),
+        }
     }
 }
 
@@ -307,7 +329,7 @@ impl NodeState {
     }
 }
 
-/// When a flow opens its connection.
+/// The time at which a flow opens its connection.
 fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
     if flow.jitter.is_zero() {
         return flow.start;
@@ -316,7 +338,7 @@ fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
     flow.start + stream.duration(Duration::ZERO, flow.jitter)
 }
 
-/// How long a node has been up when the run begins.
+/// Uptime of a node at the start of the run.
 fn uptime(node: &Node, seed: u64) -> Duration {
     Stream::new(seed, &format!("node/{}/uptime", node.name)).duration(Duration::ZERO, MAX_UPTIME)
 }
@@ -328,31 +350,35 @@ fn channel(scenario: &Scenario, wlan: &Wlan, seed: u64) -> ChannelState {
     let movements: Vec<Mobility> = wlan.stations.iter().map(movement).collect();
     let position = |m: &Mobility| StationConfig { position: m.position(Instant::ZERO) };
     let stations: Vec<_> = movements.iter().map(position).collect();
-    let station_nodes: Vec<NodeId> = wlan.stations.iter().map(|station| station.node).collect();
-    let streams = station_nodes.iter().map(|&node| {
-        StationStreams::named(seed, &format!("{}/{}", wlan.name, nodes[node.0 as usize].name))
-    });
+    let station_nodes: IdVec<StationId, NodeId> =
+        wlan.stations.iter().map(|station| station.node).collect();
+    let streams = station_nodes
+        .iter()
+        .map(|&node| StationStreams::named(seed, &format!("{}/{}", wlan.name, nodes[node].name)));
     let mut channel = Channel::new(&wlan.config, &stations, streams.collect());
     for (station, movement) in (0..).map(StationId).zip(movements) {
         if movement.next_change(Instant::ZERO).is_some() {
             channel.set_mobility(Instant::ZERO, station, movement);
         }
     }
-    let mut by_node: Vec<_> = (0..station_nodes.len() as u32).map(StationId).collect();
-    by_node.sort_by_key(|station| station_nodes[station.0 as usize]);
+    let mut by_node: Vec<StationId> = station_nodes.ids().collect();
+    by_node.sort_by_key(|&station| station_nodes[station]);
     let arps = station_nodes.iter().filter(|_| wlan.arp).map(|&node| Arp::new(node)).collect();
     ChannelState { channel, nodes: station_nodes, by_node, arps }
 }
 
 /// The shortest paths of all traffic. A number below the number of links is a link; the others
 /// number the radio links in use.
-fn static_routes(scenario: &Scenario, channels: &[ChannelState]) -> (NextHops, Vec<RadioLink>) {
+fn static_routes(
+    scenario: &Scenario,
+    channels: &IdVec<WlanId, ChannelState>,
+) -> (NextHops, Vec<RadioLink>) {
     let Scenario { nodes, links, flows, udp, .. } = scenario;
     let wired = links.iter().map(|link| shortest_path::Link { from: link.from, to: link.to });
     let radio_links: Vec<RadioLink> =
-        (0..).zip(channels).flat_map(|(c, s)| in_range(c, s)).collect();
+        channels.enumerated().flat_map(|(id, state)| in_range(id, state)).collect();
     let radio = radio_links.iter().map(|link| {
-        let from = channels[link.channel as usize].nodes[link.from.0 as usize];
+        let from = channels[link.channel].nodes[link.from];
         shortest_path::Link { from, to: link.node }
     });
     let all: Vec<_> = wired.chain(radio).collect();
@@ -361,27 +387,26 @@ fn static_routes(scenario: &Scenario, channels: &[ChannelState]) -> (NextHops, V
     let mut next_hops = shortest_path::shortest_paths(nodes.len(), &all, &pairs);
 
     // Most pairs of stations in range of each other carry no traffic.
-    let wired = links.len() as u32;
     let mut used = Vec::new();
     let mut numbers = HashMap::new();
     next_hops.renumber(|link| {
-        let Some(radio) = link.checked_sub(wired) else { return link };
+        let Some(radio) = link.index().checked_sub(links.len()) else { return link };
         *numbers.entry(radio).or_insert_with(|| {
-            used.push(radio_links[radio as usize]);
-            wired + used.len() as u32 - 1
+            used.push(radio_links[radio]);
+            LinkId::new(links.len() + used.len() - 1)
         })
     });
     (next_hops, used)
 }
 
 /// The links from each station of a channel to those in its range, in the order of the stations.
-fn in_range(channel: u32, state: &ChannelState) -> impl Iterator<Item = RadioLink> + '_ {
-    (0..state.nodes.len() as u32).map(StationId).flat_map(move |from| {
+fn in_range(channel: WlanId, state: &ChannelState) -> impl Iterator<Item = RadioLink> + '_ {
+    state.nodes.ids().flat_map(move |from| {
         state.channel.in_range_of(from).map(move |to| RadioLink {
             channel,
             from,
             to,
-            node: state.nodes[to.0 as usize],
+            node: state.nodes[to],
         })
     })
 }

@@ -6,9 +6,10 @@
 //! next hop, unless the node has a router.
 
 use super::packets::{Journey, TTL};
-use super::{ChannelState, LinkState, RadioLink, World};
+use super::{ChannelState, Component, LinkState, MechanismId, RadioLink, SocketId, World};
 use crate::addr::{self, Destination};
 use crate::packet::Packet;
+use crate::scenario::{FlowId, WlanId};
 use crate::trace::Direction;
 use crate::world::Observers;
 use airtcp_core::event::DropReason;
@@ -16,8 +17,8 @@ use airtcp_core::{Event, Flow, Length, Segment, Source};
 use airtcp_edge::{Action, Side};
 use airtcp_net::Dropped;
 use airtcp_net::wifi::{Receiver, StationId};
-use airtcp_routing::NodeId;
 use airtcp_routing::router::PacketId;
+use airtcp_routing::{LinkId, NodeId};
 
 impl World {
     /// A link brought a packet to a node from a neighbour.
@@ -33,7 +34,7 @@ impl World {
         observers
             .packet(|| self.packets.crossing(at, node, Direction::Received, Some(from), packet));
         let seen = self.packets.packet(packet);
-        let state = &self.nodes[node.0 as usize];
+        let state = &self.nodes[node];
         let (mechanism, router) = (state.mechanism, state.router);
         if state.drops(self.now, seen) {
             return self.discard(packet, DropReason::Outage, Source::Node(node.0), observers);
@@ -76,7 +77,7 @@ impl World {
         let Some(link) = self.next_hops.link(node, destination) else {
             return self.discard(packet, DropReason::NoRoute, Source::Node(node.0), observers);
         };
-        match self.radio_links.get((link as usize).wrapping_sub(self.links.len())) {
+        match self.radio_link(link) {
             None => self.send(node, link, packet, observers),
             Some(&RadioLink { channel, from, to, .. }) => {
                 self.transmit(node, channel, from, Receiver::Station(to), packet, observers);
@@ -98,7 +99,7 @@ impl World {
                 None => self.discard(packet, DropReason::NoRoute, Source::Node(node.0), observers),
             },
             Packet::Udp(datagram) => {
-                self.udp[datagram.source as usize].received();
+                self.udp[datagram.source].received();
                 self.packets.remove(packet);
             }
             // The node does not speak the protocol.
@@ -110,10 +111,15 @@ impl World {
 
     /// A packet has reached its socket.
     #[inline(never)]
-    pub(super) fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
-        if self.follows_waits && !socket.is_multiple_of(2) {
+    pub(super) fn receive(
+        &mut self,
+        socket: SocketId,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        if self.follows_waits && socket.is_receiver() {
             let waited = self.packets.journey(packet).waited;
-            self.flows[socket as usize / 2].waits.record(waited);
+            self.flows[socket.flow()].waits.record(waited);
         }
         let hops = TTL.saturating_sub(self.packets.journey(packet).ttl) + 1;
         let now = self.now;
@@ -129,12 +135,12 @@ impl World {
 
     /// The socket a segment is for.
     #[inline]
-    fn socket_of(&self, flow: &Flow) -> Option<u32> {
+    fn socket_of(&self, flow: &Flow) -> Option<SocketId> {
         let socket = match addr::destination(flow)? {
-            Destination::Sender(flow) => 2 * flow,
-            Destination::Receiver(flow) => 2 * flow + 1,
+            Destination::Sender(flow) => SocketId::sender(FlowId(flow)),
+            Destination::Receiver(flow) => SocketId::receiver(FlowId(flow)),
         };
-        ((socket as usize) < self.sockets.len()).then_some(socket)
+        self.sockets.get(socket).map(|_| socket)
     }
 
     /// A node sends a packet that no link brought to it.
@@ -145,7 +151,7 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let state = &self.nodes[node.0 as usize];
+        let state = &self.nodes[node];
         let router = state.router;
         if state.drops(self.now, self.packets.packet(packet)) {
             self.discard(packet, DropReason::Outage, Source::Node(node.0), observers);
@@ -161,7 +167,7 @@ impl World {
     pub(super) fn send(
         &mut self,
         node: NodeId,
-        link: u32,
+        link: LinkId,
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
@@ -169,16 +175,17 @@ impl World {
             self.send_through(self.now, link, packet, false);
             return;
         }
-        let LinkState { link: out, to, .. } = &mut self.links[link as usize];
+        let LinkState { link: out, to, .. } = &mut self.links[link];
         match out.send(self.now, packet, self.packets.meta(packet)) {
             Ok(()) => {
                 self.packets.journey(packet).waited += out.latest_wait();
-                self.wakeups.arm(link, out.next_deadline());
+                let component = self.components.id(Component::Link(link));
+                self.wakeups.arm(component, out.next_deadline());
                 let (at, to) = (self.now, Some(*to));
                 observers.packet(|| self.packets.crossing(at, node, Direction::Sent, to, packet));
             }
             Err(Dropped(packet, reason)) => {
-                self.discard(packet, reason, Source::Link(link), observers);
+                self.discard(packet, reason, Source::Link(link.0), observers);
             }
         }
     }
@@ -188,14 +195,14 @@ impl World {
     pub(super) fn transmit(
         &mut self,
         node: NodeId,
-        channel: u32,
+        channel: WlanId,
         from: StationId,
         to: Receiver,
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
         match to {
-            Receiver::Station(to) if !self.channels[channel as usize].arps.is_empty() => {
+            Receiver::Station(to) if !self.channels[channel].arps.is_empty() => {
                 self.resolve(channel, from, to, packet, observers);
             }
             _ => self.enqueue(node, channel, from, to, packet, observers),
@@ -207,7 +214,7 @@ impl World {
     pub(super) fn enqueue(
         &mut self,
         node: NodeId,
-        channel: u32,
+        channel: WlanId,
         from: StationId,
         to: Receiver,
         packet: PacketId,
@@ -215,7 +222,7 @@ impl World {
     ) {
         let meta = self.packets.meta(packet);
         let urgent = self.is_urgent(node, packet);
-        let ChannelState { channel: machine, nodes, .. } = &mut self.channels[channel as usize];
+        let ChannelState { channel: machine, nodes, .. } = &mut self.channels[channel];
         let sent = match urgent {
             true => machine.send_urgent(self.now, from, to, packet, meta),
             false => machine.send(self.now, from, to, packet, meta),
@@ -223,9 +230,9 @@ impl World {
         match sent {
             Ok(()) => {
                 let deadline = machine.next_deadline();
-                self.wakeups.arm(self.components.channels + channel, deadline);
+                self.wakeups.arm(self.components.id(Component::Channel(channel)), deadline);
                 let neighbour = match to {
-                    Receiver::Station(to) => Some(nodes[to.0 as usize]),
+                    Receiver::Station(to) => Some(nodes[to]),
                     Receiver::Broadcast => None,
                 };
                 let at = self.now;
@@ -251,10 +258,10 @@ impl World {
         match self.packets.packet(packet) {
             Packet::Tcp(segment) => {
                 if let Some(socket) = self.socket_of(&segment.flow) {
-                    self.flows[socket as usize / 2].dropped(reason);
+                    self.flows[socket.flow()].dropped(reason);
                 }
             }
-            Packet::Udp(datagram) => self.udp[datagram.source as usize].dropped(reason),
+            Packet::Udp(datagram) => self.udp[datagram.source].dropped(reason),
             Packet::Control(_) => {}
         }
         if self.packets.leaves_first_hop(packet) {
@@ -271,7 +278,7 @@ impl World {
         if let Packet::Tcp(segment) = self.packets.packet(packet)
             && let Some(socket) = self.socket_of(&segment.flow)
         {
-            self.flows[socket as usize / 2].mac_drops += 1;
+            self.flows[socket.flow()].mac_drops += 1;
         }
     }
 
@@ -280,25 +287,26 @@ impl World {
     #[inline(never)]
     pub(super) fn left_first_hop(&mut self, packet: PacketId, accepted: bool) {
         let Packet::Udp(datagram) = self.packets.packet(packet) else { return };
-        let source = &mut self.udp[datagram.source as usize];
+        let source = &mut self.udp[datagram.source];
         source.left_first_hop(self.now, accepted);
-        self.wakeups.arm(self.components.udp + datagram.source, source.next_deadline());
+        let component = self.components.id(Component::Udp(datagram.source));
+        self.wakeups.arm(component, source.next_deadline());
     }
 
     /// The side from which a packet reaches the mechanism that must see it; `None` if neither of
     /// its ends is a mobile of the mechanism.
     #[inline(never)]
-    fn side(&self, mechanism: u32, packet: PacketId) -> Option<Side> {
+    fn side(&self, mechanism: MechanismId, packet: PacketId) -> Option<Side> {
         let Packet::Tcp(segment) = self.packets.packet(packet) else { return None };
-        let to = &self.sockets[self.socket_of(&segment.flow)? as usize];
-        self.mechanisms[mechanism as usize].side(to.peer, to.node)
+        let to = &self.sockets[self.socket_of(&segment.flow)?];
+        self.mechanisms[mechanism].side(to.peer, to.node)
     }
 
     /// Passes a packet in transit to a mechanism.
     #[inline(never)]
     fn hand_over(
         &mut self,
-        mechanism: u32,
+        mechanism: MechanismId,
         side: Side,
         packet: PacketId,
         observers: &mut Observers<'_>,
@@ -307,7 +315,7 @@ impl World {
         let Packet::Tcp(segment) = self.packets.packet(packet) else { return };
         let segment = segment.clone();
         self.packets.remove(packet);
-        let machine = self.mechanisms[mechanism as usize].middlebox();
+        let machine = self.mechanisms[mechanism].middlebox();
         machine.on_segment(self.now, side, segment, &mut self.actions);
         self.settle(mechanism, journey, observers);
     }
@@ -315,13 +323,13 @@ impl World {
     /// After a call to a mechanism about a packet that came from this journey.
     pub(super) fn settle(
         &mut self,
-        mechanism: u32,
+        mechanism: MechanismId,
         journey: Journey,
         observers: &mut Observers<'_>,
     ) {
-        let deadline = self.mechanisms[mechanism as usize].middlebox().next_deadline();
+        let deadline = self.mechanisms[mechanism].middlebox().next_deadline();
         self.carry_out(mechanism, journey, observers);
-        self.wakeups.arm(self.components.mechanisms + mechanism, deadline);
+        self.wakeups.arm(self.components.id(Component::Mechanism(mechanism)), deadline);
     }
 
     /// Does what a mechanism asked for. The packets it forwards go on with the journey of the one
@@ -329,11 +337,11 @@ impl World {
     #[inline(never)]
     pub(super) fn carry_out(
         &mut self,
-        mechanism: u32,
+        mechanism: MechanismId,
         journey: Journey,
         observers: &mut Observers<'_>,
     ) {
-        let node = self.mechanisms[mechanism as usize].node;
+        let node = self.mechanisms[mechanism].node;
         let source = Source::Node(node.0);
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain() {

@@ -2,6 +2,7 @@
 
 use crate::engine::Key;
 use airtcp_core::{Duration, Instant};
+use airtcp_routing::LinkId;
 use airtcp_routing::router::PacketId;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,27 +11,27 @@ use std::collections::{BinaryHeap, VecDeque};
 /// a time at which nothing else can arrive before them.
 #[derive(Debug)]
 pub(super) struct Junction {
-    /// The link.
-    pub(super) link: u32,
-    /// How long a packet takes to arrive, at least.
+    /// The link behind the junction.
+    pub(super) link: LinkId,
+    /// Lower bound on the time a packet takes to arrive.
     lookahead: Duration,
     /// With the key of the wake-up that each would have had; ascending.
-    ordered: VecDeque<(Key, u32)>,
+    ordered: VecDeque<(Key, PacketId)>,
     /// Those that came too late to stand in their place there.
-    others: BinaryHeap<Reverse<(Key, u32)>>,
+    others: BinaryHeap<Reverse<(Key, PacketId)>>,
 }
 
 impl Junction {
     /// In front of `link`. A packet accepted at `t` by a link that feeds it arrives later than
     /// `t + lookahead`.
-    pub(super) fn new(link: u32, lookahead: Duration) -> Self {
+    pub(super) fn new(link: LinkId, lookahead: Duration) -> Self {
         Self { link, lookahead, ordered: VecDeque::new(), others: BinaryHeap::new() }
     }
 
     /// Adds a packet. Returns when to call [`Junction::next`] for it at the latest: before anything
     /// else happens at its arrival.
     #[inline]
-    pub(super) fn add(&mut self, key: Key, PacketId(packet): PacketId) -> Instant {
+    pub(super) fn add(&mut self, key: Key, packet: PacketId) -> Instant {
         match self.ordered.back() {
             Some(&(last, _)) if key < last => self.others.push(Reverse((key, packet))),
             _ => self.ordered.push_back((key, packet)),
@@ -54,10 +55,10 @@ impl Junction {
                 first
             }
         };
-        Some((key.time(), PacketId(packet)))
+        Some((key.time(), packet))
     }
 
-    /// When to call [`Junction::next`] again.
+    /// The time at which to call [`Junction::next`] again.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let ordered = self.ordered.front().map(|&(key, _)| key);
         let other = self.others.peek().map(|&Reverse((key, _))| key);
@@ -73,18 +74,19 @@ fn before(key: Key) -> Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::ComponentId;
 
     fn ms(n: u64) -> Instant {
         Instant::from_millis(n)
     }
 
     fn arriving(at: u64, since: u64, link: u32) -> Key {
-        Key::new(ms(at), ms(since), link)
+        Key::new(ms(at), ms(since), ComponentId(link))
     }
 
     #[test]
     fn packets_leave_in_the_order_of_the_wake_ups_they_replace() {
-        let mut junction = Junction::new(0, Duration::from_millis(5));
+        let mut junction = Junction::new(LinkId(0), Duration::from_millis(5));
         let keys = [
             arriving(9, 1, 3),
             arriving(12, 2, 1),
@@ -102,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_packet_waits_until_no_other_can_arrive_before_it() {
-        let mut junction = Junction::new(0, Duration::from_millis(5));
+        let mut junction = Junction::new(LinkId(0), Duration::from_millis(5));
         assert_eq!(junction.next_deadline(), None);
         let latest = junction.add(arriving(16, 3, 1), PacketId(0));
         assert_eq!(junction.next(ms(10)), None);

@@ -1,10 +1,10 @@
 //! The simulated world: nodes, links, wireless channels, endpoints, applications, middleboxes and
 //! routers, driven by one event queue.
 //!
-//! This file holds the state and the event loop. [`build`] makes a world from a scenario,
-//! [`forward`] moves packets hop by hop, [`through`] does so ahead of time where the outcome is the
-//! same, [`junction`] keeps packets in order there, [`routers`] calls the routing protocols of
-//! nodes, and [`report`] sums up the run.
+//! This file holds the state and the event loop. [`components`] names and numbers what wakes up,
+//! [`build`] makes a world from a scenario, [`forward`] moves packets hop by hop, [`through`] does
+//! so ahead of time where the outcome is the same, [`junction`] keeps packets in order there,
+//! [`routers`] calls the routing protocols of nodes, and [`report`] sums up the run.
 //!
 //! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
 //! link accepts it (or the endpoint, whose answer goes out at once). Over a wireless channel it
@@ -15,6 +15,7 @@
 
 mod arp;
 mod build;
+mod components;
 mod forward;
 mod junction;
 mod mechanism;
@@ -28,19 +29,21 @@ use crate::apps::App;
 use crate::apps::udp::UdpSource;
 use crate::engine::Wakeups;
 use crate::packet::Packet;
+use crate::scenario::{FlowId, UdpId, WlanId};
 use crate::trace::{AirFrame, Crossing, PacketTap};
 use airtcp_core::event::DropReason;
 use airtcp_core::{
-    Bytes, Duration, Event, Events, Flags, Histogram, Instant, Length, LinkSignal, Segment, Source,
-    Subscriber,
+    Bytes, Duration, Event, Events, Flags, Histogram, Id, IdVec, Instant, Length, LinkSignal,
+    Segment, Source, Subscriber,
 };
 use airtcp_edge::Actions;
 use airtcp_net::wifi::{self, Channel, Monitored, ReceivedFrame, Receiver, SentFrame, StationId};
 use airtcp_net::{AboveMac, Arrived, Link, Output};
 use airtcp_routing::arp::Arp;
 use airtcp_routing::router::PacketId;
-use airtcp_routing::{NextHops, NodeId};
+use airtcp_routing::{LinkId, NextHops, NodeId};
 use airtcp_tcp::{Endpoint, Io};
+use components::{Component, Components, FeedId, JunctionId, MechanismId, RouterId, SocketId};
 use junction::Junction;
 use mechanism::EdgeNode;
 use packets::{Journey, Packets};
@@ -84,27 +87,28 @@ struct LinkState {
     link: Link<PacketId>,
     from: NodeId,
     to: NodeId,
-    /// Whether it is one of those from which some other link gets all its packets.
+    /// True if it feeds another link: the other gets all its packets from this one and its like.
     feeds: bool,
     /// The socket at its end, if that node is a host ([`through`]).
-    host: Option<u32>,
+    host: Option<SocketId>,
 }
 
 /// A wireless channel, and which nodes its stations are.
 struct ChannelState {
     channel: Channel<PacketId>,
-    nodes: Vec<NodeId>,
+    nodes: IdVec<StationId, NodeId>,
     /// The stations in the order of their nodes.
     by_node: Vec<StationId>,
     /// Address resolution at each station; empty in cells without.
-    arps: Vec<Arp>,
+    arps: IdVec<StationId, Arp>,
 }
 
 impl ChannelState {
     /// The station of a node, if it has one.
     fn station(&self, node: NodeId) -> Option<StationId> {
-        let node_of = |station: &StationId| self.nodes[station.0 as usize];
-        // Where the nodes have consecutive numbers, as those of a group, there is nothing to search.
+        let node_of = |&station: &StationId| self.nodes[station];
+        // Where the nodes have consecutive numbers, as those of a group, there is nothing to
+        // search.
         let first = node_of(self.by_node.first()?);
         let guess = node.0.wrapping_sub(first.0) as usize;
         if let Some(station) = self.by_node.get(guess).filter(|&it| node_of(it) == node) {
@@ -118,20 +122,18 @@ impl ChannelState {
 /// A radio link, from a station to another in its range.
 #[derive(Clone, Copy, Debug)]
 struct RadioLink {
-    channel: u32,
+    channel: WlanId,
     from: StationId,
     to: StationId,
     /// The node that has the station `to`.
     node: NodeId,
 }
 
-/// What a node does beyond forwarding by static routes; nothing on most nodes.
+/// Functions of a node beyond forwarding by static routes; most nodes have none.
 struct NodeState {
     outage: Option<Box<AboveMac>>,
-    /// Index into [`World::mechanisms`].
-    mechanism: Option<u32>,
-    /// Index into [`World::routers`].
-    router: Option<u32>,
+    mechanism: Option<MechanismId>,
+    router: Option<RouterId>,
 }
 
 impl NodeState {
@@ -149,7 +151,8 @@ impl NodeState {
 struct Socket {
     endpoint: Endpoint<Length>,
     app: App,
-    /// When the application opens the connection; `None` once it has, and for the passive end.
+    /// Time at which the application opens the connection; `None` once it has, and for the passive
+    /// end.
     open_at: Option<Instant>,
     node: NodeId,
     /// The node of the other end.
@@ -163,7 +166,7 @@ impl Socket {
     }
 }
 
-/// What only the metrics need of a flow.
+/// State of a flow that only the metrics need.
 struct FlowInfo {
     name: String,
     start: Instant,
@@ -174,7 +177,7 @@ struct FlowInfo {
     no_route_drops: u64,
     /// Packets whose TTL expired.
     ttl_drops: u64,
-    /// How long each segment that reached the receiver had waited in queues.
+    /// Time that each segment spent in queues on its way to the receiver.
     waits: Histogram,
 }
 
@@ -188,18 +191,6 @@ impl FlowInfo {
     }
 }
 
-/// The number of the first component of each kind; links come first.
-#[derive(Clone, Copy, Debug, Default)]
-struct Components {
-    channels: u32,
-    sockets: u32,
-    mechanisms: u32,
-    udp: u32,
-    feeds: u32,
-    routers: u32,
-    junctions: u32,
-}
-
 /// A run in progress: one scenario, one seed, one trajectory.
 pub struct World {
     scenario: String,
@@ -208,37 +199,36 @@ pub struct World {
     now: Instant,
     events_processed: u64,
     wakeups: Wakeups,
-    nodes: Vec<NodeState>,
+    nodes: IdVec<NodeId, NodeState>,
     components: Components,
-    links: Vec<LinkState>,
-    channels: Vec<ChannelState>,
-    /// How nodes without a router forward: by links, or by radio links, which are numbered after
-    /// the links.
+    links: IdVec<LinkId, LinkState>,
+    channels: IdVec<WlanId, ChannelState>,
+    /// Forwarding tables of nodes without a router; radio links are numbered after the links.
     next_hops: NextHops,
     radio_links: Vec<RadioLink>,
     /// Sender and receiver of each flow, alternating.
-    sockets: Vec<Socket>,
-    /// How packets come to each link.
-    entrances: Vec<Entrance>,
-    junctions: Vec<Junction>,
+    sockets: IdVec<SocketId, Socket>,
+    /// The way in which packets come to each link.
+    entrances: IdVec<LinkId, Entrance>,
+    junctions: IdVec<JunctionId, Junction>,
     /// The links that feed others, most downstream first.
-    feeders: Vec<u32>,
+    feeders: Vec<LinkId>,
     /// The time up to which [`through`] looks ahead.
     horizon: Instant,
-    /// Whether the queueing delays of flows are measured.
+    /// True if the queueing delays of flows are measured.
     follows_waits: bool,
     /// The packets that [`through`] is moving, each with its next link; empty between calls.
-    going: Vec<(Arrived, PacketId, u32)>,
+    going: Vec<(Arrived, PacketId, LinkId)>,
     /// For the nodes that have one.
-    mechanisms: Vec<EdgeNode>,
-    udp: Vec<UdpSource>,
-    feeds: Vec<Feed>,
+    mechanisms: IdVec<MechanismId, EdgeNode>,
+    udp: IdVec<UdpId, UdpSource>,
+    feeds: IdVec<FeedId, Feed>,
     /// For the nodes that have one.
-    routers: Vec<NodeRouter>,
+    routers: IdVec<RouterId, NodeRouter>,
     packets: Packets,
-    /// What the endpoint being called sends; empty between calls.
+    /// Segments sent by the endpoint being called; empty between calls.
     outbox: Vec<Segment<Length>>,
-    /// What the mechanism being called asks for; empty between calls.
+    /// Actions requested by the mechanism being called; empty between calls.
     actions: Actions<Length>,
     /// Lists for what routers ask for, one for each nested call.
     routing_actions: Vec<airtcp_routing::Actions>,
@@ -248,9 +238,9 @@ pub struct World {
     tried: Option<airtcp_routing::router::Packet>,
     /// Packets that waited for a failed link; empty between calls.
     waiting: Vec<airtcp_routing::router::Packet>,
-    node_names: Vec<String>,
+    node_names: IdVec<NodeId, String>,
     link_names: Vec<String>,
-    flows: Vec<FlowInfo>,
+    flows: IdVec<FlowId, FlowInfo>,
     wlan_names: Vec<String>,
 }
 
@@ -270,50 +260,45 @@ impl World {
     pub fn run_until(&mut self, until: Instant, observers: &mut Observers<'_>) {
         let observed = observers.events.is_some() || observers.packets.is_some();
         self.look_ahead(if observed { Instant::ZERO } else { until });
-        for channel in 0..self.channels.len() as u32 {
+        for channel in self.channels.ids() {
             self.show_air(channel, observers);
         }
-        while let Some((now, component)) = self.wakeups.next(until) {
+        while let Some((now, id)) = self.wakeups.next(until) {
             self.now = now;
-            let Components { channels, sockets, mechanisms, udp, feeds, routers, junctions } =
-                self.components;
-            let deadline = if component < channels {
-                self.wake_link(component, observers);
-                self.deliver_rest(component);
-                let link = &self.links[component as usize].link;
-                let known = link.next_since().map_or(now, |since| since.max(now));
-                self.wakeups.sleep_ahead(component, link.next_deadline(), known);
-                continue;
-            } else if component < sockets {
-                self.wake_channel(component - channels, until, observers)
-            } else if component < mechanisms {
-                self.wake_socket(component - sockets, observers)
-            } else if component < udp {
-                self.wake_mechanism(component - mechanisms, observers)
-            } else if component < feeds {
-                self.wake_udp(component - udp, observers)
-            } else if component < routers {
-                self.wake_feed(component - feeds, observers)
-            } else if component < junctions {
-                self.wake_router(component - routers, observers)
-            } else {
-                let deadline = self.wake_junction(component - junctions);
-                self.wakeups.sleep(component, deadline);
-                continue;
+            let deadline = match self.components.component(id) {
+                Component::Link(link) => {
+                    self.wake_link(link, observers);
+                    self.deliver_rest(link);
+                    let link = &self.links[link].link;
+                    let known = link.next_since().map_or(now, |since| since.max(now));
+                    self.wakeups.sleep_ahead(id, link.next_deadline(), known);
+                    continue;
+                }
+                Component::Junction(junction) => {
+                    let deadline = self.wake_junction(junction);
+                    self.wakeups.sleep(id, deadline);
+                    continue;
+                }
+                Component::Channel(channel) => self.wake_channel(channel, until, observers),
+                Component::Socket(socket) => self.wake_socket(socket, observers),
+                Component::Mechanism(mechanism) => self.wake_mechanism(mechanism, observers),
+                Component::Udp(source) => self.wake_udp(source, observers),
+                Component::Feed(feed) => self.wake_feed(feed, observers),
+                Component::Router(router) => self.wake_router(router, observers),
             };
             self.events_processed += 1;
-            self.wakeups.sleep(component, deadline);
+            self.wakeups.sleep(id, deadline);
         }
         self.now = self.now.max(until);
         for state in &mut self.channels {
             state.channel.catch_up(self.now);
         }
-        for channel in 0..self.channels.len() as u32 {
+        for channel in self.channels.ids() {
             self.show_air(channel, observers);
         }
     }
 
-    /// Simulated time.
+    /// The simulated time.
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -323,10 +308,16 @@ impl World {
         self.events_processed
     }
 
+    /// The radio link with this number, if it is one.
     #[inline]
-    fn wake_link(&mut self, index: u32, observers: &mut Observers<'_>) {
+    fn radio_link(&self, link: LinkId) -> Option<&RadioLink> {
+        self.radio_links.get(link.index().wrapping_sub(self.links.len()))
+    }
+
+    #[inline]
+    fn wake_link(&mut self, index: LinkId, observers: &mut Observers<'_>) {
         loop {
-            let LinkState { link, from, to, .. } = &mut self.links[index as usize];
+            let LinkState { link, from, to, .. } = &mut self.links[index];
             let (output, from, to) = (link.poll(self.now), *from, *to);
             // Nothing that a delivery causes can come out of this link at this instant.
             let more = link.next_deadline().is_some_and(|due| due <= self.now);
@@ -338,7 +329,7 @@ impl World {
                     self.arrive(to, from, packet, observers);
                 }
                 Output::Drop(packet, reason) => {
-                    self.discard(packet, reason, Source::Link(index), observers);
+                    self.discard(packet, reason, Source::Link(index.0), observers);
                 }
             }
             if !more {
@@ -351,20 +342,20 @@ impl World {
     #[inline(never)]
     fn wake_channel(
         &mut self,
-        index: u32,
+        index: WlanId,
         until: Instant,
         observers: &mut Observers<'_>,
     ) -> Option<Instant> {
         while let Some(output) = self.poll_channel(index, until) {
             self.show_air(index, observers);
-            let node = |station: StationId| self.channels[index as usize].nodes[station.0 as usize];
+            let node = |station: StationId| self.channels[index].nodes[station];
             match output {
                 wifi::Output::Deliver { station, from, packet, waited, last } => {
                     let (to, from) = (node(station), node(from));
                     let packet = if last { packet } else { self.packets.copy(packet) };
                     self.packets.journey(packet).waited += waited;
                     self.packets.reaches(packet, to);
-                    let arp = !self.channels[index as usize].arps.is_empty();
+                    let arp = !self.channels[index].arps.is_empty();
                     if !(arp && self.take_arp(index, station, packet, observers)) {
                         self.arrive(to, from, packet, observers);
                     }
@@ -382,7 +373,7 @@ impl World {
                     if given_up {
                         self.count_mac_drop(packet);
                     }
-                    if given_up && self.nodes[node.0 as usize].router.is_some() {
+                    if given_up && self.nodes[node].router.is_some() {
                         self.tried = Some(self.give_back(packet));
                     } else {
                         self.discard(packet, reason, Source::Node(node.0), observers);
@@ -391,23 +382,23 @@ impl World {
                 wifi::Output::Mark { packet } => self.packets.mark(packet),
                 wifi::Output::LinkFailure { station, to } => {
                     let (node, neighbour) = (node(station), node(to));
-                    if let Some(router) = self.nodes[node.0 as usize].router {
-                        let machine = &mut self.channels[index as usize].channel;
+                    if let Some(router) = self.nodes[node].router {
+                        let machine = &mut self.channels[index].channel;
                         machine.take_back(station, to, &mut self.taken);
                         self.link_failed(router, neighbour, observers);
                     }
                 }
             }
         }
-        self.channels[index as usize].channel.next_deadline()
+        self.channels[index].channel.next_deadline()
     }
 
-    /// What comes out of a channel next, before another component wakes up.
+    /// The next output of a channel, if it comes before another component wakes up.
     #[inline]
-    fn poll_channel(&mut self, index: u32, until: Instant) -> Option<wifi::Output<PacketId>> {
-        let others = self.wakeups.next_besides(self.components.channels + index);
+    fn poll_channel(&mut self, index: WlanId, until: Instant) -> Option<wifi::Output<PacketId>> {
+        let others = self.wakeups.next_besides(self.components.id(Component::Channel(index)));
         let before = Instant::from_nanos(others.as_nanos().saturating_sub(1));
-        let channel = &mut self.channels[index as usize].channel;
+        let channel = &mut self.channels[index].channel;
         // As if it had woken at each deadline: the count must not depend on where a run pauses.
         let output =
             channel.poll_ahead(&mut self.now, before.min(until), &mut self.events_processed);
@@ -418,16 +409,16 @@ impl World {
     /// Shows an observer what was on the air since the last call. Whoever handles an output of the
     /// channel calls this first: the packets in the frames must still be there.
     #[inline]
-    fn show_air(&mut self, index: u32, observers: &mut Observers<'_>) {
+    fn show_air(&mut self, index: WlanId, observers: &mut Observers<'_>) {
         if let Some(tap) = observers.packets.as_deref_mut().filter(|tap| tap.sees_frames()) {
             self.show_air_to(index, tap);
         }
     }
 
     #[inline(never)]
-    fn show_air_to(&mut self, wlan: u32, tap: &mut dyn PacketTap) {
-        let ChannelState { channel, nodes, .. } = &mut self.channels[wlan as usize];
-        let node = |station: StationId| nodes[station.0 as usize];
+    fn show_air_to(&mut self, wlan: WlanId, tap: &mut dyn PacketTap) {
+        let ChannelState { channel, nodes, .. } = &mut self.channels[wlan];
+        let node = |station: StationId| nodes[station];
         let Monitored { sent, received } = channel.monitor();
         for SentFrame { number, at, duration, from, to, kind, packet, .. } in sent {
             tap.on_frame(&AirFrame {
@@ -450,31 +441,31 @@ impl World {
     }
 
     #[inline(never)]
-    fn wake_udp(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
-        for _ in 0..self.udp[index as usize].wake(self.now) {
-            let source = &mut self.udp[index as usize];
+    fn wake_udp(&mut self, index: UdpId, observers: &mut Observers<'_>) -> Option<Instant> {
+        for _ in 0..self.udp[index].wake(self.now) {
+            let source = &mut self.udp[index];
             let datagram = Packet::Udp(source.datagram());
             let (node, destination) = (source.node, source.destination);
             let datagram = self.packets.insert(destination, Journey::START, datagram);
             self.originate(node, datagram, observers);
         }
-        self.udp[index as usize].next_deadline()
+        self.udp[index].next_deadline()
     }
 
     #[inline(never)]
-    fn wake_feed(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
-        let listener = self.feeds[index as usize].listener;
-        while let Some(signal) = self.feeds[index as usize].poll(self.now) {
+    fn wake_feed(&mut self, index: FeedId, observers: &mut Observers<'_>) -> Option<Instant> {
+        let listener = self.feeds[index].listener;
+        while let Some(signal) = self.feeds[index].poll(self.now) {
             self.tell(listener, signal, observers);
         }
-        self.feeds[index as usize].next_deadline()
+        self.feeds[index].next_deadline()
     }
 
     fn tell(&mut self, listener: Listener, signal: LinkSignal, observers: &mut Observers<'_>) {
         let now = self.now;
         match listener {
             Listener::Mechanism(mechanism, mobile) => {
-                let machine = self.mechanisms[mechanism as usize].middlebox();
+                let machine = self.mechanisms[mechanism].middlebox();
                 machine.on_link(now, mobile, signal, &mut self.actions);
                 self.settle(mechanism, Journey::START, observers);
             }
@@ -483,16 +474,16 @@ impl World {
                 self.arm_socket(socket);
             }
             Listener::Station(channel, station) => {
-                let machine = &mut self.channels[channel as usize].channel;
+                let machine = &mut self.channels[channel].channel;
                 machine.set_down(now, station, signal == LinkSignal::Down);
                 let deadline = machine.next_deadline();
-                self.wakeups.arm(self.components.channels + channel, deadline);
+                self.wakeups.arm(self.components.id(Component::Channel(channel)), deadline);
             }
         }
     }
 
     #[inline(never)]
-    fn wake_socket(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
+    fn wake_socket(&mut self, index: SocketId, observers: &mut Observers<'_>) -> Option<Instant> {
         let now = self.now;
         self.call(index, observers, |socket, _, io| match socket.open_at {
             Some(at) if at <= now => {
@@ -506,12 +497,16 @@ impl World {
             }
             None => {}
         });
-        self.sockets[index as usize].next_deadline()
+        self.sockets[index].next_deadline()
     }
 
     #[inline(never)]
-    fn wake_mechanism(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
-        let machine = self.mechanisms[index as usize].middlebox();
+    fn wake_mechanism(
+        &mut self,
+        index: MechanismId,
+        observers: &mut Observers<'_>,
+    ) -> Option<Instant> {
+        let machine = self.mechanisms[index].middlebox();
         if machine.next_deadline().is_some_and(|due| due <= self.now) {
             machine.on_timer(self.now, &mut self.actions);
         }
@@ -524,11 +519,11 @@ impl World {
     #[inline]
     fn call(
         &mut self,
-        index: u32,
+        index: SocketId,
         observers: &mut Observers<'_>,
         action: impl FnOnce(&mut Socket, &mut Packets, &mut Io<'_, Length>),
     ) {
-        let socket = &mut self.sockets[index as usize];
+        let socket = &mut self.sockets[index];
         let events = observers.events(socket.source);
         action(socket, &mut self.packets, &mut Io { out: &mut self.outbox, events });
         if !self.outbox.is_empty() {
@@ -551,9 +546,9 @@ impl World {
     }
 
     #[inline]
-    fn arm_socket(&mut self, index: u32) {
-        let component = self.components.sockets + index;
-        let deadline = self.sockets[index as usize].next_deadline();
+    fn arm_socket(&mut self, index: SocketId) {
+        let component = self.components.id(Component::Socket(index));
+        let deadline = self.sockets[index].next_deadline();
         self.wakeups.arm_ahead(component, deadline, self.now);
     }
 }

@@ -4,7 +4,7 @@
 use crate::addr;
 use crate::packet::{Control, Packet, TCP};
 use crate::trace::{Crossing, Direction};
-use airtcp_core::{Duration, Ecn, Flow, Instant, Length, Payload, Segment};
+use airtcp_core::{Duration, Ecn, Flow, IdVec, Instant, Length, Payload, Segment};
 use airtcp_net::link::{PacketMeta, Passage};
 use airtcp_net::queue::flow::flow_number;
 use airtcp_routing::NodeId;
@@ -14,12 +14,12 @@ use std::sync::Arc;
 /// The TTL of a new packet (the value RFC 1700 recommends, and Linux's).
 pub(super) const TTL: u8 = 64;
 
-/// What a packet brings with it from the nodes before.
+/// The part of a packet's state that it carries from node to node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Journey {
-    /// How many links it may still cross.
+    /// Number of links it may still cross.
     pub(super) ttl: u8,
-    /// How long it has waited in queues.
+    /// Total time spent in queues.
     pub(super) waited: Duration,
 }
 
@@ -31,7 +31,7 @@ impl Journey {
 /// The destination of a broadcast meant for everyone it reaches.
 const ANYBODY: NodeId = NodeId(u32::MAX);
 
-/// What forwarding needs of a packet, kept apart from the rest to stay in the cache.
+/// The part of a packet that forwarding reads, kept apart from the rest to stay in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     /// Its destination node.
@@ -45,10 +45,10 @@ struct Header {
 /// All packets in the network.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
-    headers: Vec<Header>,
-    packets: Vec<Packet>,
-    /// What routers wrote into packets; reaches to the last packet that has something.
-    written: Vec<Option<Arc<dyn Message>>>,
+    headers: IdVec<PacketId, Header>,
+    packets: IdVec<PacketId, Packet>,
+    /// Headers that routers wrote into packets; as long as the last packet with a header requires.
+    written: IdVec<PacketId, Option<Arc<dyn Message>>>,
     free: Vec<PacketId>,
     /// Some queue asks for the flows of packets.
     numbers_flows: bool,
@@ -80,7 +80,7 @@ impl Packets {
         };
         let first_hop = matches!(packet, Packet::Udp(_));
         let id = self.place(Header { destination, first_hop, journey, meta });
-        self.packets[id.0 as usize] = packet;
+        self.packets[id] = packet;
         id
     }
 
@@ -99,7 +99,7 @@ impl Packets {
             ecn: segment.ecn,
         };
         let id = self.place(Header { destination, first_hop: false, journey, meta });
-        match &mut self.packets[id.0 as usize] {
+        match &mut self.packets[id] {
             Packet::Tcp(place) => place.clone_from(segment),
             place => *place = Packet::Tcp(segment.clone()),
         }
@@ -110,13 +110,11 @@ impl Packets {
     #[inline]
     fn place(&mut self, header: Header) -> PacketId {
         if let Some(id) = self.free.pop() {
-            self.headers[id.0 as usize] = header;
+            self.headers[id] = header;
             return id;
         }
-        let id = PacketId(self.headers.len() as u32);
-        self.headers.push(header);
         self.packets.push(Packet::Tcp(Segment::default()));
-        id
+        self.headers.push(header)
     }
 
     /// A copy of a packet.
@@ -124,9 +122,9 @@ impl Packets {
         let written = self.take_written(id);
         let destination = self.destination(id);
         let journey = *self.journey(id);
-        let copy = self.insert(destination, journey, self.packets[id.0 as usize].clone());
+        let copy = self.insert(destination, journey, self.packets[id].clone());
         // The source counts one packet: the first copy.
-        self.headers[copy.0 as usize].first_hop = self.leaves_first_hop(id);
+        self.headers[copy].first_hop = self.leaves_first_hop(id);
         self.write(copy, written.clone());
         self.write(id, written);
         copy
@@ -136,25 +134,25 @@ impl Packets {
     #[inline]
     pub(super) fn remove(&mut self, id: PacketId) {
         self.free.push(id);
-        if let Some(written) = self.written.get_mut(id.0 as usize) {
+        if let Some(written) = self.written.get_mut(id) {
             *written = None;
         }
     }
 
     #[inline]
     pub(super) fn meta(&self, id: PacketId) -> PacketMeta {
-        self.headers[id.0 as usize].meta
+        self.headers[id].meta
     }
 
     #[inline]
     pub(super) fn packet(&self, id: PacketId) -> &Packet {
-        &self.packets[id.0 as usize]
+        &self.packets[id]
     }
 
     /// A packet comes out of a queue: adds how long it waited there, and its mark.
     #[inline]
     pub(super) fn note(&mut self, id: PacketId, Passage { waited, marked }: Passage) {
-        self.headers[id.0 as usize].journey.waited += waited;
+        self.headers[id].journey.waited += waited;
         if marked {
             self.mark(id);
         }
@@ -162,13 +160,13 @@ impl Packets {
 
     /// A queue has marked a packet.
     pub(super) fn mark(&mut self, id: PacketId) {
-        self.headers[id.0 as usize].meta.ecn = Ecn::Ce;
-        if let Packet::Tcp(segment) = &mut self.packets[id.0 as usize] {
+        self.headers[id].meta.ecn = Ecn::Ce;
+        if let Packet::Tcp(segment) = &mut self.packets[id] {
             segment.ecn = Ecn::Ce;
         }
     }
 
-    /// What an observer sees of a packet.
+    /// The view of a packet that an observer gets.
     pub(super) fn crossing(
         &self,
         at: Instant,
@@ -177,64 +175,60 @@ impl Packets {
         neighbour: Option<NodeId>,
         id: PacketId,
     ) -> Crossing<'_> {
-        let ttl = self.headers[id.0 as usize].journey.ttl;
-        let header = self.written.get(id.0 as usize).and_then(Option::as_deref);
+        let ttl = self.headers[id].journey.ttl;
+        let header = self.written.get(id).and_then(Option::as_deref);
         Crossing { at, node, direction, neighbour, ttl, packet: self.packet(id), header }
     }
 
     /// Its destination node.
     #[inline]
     pub(super) fn destination(&self, id: PacketId) -> NodeId {
-        self.headers[id.0 as usize].destination
+        self.headers[id].destination
     }
 
-    /// How many links it may still cross.
+    /// Number of links the packet may still cross.
     #[inline]
     pub(super) fn ttl(&mut self, id: PacketId) -> &mut u8 {
-        &mut self.headers[id.0 as usize].journey.ttl
+        &mut self.headers[id].journey.ttl
     }
 
-    /// What it brings with it, and what links need to know of it.
+    /// Its journey, and its properties that links look at.
     #[inline]
     pub(super) fn passing(&mut self, id: PacketId) -> (&mut Journey, &PacketMeta) {
-        let Header { journey, meta, .. } = &mut self.headers[id.0 as usize];
+        let Header { journey, meta, .. } = &mut self.headers[id];
         (journey, meta)
     }
 
-    /// What it brings with it.
+    /// Its journey so far.
     #[inline]
     pub(super) fn journey(&mut self, id: PacketId) -> &mut Journey {
-        &mut self.headers[id.0 as usize].journey
+        &mut self.headers[id].journey
     }
 
-    /// Whether it is a datagram that has been on its first hop until now.
+    /// True if it is a datagram that has been on its first hop until now; false from then on.
     #[inline]
     pub(super) fn leaves_first_hop(&mut self, id: PacketId) -> bool {
-        let first_hop = &mut self.headers[id.0 as usize].first_hop;
+        let first_hop = &mut self.headers[id].first_hop;
         *first_hop && std::mem::take(first_hop)
     }
 
     /// Takes what routers wrote into it.
     fn take_written(&mut self, id: PacketId) -> Option<Arc<dyn Message>> {
-        let written = self.written.get_mut(id.0 as usize)?.take()?;
-        self.headers[id.0 as usize].meta.size -= written.size();
+        let written = self.written.get_mut(id)?.take()?;
+        self.headers[id].meta.size -= written.size();
         Some(written)
     }
 
     /// Writes into a packet that holds nothing yet.
     fn write(&mut self, id: PacketId, message: Option<Arc<dyn Message>>) {
         let Some(message) = message else { return };
-        let at = id.0 as usize;
-        if at >= self.written.len() {
-            self.written.resize(at + 1, None);
-        }
-        self.headers[at].meta.size += message.size();
-        self.written[at] = Some(message);
+        self.headers[id].meta.size += message.size();
+        *self.written.reach(id, None) = Some(message);
     }
 
     /// A broadcast reaches a node, which is where a control packet was to go.
     pub(super) fn reaches(&mut self, id: PacketId, node: NodeId) {
-        let header = &mut self.headers[id.0 as usize];
+        let header = &mut self.headers[id];
         if header.destination == ANYBODY {
             header.destination = node;
         }
@@ -242,7 +236,7 @@ impl Packets {
 
     /// A packet in the hands of a router. Data keeps its place here.
     pub(super) fn lend(&mut self, id: PacketId) -> router::Packet {
-        if let Packet::Control(_) = &self.packets[id.0 as usize] {
+        if let Packet::Control(_) = &self.packets[id] {
             let packet = self.show(id);
             self.remove(id);
             return packet;
@@ -254,15 +248,15 @@ impl Packets {
 
     /// A packet as a router sees it.
     pub(super) fn show(&self, id: PacketId) -> router::Packet {
-        let packet = &self.packets[id.0 as usize];
+        let packet = &self.packets[id];
         if let Packet::Control(Control { message, .. }) = packet {
             return router::Packet::Control(Arc::clone(message));
         }
-        let Header { destination, journey: Journey { ttl, .. }, .. } = self.headers[id.0 as usize];
+        let Header { destination, journey: Journey { ttl, .. }, .. } = self.headers[id];
         let (flow, ..) = packet.summary();
         // Segments and datagrams are made with the addresses of nodes.
         let source = addr::node(flow.src.ip).unwrap_or(destination);
-        let header = self.written.get(id.0 as usize).cloned().flatten();
+        let header = self.written.get(id).cloned().flatten();
         router::Packet::Data(Data { id, source, destination, ttl, header })
     }
 

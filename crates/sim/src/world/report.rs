@@ -4,12 +4,11 @@ use super::{ChannelState, FlowInfo, Socket, World};
 use crate::apps::{App, OutageWatch};
 use crate::metrics::{FlowMetrics, LinkMetrics, RunMetrics, StationMetrics, fairness, percentiles};
 use airtcp_core::{Duration, Instant};
-use airtcp_net::wifi::StationId;
 
 impl World {
     /// The metrics so far; those of the whole run once it is over.
     pub fn metrics(&self) -> RunMetrics {
-        let sockets = self.sockets.chunks_exact(2);
+        let sockets = self.sockets.as_slice().chunks_exact(2);
         let flows: Vec<_> = self
             .flows
             .iter()
@@ -36,7 +35,7 @@ impl World {
             middleboxes: self
                 .mechanisms
                 .iter()
-                .map(|m| m.metrics(&self.node_names[m.node.0 as usize]))
+                .map(|m| m.metrics(&self.node_names[m.node]))
                 .collect(),
         }
     }
@@ -46,8 +45,8 @@ impl World {
         for (wlan, ChannelState { channel, nodes, .. }) in
             self.wlan_names.iter().zip(&self.channels)
         {
-            for (station, &node) in (0..).map(StationId).zip(nodes) {
-                let name = format!("{wlan}/{}", self.node_names[node.0 as usize]);
+            for (station, &node) in nodes.enumerated() {
+                let name = format!("{wlan}/{}", self.node_names[node]);
                 metrics.push(StationMetrics::new(name, channel.counters(station)));
             }
         }

@@ -1,23 +1,24 @@
 //! Nodes whose routes change: drives each node's [`Router`].
 
-use super::{ChannelState, World};
+use super::{ChannelState, Component, RouterId, World};
 use crate::addr;
 use crate::packet::Packet;
+use crate::scenario::WlanId;
 use crate::world::Observers;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Event, Instant, Source};
 use airtcp_net::wifi::{Receiver, StationId};
 use airtcp_routing::router::{self, Action, Context, NextHop, Notice, PacketId};
-use airtcp_routing::{Actions, LinkFailure, NodeId, Router};
+use airtcp_routing::{Actions, LinkFailure, LinkId, NodeId, Router};
 
 /// A node's router and the node's interfaces.
 pub(super) struct NodeRouter {
     router: Box<dyn Router>,
     node: NodeId,
     /// The neighbours its links lead to, and the links' numbers.
-    links: Vec<(NodeId, u32)>,
+    links: Vec<(NodeId, LinkId)>,
     /// Its stations, each with its channel.
-    stations: Vec<(u32, StationId)>,
+    stations: Vec<(WlanId, StationId)>,
 }
 
 impl NodeRouter {
@@ -27,12 +28,12 @@ impl NodeRouter {
     }
 
     /// Adds a link to a neighbour.
-    pub(super) fn add_link(&mut self, to: NodeId, link: u32) {
+    pub(super) fn add_link(&mut self, to: NodeId, link: LinkId) {
         self.links.push((to, link));
     }
 
     /// Adds a radio.
-    pub(super) fn add_station(&mut self, channel: u32, station: StationId) {
+    pub(super) fn add_station(&mut self, channel: WlanId, station: StationId) {
         self.stations.push((channel, station));
     }
 
@@ -49,20 +50,20 @@ impl World {
     #[inline(never)]
     pub(super) fn wake_router(
         &mut self,
-        index: u32,
+        index: RouterId,
         observers: &mut Observers<'_>,
     ) -> Option<Instant> {
-        if self.routers[index as usize].next_deadline().is_some_and(|due| due <= self.now) {
+        if self.routers[index].next_deadline().is_some_and(|due| due <= self.now) {
             self.ask(index, observers, |router, context, out| router.on_timer(context, out));
         }
-        self.routers[index as usize].next_deadline()
+        self.routers[index].next_deadline()
     }
 
     /// Gives a node's router a packet, its own node's or a neighbour's.
     #[inline(never)]
     pub(super) fn route(
         &mut self,
-        index: u32,
+        index: RouterId,
         from: Option<NodeId>,
         packet: PacketId,
         observers: &mut Observers<'_>,
@@ -73,11 +74,11 @@ impl World {
         });
     }
 
-    /// Tells a node's router that the link layer gave up on a neighbour.
+    /// Reports to a node's router that the link layer gave up on a neighbour.
     #[inline(never)]
     pub(super) fn link_failed(
         &mut self,
-        index: u32,
+        index: RouterId,
         neighbour: NodeId,
         observers: &mut Observers<'_>,
     ) {
@@ -102,7 +103,7 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let state = &self.nodes[node.0 as usize];
+        let state = &self.nodes[node];
         let Some(router) = state.router else { return };
         if state.drops(self.now, self.packets.packet(packet)) {
             return;
@@ -121,24 +122,24 @@ impl World {
         self.packets.lend(packet)
     }
 
-    /// Whether a packet goes to the head of the interface queue.
+    /// True if a packet goes to the head of the interface queue.
     #[inline]
     pub(super) fn is_urgent(&self, node: NodeId, packet: PacketId) -> bool {
-        let router = || self.nodes[node.0 as usize].router;
+        let router = || self.nodes[node].router;
         matches!(self.packets.packet(packet), Packet::Control(_))
-            && router().is_some_and(|r| self.routers[r as usize].router.control_first())
+            && router().is_some_and(|r| self.routers[r].router.control_first())
     }
 
     /// Calls a router and does what it asks for.
     fn ask(
         &mut self,
-        index: u32,
+        index: RouterId,
         observers: &mut Observers<'_>,
         question: impl FnOnce(&mut dyn Router, &Context<'_>, &mut Actions),
     ) {
         // Carrying out its actions may call it again before all are done.
         let mut actions = self.routing_actions.pop().unwrap_or_default();
-        let NodeRouter { router, node, .. } = &mut self.routers[index as usize];
+        let NodeRouter { router, node, .. } = &mut self.routers[index];
         let (node, now, channels) = (*node, self.now, &self.channels);
         let position_of = |node: NodeId| {
             let at = |state: &ChannelState| Some(state.channel.position(state.station(node)?, now));
@@ -165,10 +166,10 @@ impl World {
             }
         }
         self.routing_actions.push(actions);
-        self.wakeups.arm(self.components.routers + index, deadline);
+        self.wakeups.arm(self.components.id(Component::Router(index)), deadline);
     }
 
-    /// Tells the sockets of a node what its router says of the route to their peer.
+    /// Passes a router's notice to the sockets of its node that are connected to that peer.
     fn notify(&mut self, node: NodeId, notice: Notice, observers: &mut Observers<'_>) {
         let (event, peer) = match notice {
             Notice::RouteFailed(to) => (Event::RouteFailed { to: addr::of_node(to) }, to),
@@ -176,8 +177,8 @@ impl World {
         };
         let now = self.now;
         observers.events(Source::Node(node.0)).emit(now, || event);
-        for index in 0..self.sockets.len() as u32 {
-            let socket = &self.sockets[index as usize];
+        for index in self.sockets.ids() {
+            let socket = &self.sockets[index];
             if (socket.node, socket.peer) != (node, peer) {
                 continue;
             }
@@ -190,11 +191,11 @@ impl World {
     }
 
     /// Drops the packets that wait at the radios of a node to be sent to a neighbour.
-    fn clear(&mut self, index: u32, neighbour: NodeId, observers: &mut Observers<'_>) {
-        let NodeRouter { node, stations, .. } = &self.routers[index as usize];
+    fn clear(&mut self, index: RouterId, neighbour: NodeId, observers: &mut Observers<'_>) {
+        let NodeRouter { node, stations, .. } = &self.routers[index];
         let mut taken = std::mem::take(&mut self.taken);
         for &(channel, from) in stations {
-            let state = &mut self.channels[channel as usize];
+            let state = &mut self.channels[channel];
             if let Some(to) = state.station(neighbour) {
                 state.channel.take_back(from, to, &mut taken);
             }
@@ -209,18 +210,18 @@ impl World {
     /// Sends a packet to a neighbour, by a wired link if there is one.
     fn send_to(
         &mut self,
-        index: u32,
+        index: RouterId,
         neighbour: NodeId,
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let NodeRouter { node, links, stations, .. } = &self.routers[index as usize];
+        let NodeRouter { node, links, stations, .. } = &self.routers[index];
         let node = *node;
         if let Some(&(_, link)) = links.iter().find(|(to, _)| *to == neighbour) {
             return self.send(node, link, packet, observers);
         }
         let radio = stations.iter().find_map(|&(channel, from)| {
-            let to = self.channels[channel as usize].station(neighbour)?;
+            let to = self.channels[channel].station(neighbour)?;
             Some((channel, from, to))
         });
         match radio {
@@ -232,8 +233,8 @@ impl World {
     }
 
     /// Sends a packet out of every interface of a node.
-    fn broadcast(&mut self, index: u32, packet: PacketId, observers: &mut Observers<'_>) {
-        let NodeRouter { node, ref links, ref stations, .. } = self.routers[index as usize];
+    fn broadcast(&mut self, index: RouterId, packet: PacketId, observers: &mut Observers<'_>) {
+        let NodeRouter { node, ref links, ref stations, .. } = self.routers[index];
         let (wired, interfaces) = (links.len(), links.len() + stations.len());
         if interfaces == 0 {
             return self.packets.remove(packet);
@@ -241,7 +242,7 @@ impl World {
         for n in 0..interfaces {
             let last = n + 1 == interfaces;
             let packet = if last { packet } else { self.packets.copy(packet) };
-            let NodeRouter { links, stations, .. } = &self.routers[index as usize];
+            let NodeRouter { links, stations, .. } = &self.routers[index];
             match links.get(n) {
                 Some(&(to, link)) => {
                     self.packets.reaches(packet, to);

@@ -1,6 +1,7 @@
 //! What radios report about outages, to whom and when.
 
-use crate::scenario::SignalSpec;
+use super::{MechanismId, SocketId};
+use crate::scenario::{SignalSpec, WlanId};
 use airtcp_core::{Duration, Instant, LinkSignal, Stream};
 use airtcp_edge::MobileId;
 use airtcp_net::config::Schedule;
@@ -11,11 +12,11 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Listener {
     /// A mechanism, about one of its mobiles.
-    Mechanism(u32, MobileId),
+    Mechanism(MechanismId, MobileId),
     /// An endpoint, about the node it runs on.
-    Socket(u32),
+    Socket(SocketId),
     /// A radio, to be switched off or on again.
-    Station(u32, StationId),
+    Station(WlanId, StationId),
 }
 
 /// The signals about one node's outages to one listener.
@@ -59,7 +60,7 @@ impl Feed {
         Self::new(listener, schedule, SignalSpec { lead, late, delay, missing }, stream)
     }
 
-    /// When the next signal is due.
+    /// Due time of the next signal.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.pending.front().map(|&(at, _)| at)
     }
@@ -118,7 +119,7 @@ mod tests {
         let ms = Instant::from_millis;
         let schedule = Schedule::Listed(outages.iter().map(|&(a, b)| (ms(a), ms(b))).collect());
         let stream = Stream::new(1, "signal");
-        let mut feed = Feed::new(Listener::Socket(0), &schedule, spec, stream);
+        let mut feed = Feed::new(Listener::Socket(SocketId(0)), &schedule, spec, stream);
         let mut seen = Vec::new();
         while let Some(at) = feed.next_deadline() {
             while let Some(signal) = feed.poll(at) {

@@ -24,74 +24,73 @@
 
 use super::junction::Junction;
 use super::signals::Listener;
-use super::{LinkState, World};
+use super::{Component, JunctionId, LinkState, SocketId, World};
 use crate::engine::Key;
 use crate::packet::Packet;
 use crate::world::Observers;
-use airtcp_core::{Instant, Source};
+use airtcp_core::{IdVec, Instant, Source};
 use airtcp_net::{Arrived, Dropped, Output};
 use airtcp_routing::router::PacketId;
+use airtcp_routing::{LinkId, NodeId};
 use std::cmp::Reverse;
 use std::iter::successors;
 
-/// How packets come to a link.
+/// The way in which packets come to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entrance {
     /// Each when it is there.
     Open,
     /// All from this link, ahead of time.
-    Behind(u32),
+    Behind(LinkId),
     /// All from several links, ahead of time, through this junction.
-    Junction(u32),
+    Junction(JunctionId),
 }
 
 /// The sources of a link's packets.
 #[derive(Clone, Debug, Default)]
 struct Feeders {
-    links: Vec<u32>,
+    links: Vec<LinkId>,
     /// There are sources other than links.
     others: bool,
 }
 
-/// What happens at a node.
+/// Sockets, links and other activity at a node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
-    socket: Option<u32>,
+    socket: Option<SocketId>,
     /// The link by which packets come.
-    link: Option<u32>,
+    link: Option<LinkId>,
     /// There are more sockets or links, or something else happens.
     busy: bool,
 }
 
 impl Host {
-    fn add_socket(&mut self, socket: u32) {
+    fn add_socket(&mut self, socket: SocketId) {
         self.busy |= self.socket.replace(socket).is_some();
     }
 
     /// A route leads here by this link, and ends here or goes on.
-    fn add_route(&mut self, ends: bool, link: u32) {
+    fn add_route(&mut self, ends: bool, link: LinkId) {
         self.busy |= !ends || self.link.replace(link).is_some_and(|other| other != link);
     }
 }
 
 impl World {
-    /// Finds the links that get all their packets from other links. Nothing may be added after this.
+    /// Finds the links that get all their packets from other links. Nothing may be added after
+    /// this.
     pub(super) fn join_links(&mut self) {
-        let mut feeders = vec![Feeders::default(); self.links.len()];
-        let mut feed = |node, destination, feeder: Option<u32>| {
+        let mut feeders: IdVec<LinkId, _> = vec![Feeders::default(); self.links.len()].into();
+        let mut feed = |node, destination, feeder: Option<LinkId>| {
             let next = self.next_hops.link(node, destination);
-            if let Some(fed) = next.and_then(|link| feeders.get_mut(link as usize)) {
+            if let Some(fed) = next.and_then(|link| feeders.get_mut(link)) {
                 fed.others |= feeder.is_none();
                 fed.links.extend(feeder);
             }
         };
         for (_, destination, link) in self.next_hops.iter() {
-            match self.links.get(link as usize) {
-                Some(state) => feed(state.to, destination, Some(link)),
-                None => {
-                    let radio = &self.radio_links[link as usize - self.links.len()];
-                    feed(radio.node, destination, None);
-                }
+            match self.radio_link(link) {
+                None => feed(self.links[link].to, destination, Some(link)),
+                Some(radio) => feed(radio.node, destination, None),
             }
         }
         for socket in &self.sockets {
@@ -100,7 +99,7 @@ impl World {
         for source in &self.udp {
             feed(source.node, source.destination, None);
         }
-        for (link, Feeders { mut links, others }) in (0..).zip(feeders) {
+        for (link, Feeders { mut links, others }) in self.links.ids().zip(feeders) {
             links.sort_unstable();
             links.dedup();
             let entrance = match links[..] {
@@ -109,25 +108,25 @@ impl World {
                 _ => self.join(link, &links),
             };
             if entrance != Entrance::Open {
-                links.iter().for_each(|&link| self.links[link as usize].feeds = true);
+                links.iter().for_each(|&link| self.links[link].feeds = true);
             }
             self.entrances.push(entrance);
         }
-        let feeder = |&link: &u32| match self.entrances[link as usize] {
+        let feeder = |&link: &LinkId| match self.entrances[link] {
             Entrance::Behind(feeder) => Some(feeder),
             Entrance::Open | Entrance::Junction(_) => None,
         };
-        let depth = |&link: &u32| successors(Some(link), feeder).count();
-        let feeds = |&link: &u32| self.links[link as usize].feeds;
-        self.feeders = (0..self.links.len() as u32).filter(feeds).collect();
+        let depth = |&link: &LinkId| successors(Some(link), feeder).count();
+        let feeds = |&link: &LinkId| self.links[link].feeds;
+        self.feeders = self.links.ids().filter(feeds).collect();
         self.feeders.sort_by_key(|link| Reverse(depth(link)));
     }
 
-    /// Whether it is known ahead of time when a link's packets arrive, and nothing but the next link
-    /// changes what happens to them there.
-    fn looks_ahead(&self, link: u32) -> bool {
-        let LinkState { link, from, to, .. } = &self.links[link as usize];
-        let node = &self.nodes[to.0 as usize];
+    /// True if the arrivals of a link's packets are known ahead of time, and nothing but the next
+    /// link changes what happens to them there.
+    fn looks_ahead(&self, link: LinkId) -> bool {
+        let LinkState { link, from, to, .. } = &self.links[link];
+        let node = &self.nodes[*to];
         let plain = node.outage.is_none() && node.mechanism.is_none() && node.router.is_none();
         // A saturated source must know when its packets have crossed the first link.
         let watched = || self.udp.iter().any(|udp| udp.node == *from && udp.is_saturated());
@@ -135,12 +134,11 @@ impl World {
     }
 
     /// The entrance of a link fed by several others.
-    fn join(&mut self, link: u32, feeders: &[u32]) -> Entrance {
-        let lookahead = |&feeder: &u32| self.links[feeder as usize].link.lookahead();
+    fn join(&mut self, link: LinkId, feeders: &[LinkId]) -> Entrance {
+        let lookahead = |&feeder: &LinkId| self.links[feeder].link.lookahead();
         match feeders.iter().map(lookahead).min() {
             Some(Some(lookahead)) => {
-                self.junctions.push(Junction::new(link, lookahead));
-                Entrance::Junction(self.junctions.len() as u32 - 1)
+                Entrance::Junction(self.junctions.push(Junction::new(link, lookahead)))
             }
             _ => Entrance::Open,
         }
@@ -149,32 +147,32 @@ impl World {
     /// Finds the nodes that do nothing but serve one socket, whose packets all come by one link, in
     /// order. Such a node can be ahead of the rest of the world.
     pub(super) fn find_hosts(&mut self) {
-        let mut hosts = vec![Host::default(); self.nodes.len()];
-        for (number, socket) in (0..).zip(&self.sockets) {
-            hosts[socket.node.0 as usize].add_socket(number);
+        let mut hosts: IdVec<NodeId, _> = vec![Host::default(); self.nodes.len()].into();
+        for (id, socket) in self.sockets.enumerated() {
+            hosts[socket.node].add_socket(id);
         }
         for source in &self.udp {
-            hosts[source.node.0 as usize].busy = true;
+            hosts[source.node].busy = true;
         }
         for feed in &self.feeds {
             if let Listener::Socket(socket) = feed.listener {
-                hosts[self.sockets[socket as usize].node.0 as usize].busy = true;
+                hosts[self.sockets[socket].node].busy = true;
             }
         }
         for (_, destination, link) in self.next_hops.iter() {
-            match self.links.get(link as usize) {
-                Some(state) => hosts[state.to.0 as usize].add_route(destination == state.to, link),
+            match self.radio_link(link) {
                 None => {
-                    let radio = &self.radio_links[link as usize - self.links.len()];
-                    hosts[radio.node.0 as usize].busy = true;
+                    let to = self.links[link].to;
+                    hosts[to].add_route(destination == to, link);
                 }
+                Some(radio) => hosts[radio.node].busy = true,
             }
         }
         for host in hosts.into_iter().filter(|host| !host.busy) {
             if let Host { socket: Some(socket), link: Some(link), .. } = host
                 && self.looks_ahead(link)
             {
-                self.links[link as usize].host = Some(socket);
+                self.links[link].host = Some(socket);
             }
         }
     }
@@ -188,7 +186,7 @@ impl World {
         for n in 0..self.feeders.len() {
             let link = self.feeders[n];
             let Self { links, packets, next_hops, entrances, .. } = self;
-            let state = &mut links[link as usize];
+            let state = &mut links[link];
             let to = state.to;
             state.link.pass_on(until, |arrived, &packet| {
                 let next = next_hops.link(to, packets.destination(packet));
@@ -200,7 +198,7 @@ impl World {
             for (arrived, packet, next) in going.drain(..) {
                 self.events_processed += 1;
                 *self.packets.ttl(packet) -= 1;
-                match self.entrances[next as usize] {
+                match self.entrances[next] {
                     Entrance::Junction(junction) => self.enter(junction, link, arrived, packet),
                     _ => _ = self.send_through(arrived.at, next, packet, false),
                 }
@@ -216,13 +214,13 @@ impl World {
     pub(super) fn send_through(
         &mut self,
         mut now: Instant,
-        mut link: u32,
+        mut link: LinkId,
         packet: PacketId,
         to_host: bool,
-    ) -> Option<(Instant, u32)> {
+    ) -> Option<(Instant, SocketId)> {
         let destination = self.packets.destination(packet);
         loop {
-            let LinkState { link: out, to, feeds, host, .. } = &mut self.links[link as usize];
+            let LinkState { link: out, to, feeds, host, .. } = &mut self.links[link];
             let (journey, meta) = self.packets.passing(packet);
             let next = if *feeds { self.next_hops.link(*to, destination) } else { None };
             let next = next.filter(|&next| is_fed(&self.entrances, next) && journey.ttl > 1);
@@ -230,7 +228,8 @@ impl World {
                 _ if next.is_some() => Some(self.horizon),
                 // Otherwise an earlier packet arrives before.
                 Some(socket) if to_host && !out.is_busy() => {
-                    let timer = self.wakeups.wake_up_of(self.components.sockets + socket);
+                    let timer =
+                        self.wakeups.wake_up_of(self.components.id(Component::Socket(socket)));
                     Some(before(timer.min(self.horizon)))
                 }
                 _ => None,
@@ -242,18 +241,19 @@ impl World {
                 Ok(Some(arrived)) => arrived,
                 Ok(None) => {
                     let known = out.next_since().unwrap_or(now);
-                    self.wakeups.arm_ahead(link, out.next_deadline(), known);
+                    let component = self.components.id(Component::Link(link));
+                    self.wakeups.arm_ahead(component, out.next_deadline(), known);
                     return None;
                 }
                 Err(Dropped(packet, reason)) => {
-                    self.discard(packet, reason, Source::Link(link), &mut Observers::default());
+                    self.discard(packet, reason, Source::Link(link.0), &mut Observers::default());
                     return None;
                 }
             };
             self.events_processed += 1;
             let Some(next) = next else { return host.map(|socket| (arrived.at, socket)) };
             journey.ttl -= 1;
-            if let Entrance::Junction(junction) = self.entrances[next as usize] {
+            if let Entrance::Junction(junction) = self.entrances[next] {
                 self.enter(junction, link, arrived, packet);
                 return None;
             }
@@ -263,52 +263,53 @@ impl World {
 
     /// A packet that comes ahead of time from the link `feeder` waits in a junction.
     #[inline]
-    fn enter(&mut self, junction: u32, feeder: u32, arrived: Arrived, packet: PacketId) {
+    fn enter(&mut self, junction: JunctionId, feeder: LinkId, arrived: Arrived, packet: PacketId) {
+        let feeder = self.components.id(Component::Link(feeder));
         let key = Key::new(arrived.at, arrived.next_since, feeder);
-        let latest = self.junctions[junction as usize].add(key, packet);
-        self.wakeups.arm(self.components.junctions + junction, Some(latest));
+        let latest = self.junctions[junction].add(key, packet);
+        self.wakeups.arm(self.components.id(Component::Junction(junction)), Some(latest));
     }
 
     /// A packet arrives at a host, which serves this socket, at `at`, which lies ahead.
     #[inline]
-    fn deliver_ahead(&mut self, at: Instant, socket: u32, packet: PacketId) {
+    fn deliver_ahead(&mut self, at: Instant, socket: SocketId, packet: PacketId) {
         let now = std::mem::replace(&mut self.now, at);
         let observers = &mut Observers::default();
         match self.packets.packet(packet) {
             Packet::Tcp(_) => self.receive(socket, packet, observers),
-            _ => self.deliver(self.sockets[socket as usize].node, packet, observers),
+            _ => self.deliver(self.sockets[socket].node, packet, observers),
         }
         self.now = now;
     }
 
     /// Lets go the packets of a junction whose order is known.
     #[inline(never)]
-    pub(super) fn wake_junction(&mut self, junction: u32) -> Option<Instant> {
-        let link = self.junctions[junction as usize].link;
-        while let Some((at, packet)) = self.junctions[junction as usize].next(self.now) {
+    pub(super) fn wake_junction(&mut self, junction: JunctionId) -> Option<Instant> {
+        let link = self.junctions[junction].link;
+        while let Some((at, packet)) = self.junctions[junction].next(self.now) {
             if let Some((at, socket)) = self.send_through(at, link, packet, true) {
                 self.deliver_ahead(at, socket, packet);
             }
         }
-        self.junctions[junction as usize].next_deadline()
+        self.junctions[junction].next_deadline()
     }
 
     /// Something has come out of a link: if it leads to a host, what is still in it is delivered
     /// ahead of time, as far as no timer expires before. So the packets that had to wait for a
     /// timer, for the loss of another or for the end of [`World::run_until`] hold up no others.
     #[inline]
-    pub(super) fn deliver_rest(&mut self, link: u32) {
-        let Some(socket) = self.links[link as usize].host else { return };
+    pub(super) fn deliver_rest(&mut self, link: LinkId) {
+        let Some(socket) = self.links[link].host else { return };
         while self.now < self.horizon {
-            let timer = self.wakeups.wake_up_of(self.components.sockets + socket);
+            let timer = self.wakeups.wake_up_of(self.components.id(Component::Socket(socket)));
             let until = before(timer.min(self.horizon));
-            let output = self.links[link as usize].link.poll_ahead(until);
+            let output = self.links[link].link.poll_ahead(until);
             let Some((at, output)) = output else { return };
             self.events_processed += 1;
             match output {
                 Output::Deliver(packet, _) => self.deliver_ahead(at, socket, packet),
                 Output::Drop(packet, reason) => {
-                    self.discard(packet, reason, Source::Link(link), &mut Observers::default());
+                    self.discard(packet, reason, Source::Link(link.0), &mut Observers::default());
                 }
             }
         }
@@ -320,8 +321,8 @@ fn before(at: Instant) -> Instant {
     Instant::from_nanos(at.as_nanos().saturating_sub(1))
 }
 
-/// Whether packets come to a link, or radio link, ahead of time.
+/// True if packets come to a link, or radio link, ahead of time.
 #[inline]
-fn is_fed(entrances: &[Entrance], link: u32) -> bool {
-    entrances.get(link as usize).is_some_and(|&entrance| entrance != Entrance::Open)
+fn is_fed(entrances: &IdVec<LinkId, Entrance>, link: LinkId) -> bool {
+    entrances.get(link).is_some_and(|&entrance| entrance != Entrance::Open)
 }

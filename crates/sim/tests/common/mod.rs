@@ -34,9 +34,8 @@ impl Network {
 
     /// Adds a plain node.
     pub(crate) fn node(&mut self) -> NodeId {
-        let id = NodeId(self.0.nodes.len() as u32);
-        self.0.nodes.push(Node::new(format!("n{}", id.0)));
-        id
+        let number = self.0.nodes.len();
+        self.0.nodes.push(Node::new(format!("n{number}")))
     }
 
     /// Adds a link in each direction.
@@ -89,7 +88,7 @@ pub(crate) fn reordering(threshold: Option<u32>, duration: Duration) -> Scenario
     network.connect(fixed, base, &wire(DataRate::mbps(1), Duration::from_millis(5), 50));
     network.connect(base, mobile, &wireless);
     network.flow(fixed, mobile, None, &tcp);
-    network.0.nodes[1].middlebox = threshold.map(|threshold| MiddleboxSpec {
+    network.0.nodes[NodeId(1)].middlebox = threshold.map(|threshold| MiddleboxSpec {
         mechanism: MechanismConfig::PacketControl { threshold },
         memory: Bytes(0),
         mobiles: vec![mobile],

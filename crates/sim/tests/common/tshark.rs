@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-/// What tshark prints for the file with checksums verified; `None` (and a note) if tshark is
-/// missing.
+/// Output of tshark for the file with checksums verified; `None` (and a note) if tshark is missing.
 pub(crate) fn tshark(test: &str, file: &[u8], arguments: &[&str]) -> Option<String> {
     let path = std::env::temp_dir().join(format!("airtcp-{}-{test}.pcapng", std::process::id()));
     std::fs::write(&path, file).unwrap();

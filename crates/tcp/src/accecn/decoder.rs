@@ -1,23 +1,25 @@
-//! The Data Sender: what an ACK says is newly marked (RFC 9768 §3.2.2.5.2, appendix A.2).
+//! The Data Sender: marks that an ACK reports for the first time (RFC 9768 §3.2.2.5.2, appendix
+//! A.2).
 //!
-//! The ACE field has three bits. It may have gone round between two ACKs if the second acknowledges
-//! more than seven segments. The option then tells: if the bytes marked need more segments than the
-//! field shows, it has. Without the option the sender assumes the most, unless ACKs that cover many
-//! segments are usual on this path: then most of them were thinned out, and the bits of many lost.
+//! The ACE field has three bits. It may have wrapped between two ACKs if the second acknowledges
+//! more than seven segments. The option then decides: if the bytes marked need more segments than
+//! the field shows, it has wrapped. Without the option the sender assumes the most, unless ACKs
+//! that cover many segments are usual on this path: then most of them were thinned out, and the
+//! bits of many lost.
 
 use super::feedback::FIRST_CEP;
 use airtcp_core::{AccEcnOption, Ecn, EcnBytes};
 
 /// The largest change that the ACE field can show.
 const MOST: u32 = 7;
-/// Half of the range of a byte counter: what changes by more went back.
+/// Half the range of a byte counter: a larger change means that the counter went backwards.
 const HALF: u32 = 1 << 23;
 /// ACKs of more segments than this, on average, are thinned out (Linux: `ACK_COMP_THRESH`).
 const THINNED: u32 = 4;
 /// The average has this many fractional bits, and a new ACK the same share of it.
 const AVERAGE_BITS: u32 = 6;
 
-/// What an ACK acknowledges, and what it says of marks.
+/// An ACK's acknowledgement and its report of marks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     pub(crate) ace: u8,
@@ -28,28 +30,28 @@ pub(crate) struct Acked {
     pub(crate) smss: u32,
 }
 
-/// What is newly marked.
+/// Marks that an ACK reports for the first time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     /// Segments of any kind.
     pub(crate) segments: u32,
-    /// Bytes of payload; an estimate where the option does not tell.
+    /// Bytes of payload; estimated without the option's CE counter.
     pub(crate) bytes: u32,
 }
 
 /// The sender's copies of the receiver's counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decoder {
-    /// s.cep.
+    /// s.cep: the receiver's count of marked segments.
     cep: u32,
-    /// s.e0b, s.e1b and s.ceb.
+    /// s.e0b, s.e1b and s.ceb: the receiver's counts of bytes.
     bytes: EcnBytes,
-    /// Marked bytes that were estimated since the option last told.
+    /// Marked bytes estimated since the last CE counter.
     estimated: u32,
     /// Segments an ACK delivers, on average, in 64ths; 0 before the first.
     average: u32,
-    /// Bytes delivered before the first option: later ones cannot be read, since counters may have
-    /// gone round (as in Linux).
+    /// Bytes delivered before the first option. From [`HALF`] on, later options are ignored, as in
+    /// Linux: the counters may have wrapped.
     delivered: u32,
     seen: bool,
     /// The counters of bytes and segments contradict each other (§3.2.3.2.5).
@@ -74,17 +76,19 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// The peer's options get through.
+    /// True once the peer's options have got through.
     pub(crate) fn has_seen_option(&self) -> bool {
         self.seen
     }
 
-    /// The end of the handshake tells of our SYN/ACK: a mark is counted at both ends (§3.2.2.2).
+    /// The end of the handshake says whether our SYN/ACK was marked: a mark is counted at both ends
+    /// (§3.2.2.2).
     pub(super) fn on_syn_ack(&mut self, marked: bool) {
         self.cep = FIRST_CEP + u32::from(marked);
     }
 
-    /// The last ACK told of marked bytes without a marked segment: the path changes either.
+    /// True if the last ACK reported marked bytes but no marked segment: the path rewrites one of
+    /// the two.
     pub(super) fn contradicts(&self) -> bool {
         self.contradicts
     }
@@ -99,14 +103,14 @@ impl Decoder {
         self.bytes
     }
 
-    /// A segment came with this option, or without.
+    /// Notes whether a segment came with the option.
     pub(crate) fn note_option(&mut self, option: Option<&AccEcnOption>) {
         let Some(option) = option.filter(|_| !self.seen) else { return };
         self.seen = true;
         self.refused |= option.is_zeroed() || self.delivered >= HALF;
     }
 
-    /// An ACK that is newer than all before. Returns what it reports as newly marked.
+    /// Reads an ACK newer than all before; returns the marks that it reports for the first time.
     pub(crate) fn decode(&mut self, acked: &Acked) -> Marks {
         self.note_option(acked.option.as_ref());
         self.delivered = self.delivered.saturating_add(acked.bytes);
@@ -126,7 +130,7 @@ impl Decoder {
         Marks { segments, bytes: self.marked_bytes(segments, ceb, acked) }
     }
 
-    /// The change of the CE counter; `None` if the option does not tell, or came late.
+    /// The change of the CE counter; `None` if the option lacks it or came too late.
     fn take_option(&mut self, option: Option<&AccEcnOption>) -> Option<u32> {
         let option = option.filter(|_| !self.refused)?;
         let change = |ecn| {
@@ -152,7 +156,7 @@ impl Decoder {
         bytes.saturating_sub(std::mem::take(&mut self.estimated))
     }
 
-    /// Whether ACKs that cover many segments are usual here (§3.2.2.5.2).
+    /// True if ACKs here usually cover many segments (§3.2.2.5.2).
     fn note_thinning(&mut self, segments: u32) -> bool {
         if segments > 0 {
             let new = segments << AVERAGE_BITS;
@@ -165,14 +169,14 @@ impl Decoder {
     }
 }
 
-/// The most segments that may have been marked of `segments` delivered, if the field shows `change`
-/// (appendix A.2.1: d.safer.cep).
+/// The most of `segments` delivered that may have been marked, given the field's `change` (appendix
+/// A.2.1: d.safer.cep).
 fn most(change: u32, segments: u32) -> u32 {
     segments - (segments.wrapping_sub(change) & MOST)
 }
 
-/// Appendix A.2.2: `bytes` were marked. Fewer than half of what the most segments would hold are
-/// those that the field shows; more than these can hold are not.
+/// Segments marked, given `bytes` marked (appendix A.2.2): those that the field shows, if they can
+/// hold the bytes and the most possible would hold over twice as many; otherwise the most.
 fn with_option(change: u32, bytes: u32, acked: &Acked) -> u32 {
     let most = most(change, acked.segments);
     let hold = |segments: u32| u64::from(segments) * u64::from(acked.smss);
@@ -197,7 +201,7 @@ mod tests {
         Acked { option: Some(AccEcnOption::new(AccEcnOrder::Ect0First, &bytes, 3)), ..acked }
     }
 
-    /// A sender on whose path ACKs for a segment or two are usual.
+    /// A sender whose ACKs usually cover one or two segments.
     fn usual() -> Decoder {
         let mut decoder = Decoder::default();
         decoder.decode(&ack(5, 1));
@@ -261,7 +265,7 @@ mod tests {
         };
         assert!(contradicts(&mut usual(), 5));
         assert!(!contradicts(&mut usual(), 6));
-        // The flags had told before, on an ACK without room for the option.
+        // The flags had reported it before, on an ACK without room for the option.
         let mut decoder = usual();
         decoder.decode(&ack(6, 1));
         assert!(!contradicts(&mut decoder, 6));
@@ -288,7 +292,7 @@ mod tests {
     }
 
     proptest! {
-        /// With the option on each ACK the sender knows each mark, however many segments an ACK
+        /// With the option on each ACK the sender counts every mark, however many segments an ACK
         /// covers, if all are full.
         #[test]
         fn full_segments_are_counted_exactly(

@@ -1,42 +1,43 @@
-//! The Data Receiver: counters of what arrived, and how they travel (RFC 9768 §3.2.1, §3.2.3.3).
+//! The Data Receiver: counters of received segments and bytes, and their encoding (RFC 9768 §3.2.1,
+//! §3.2.3.3).
 
 use airtcp_core::{
     AccEcnOption, AccEcnOrder, Duration, Ecn, EcnBytes, Instant, MAX_OPTIONS_LEN, Options,
 };
 
-/// What r.cep begins with: ACE is then neither all zeros nor all ones (§3.2.1).
+/// Initial r.cep, so that ACE is neither all zeros nor all ones (§3.2.1).
 pub(super) const FIRST_CEP: u32 = 5;
-/// The order of our options.
+/// Counter order of the options we send.
 const ORDER: AccEcnOrder = AccEcnOrder::Ect1First;
-/// Marked segments after which an ACK leaves at once: with data to acknowledge, and without (§3.2.2.5.1:
-/// n, where more than 2 keeps two hosts from acknowledging each other's ACKs for ever).
+/// Marked segments that make an ACK leave at once: with data to acknowledge, and without
+/// (§3.2.2.5.1: n; above 2, so that two hosts do not acknowledge each other's ACKs forever).
 const MARKS_WITH_DATA: u32 = 2;
 const MARKS_WITHOUT_DATA: u32 = 3;
-/// Options that tell of a change, where not every segment has one: one may be lost.
+/// Options sent after a change if not every segment has one: the first may be lost.
 const OPTIONS_AFTER_CHANGE: u32 = 2;
 /// Options in a round trip at least (Linux: `TCP_ACCECN_OPTION_BEACON`).
 const BEACONS: u64 = 3;
-/// SACK blocks that do not make way for counters: what is lost cannot wait (§3.2.3.3).
+/// SACK blocks that counters never displace: loss reports cannot wait (§3.2.3.3).
 const SACK_BLOCKS_KEPT: usize = 2;
 
-/// Counters of what arrived.
+/// Counters of received segments and bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Feedback {
     /// r.cep: segments marked CE, of any kind.
     cep: u32,
-    /// r.e0b, r.e1b and r.ceb.
+    /// r.e0b, r.e1b and r.ceb: bytes received by ECN field.
     bytes: EcnBytes,
-    /// Fields that the option needs to show each counter that has moved.
+    /// Option fields needed to show every counter that has changed.
     fields: usize,
     /// ECN field of the last segment.
     last: Ecn,
     /// ECN field of the last payload that was counted.
     counted: Ecn,
-    /// Marks that no ACE field of ours has told.
+    /// Marks not yet reported in an ACE field.
     untold: u32,
-    /// Segments whose options are to tell of the last change.
+    /// Segments still to carry the option because of the last change.
     owed: u32,
-    /// When an option left last.
+    /// Time of the last option sent.
     told_at: Option<Instant>,
 }
 
@@ -56,9 +57,9 @@ impl Default for Feedback {
 }
 
 impl Feedback {
-    /// A segment with `payload` bytes arrived; `unacked`: data waits for its ACK, that of the segment
-    /// included. Returns whether an ACK is due at once (§3.2.2.5.1): for a first mark on data after a
-    /// segment without one, or for several.
+    /// Counts a segment with `payload` bytes; `unacked`: data awaits an ACK, including this
+    /// segment's. Returns true if an ACK is due at once (§3.2.2.5.1): for the first mark on data
+    /// after an unmarked segment, or for several marks.
     pub(crate) fn on_packet(&mut self, ecn: Ecn, payload: u32, unacked: bool) -> bool {
         if payload > 0 {
             self.count_bytes(ecn, payload);
@@ -84,13 +85,14 @@ impl Feedback {
         }
     }
 
-    /// An option is due by what has changed (§3.2.3.3), or was not sent for a third of a round trip.
+    /// True if the counters have changed (§3.2.3.3) or no option was sent for a third of a round
+    /// trip.
     pub(super) fn is_due(&self, now: Instant, rtt: Option<Duration>) -> bool {
         let is_late = |told: Instant| rtt.is_none_or(|rtt| now.since(told) * BEACONS >= rtt);
         self.owed > 0 || self.told_at.is_none_or(is_late)
     }
 
-    /// r.cep, for a segment that leaves now.
+    /// r.cep, for a segment that leaves now: reports all marks so far.
     pub(super) fn take_cep(&mut self) -> u32 {
         self.untold = 0;
         self.cep
@@ -101,13 +103,13 @@ impl Feedback {
         self.cep.wrapping_sub(FIRST_CEP)
     }
 
-    /// The byte counters.
+    /// Bytes received by ECN field, as the option reports them.
     pub(crate) fn bytes(&self) -> EcnBytes {
         self.bytes
     }
 
-    /// Adds the option where it fits: with as many counters as there is room for, but no fewer than
-    /// have moved. The third and fourth SACK block make way.
+    /// Adds the option where it fits, with as many counters as there is room for, but no fewer than
+    /// have changed. It displaces the third and fourth SACK block.
     pub(super) fn add_option(&mut self, now: Instant, options: &mut Options) {
         let blocks = options.sack.as_slice().len();
         let least = if self.fields > 0 { SACK_BLOCKS_KEPT.min(blocks) } else { blocks };
@@ -139,7 +141,8 @@ mod tests {
         Options { timestamps, sack: (0..blocks).map(block).collect(), ..Options::default() }
     }
 
-    /// Counters after payload with these ECN fields, and how many blocks and fields leave.
+    /// Counters after payload with these ECN fields; returns how many SACK blocks and option fields
+    /// are sent.
     fn fit(seen: &[Ecn], timestamps: bool, blocks: u32) -> (usize, Option<usize>) {
         let mut feedback = Feedback::default();
         for ecn in seen {

@@ -2,9 +2,10 @@
 //! counts, instead of one echo a round trip (RFC 3168).
 //!
 //! `feedback.rs` is the Data Receiver's half (§3.2: counters, the ACE field, the option, ACKs that
-//! marks trigger), `decoder.rs` the Data Sender's (what an ACK says is newly marked). [`AccEcn`] is a
-//! connection that has agreed on it (§3.1): both halves and what the handshake showed of the path.
-//! The endpoint asks it what each segment is to carry and tells it what each brought.
+//! marks trigger), `decoder.rs` the Data Sender's (marks that an ACK reports for the first time).
+//! [`AccEcn`] is the state of a connection that has negotiated it (§3.1): both halves, and findings
+//! of the handshake about the path. The endpoint asks it for the fields of each segment to send,
+//! and passes it each one received.
 //!
 //! - After the handshake every segment is ECN-capable, pure ACKs and retransmissions, too, as in
 //!   Linux. RFC 9768 §3.2.2.5.1 leaves that to experiments such as ECN++; SYN and SYN/ACK are not.
@@ -19,9 +20,9 @@ pub(crate) use feedback::Feedback;
 use crate::config::AccEcnOptions;
 use airtcp_core::{Duration, Ecn, Flags, Instant, Options, Payload, Segment, SeqNum};
 
-/// SYN/ACKs with the flags of AccECN; of these only the first has the option (RFC 9768 §3.2.3.2.2).
+/// SYN/ACKs that carry AccECN's flags; only the first has the option (RFC 9768 §3.2.3.2.2).
 const SYN_ACKS_WITH_FLAGS: u32 = 2;
-/// SYNs with them (§3.1.4.1).
+/// SYNs that carry AccECN's flags (§3.1.4.1).
 pub(crate) const SYNS_WITH_FLAGS: u32 = 2;
 
 /// AE, CWR and ECE as a number: the ACE field (RFC 9768 §3.2.2).
@@ -39,8 +40,8 @@ pub(crate) fn ace_flags(ace: u32) -> Flags {
     flags
 }
 
-/// How a SYN/ACK, and the ACK of it, tells the ECN field with which the segment that it answers
-/// arrived (RFC 9768 tables 2 and 3).
+/// Flags of a SYN/ACK, or of the ACK that answers it, for the ECN field of the segment answered
+/// (RFC 9768 tables 2 and 3).
 fn handshake_flags(arrived: Ecn) -> Flags {
     ace_flags(match arrived {
         Ecn::NotEct => 0b010,
@@ -50,8 +51,8 @@ fn handshake_flags(arrived: Ecn) -> Flags {
     })
 }
 
-/// What a SYN asks for, or a SYN/ACK agrees to (RFC 9768 §3.1.2, table 2). Flags without a meaning stand
-/// for AccECN (§3.1.3).
+/// ECN mode that a SYN requests or a SYN/ACK accepts (RFC 9768 §3.1.2, table 2). Undefined flags
+/// count as AccECN (§3.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
     None,
@@ -68,7 +69,8 @@ impl Offer {
         }
     }
 
-    /// 111 is the SYN's own flags from a host that copies what it does not know.
+    /// The mode that a SYN/ACK's flags accept. 111 is the SYN's own flags, reflected by a host that
+    /// ignores them.
     pub(crate) fn of_syn_ack(flags: Flags) -> Self {
         match ace(flags) {
             0b000 | 0b111 => Self::None,
@@ -78,29 +80,29 @@ impl Offer {
     }
 }
 
-/// A connection with AccECN.
+/// AccECN state of a connection.
 #[derive(Debug)]
 pub(crate) struct AccEcn {
     pub(crate) feedback: Feedback,
     pub(crate) decoder: Decoder,
     /// The ECN field of the peer's last SYN or SYN/ACK.
     syn: Ecn,
-    /// The next pure ACK tells `syn` (§3.2.2.1).
+    /// The next pure ACK reports `syn` (§3.2.2.1).
     tells_syn: bool,
     /// SYN/ACKs sent: we are the server.
     syn_acks: u32,
-    /// The path changes what it should not: nothing of ours is ECN-capable from now on, but we go on
-    /// telling what arrives (§3.2.2.3, §3.2.2.4).
+    /// The path corrupts the ECN field or its feedback: we send nothing ECN-capable from now on,
+    /// but keep reporting what arrives (§3.2.2.3, §3.2.2.4).
     mangled: bool,
     /// A segment without SYN has arrived.
     heard: bool,
     /// The segment at hand has a newer timestamp than all before.
     pub(crate) newer_timestamp: bool,
-    /// Marks that the peer reports are not believed (§3.2.2.4).
+    /// Marks that the peer reports are ignored (§3.2.2.4).
     ignores_marks: bool,
-    /// The end of the handshake has just told that our SYN/ACK was marked.
+    /// The end of the handshake has just reported that our SYN/ACK was marked.
     syn_ack_marked: bool,
-    /// Where the last data began that the peer sent again although we had acknowledged it.
+    /// Start of the last data that the peer sent again although we had acknowledged it.
     duplicate: Option<SeqNum>,
     /// ACKs with the option do not get through (§3.2.3.2.2).
     options_lost: bool,
@@ -136,14 +138,14 @@ impl AccEcn {
         new
     }
 
-    /// The server hears a SYN again. If the client, or the path, has given up ECN meanwhile, nothing
-    /// of ours is ECN-capable (§3.1.5).
+    /// The server receives a SYN again. If the client or the path has given up ECN meanwhile, we
+    /// send nothing ECN-capable (§3.1.5).
     pub(crate) fn on_syn_again<P: Payload>(&mut self, syn: &Segment<P>) {
         self.syn = syn.ecn;
         self.mangled |= ace(syn.flags) == 0;
     }
 
-    /// The client hears a SYN/ACK again: the ACK that answers it is like the first.
+    /// The client receives a SYN/ACK again: the ACK that answers it is like the first.
     pub(crate) fn on_syn_ack_again(&mut self, arrived: Ecn) {
         if self.syn_acks == 0 {
             self.syn = arrived;
@@ -166,7 +168,7 @@ impl AccEcn {
         }
     }
 
-    /// A segment without SYN arrived. `begins`: it can be the end of the handshake, since we have
+    /// Handles a segment without SYN. `begins`: it can be the end of the handshake, since we have
     /// sent nothing after our SYN and it acknowledges no more.
     pub(crate) fn hear<P: Payload>(&mut self, segment: &Segment<P>, begins: bool) {
         self.decoder.note_option(segment.options.accecn.as_ref());
@@ -186,7 +188,8 @@ impl AccEcn {
         }
     }
 
-    /// What an ACK reports as newly marked. `is_code`: its field is no counter.
+    /// Marks that an ACK reports for the first time. `is_code`: its ACE field holds the handshake's
+    /// code, not a counter.
     pub(crate) fn read(&mut self, acked: &Acked, is_code: bool, is_news: bool) -> Marks {
         if std::mem::take(&mut self.syn_ack_marked) {
             return Marks { segments: 1, bytes: 0 };
@@ -199,18 +202,18 @@ impl AccEcn {
         marks
     }
 
-    /// Data came again that we had acknowledged. If the same comes a third time, no ACK with the
-    /// option may have got through.
+    /// The peer repeats data that we acknowledged. If the same data comes a third time, ACKs with
+    /// the option may be getting lost.
     pub(crate) fn on_duplicate(&mut self, seq: SeqNum) {
         self.options_lost |= self.duplicate.replace(seq) == Some(seq);
     }
 
-    /// The ACE field of a segment is the code of the handshake, not the counter (§3.2.2.1).
+    /// True if the ACE field of a segment is the handshake's code, not the counter (§3.2.2.1).
     pub(crate) fn tells_of_syn_ack<P: Payload>(&self, segment: &Segment<P>, begins: bool) -> bool {
         self.syn_acks > 0 && begins && segment.is_pure_ack() && segment.options.sack.is_empty()
     }
 
-    /// Whether what leaves is ECN-capable.
+    /// True if segments are sent ECN-capable.
     pub(crate) fn is_capable(&self) -> bool {
         !self.mangled
     }
@@ -223,8 +226,8 @@ impl AccEcn {
         ace_flags(self.feedback.take_cep())
     }
 
-    /// Adds the option to a segment that leaves, if it is due and options get through. That they do
-    /// is known by those of the peer: §3.2.3.2.3 would try without, Linux does not.
+    /// Adds the option to a segment that leaves, if it is due and the peer's options have got
+    /// through. §3.2.3.2.3 would probe without that evidence; Linux does not.
     pub(crate) fn add_option(
         &mut self,
         when: AccEcnOptions,

@@ -10,21 +10,21 @@ use super::{AckPolicy, Arrival, Decision, LONGEST_DELAY, Order, Spacing};
 use crate::config::AdaConfig;
 use airtcp_core::Instant;
 
-/// As TCP-DCA's average, β = 0.8.
+/// Weight of the average so far; as TCP-DCA's, β = 0.8.
 const MEMORY: u64 = 4;
 
-/// Acknowledges when a burst has ended.
+/// Acknowledges once a burst has ended.
 #[derive(Clone, Debug)]
 pub struct Ada {
     config: AdaConfig,
     spacing: Spacing,
-    /// Arrival of the first segment that waits for an ACK.
+    /// Arrival of the first unacknowledged segment.
     first: Option<Instant>,
     deadline: Option<Instant>,
 }
 
 impl Ada {
-    /// With these settings.
+    /// A policy with these settings.
     pub fn new(config: AdaConfig) -> Self {
         Self { config, spacing: Spacing::new(MEMORY), first: None, deadline: None }
     }

@@ -17,12 +17,12 @@ pub struct Altman {
 }
 
 impl Altman {
-    /// An ACK after `timeout` (at most 500 ms) at the latest.
+    /// A policy that delays an ACK for `timeout` (at most 500 ms).
     pub fn new(timeout: Duration) -> Self {
         Self { timeout: timeout.min(LONGEST_DELAY), received: 0, waiting: 0, deadline: None }
     }
 
-    /// How many segments an ACK covers when this many have been received.
+    /// Segments per ACK after `received` segments.
     fn delay_window(received: u32) -> u32 {
         match received {
             ..2 => 1,

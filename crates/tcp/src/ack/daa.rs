@@ -14,7 +14,7 @@ use super::{AckPolicy, Arrival, Decision, LONGEST_DELAY, Order, Spacing};
 use crate::config::DaaConfig;
 use airtcp_core::Instant;
 
-/// α = 0.75.
+/// Weight of the average so far: α = 0.75.
 const MEMORY: u64 = 3;
 /// The delay window in tenths of a segment: at first, after a loss, at most.
 const FIRST: u32 = 10;
@@ -28,21 +28,21 @@ const STEP: u32 = 10;
 #[derive(Clone, Debug)]
 pub struct Daa {
     config: DaaConfig,
-    /// Tenths of a segment.
+    /// Delay window, in tenths of a segment.
     window: u32,
     starting: bool,
     waiting: u32,
-    /// Segments that the next ACK is to cover.
+    /// Segments that the next ACK should cover.
     wanted: u32,
-    /// Of the segments in order.
+    /// Spacing of the in-order segments.
     spacing: Spacing,
-    /// Arrival of the first segment that waits for an ACK.
+    /// Arrival of the first unacknowledged segment.
     first: Option<Instant>,
     deadline: Option<Instant>,
 }
 
 impl Daa {
-    /// With these settings.
+    /// A policy with these settings.
     pub fn new(config: DaaConfig) -> Self {
         Self {
             config,
@@ -61,7 +61,7 @@ impl Daa {
         self.window = (self.window + step).min(MOST);
     }
 
-    /// A segment is missing or late.
+    /// Shrinks the delay window: a segment is missing or late.
     fn shrink(&mut self) {
         self.window = AFTER_LOSS;
         self.starting = false;

@@ -13,7 +13,7 @@
 //! - The delay timer is started by the first unacknowledged segment and not restarted. Before the
 //!   first inter-arrival sample it is 500 ms, the bound of RFC 5681 §4.2.
 //! - The ACK timer doubles with each repetition, and there are at most six. As printed it would
-//!   repeat the last ACK of a finished transfer for ever. It runs only after data, never after FIN.
+//!   repeat the last ACK of a finished transfer forever. It runs only after data, never after FIN.
 //! - The paper prints RTO = SRTO + 4 · RTTVAR. SRTO is taken for SRTT. RTTVAR uses the SRTT that
 //!   includes the new sample, as printed.
 //! - Segments that an interface has merged count by their size.
@@ -26,22 +26,22 @@ use airtcp_core::{Duration, Instant, MAX_OPTIONS_LEN};
 const ALPHA: f64 = 1.5;
 /// §III.A: β = 0.8 in eq. 1.
 const MEMORY: u64 = 4;
-/// §V.B: beyond this smallest RTT the delay window is at most [`LONG_WINDOW`].
+/// Above this smallest RTT the delay window is at most [`LONG_WINDOW`] (§V.B).
 const LONG_DELAY: Duration = Duration::from_millis(80);
 /// Table I and §V.B: the delay window on long paths, and on very long ones.
 const LONG_WINDOW: u32 = 5;
 const VERY_LONG_WINDOW: u32 = 3;
 /// §IV.D: "The minimum value of the retransmission timer period is set to 1 second."
 const LEAST_REPEAT: Duration = Duration::from_secs(1);
-/// Repetitions of one ACK.
+/// Most repetitions of one ACK.
 const MOST_REPEATS: u32 = 6;
 
-/// Acknowledges a delay window of segments at once. Both ends must use it: the sender tells its
+/// Acknowledges a delay window of segments at once. Both ends must use it: the sender reports its
 /// cwnd.
 #[derive(Clone, Debug)]
 pub struct Dca {
     config: DcaConfig,
-    /// The sender's cwnd as told last, in bytes.
+    /// The sender's cwnd as last reported, in bytes.
     cwnd: u32,
     /// In-order segments since the last ACK.
     waiting: u32,
@@ -81,7 +81,7 @@ impl RoundTrip {
 }
 
 impl Dca {
-    /// With these settings.
+    /// A policy with these settings.
     pub fn new(config: DcaConfig) -> Self {
         Self {
             config,

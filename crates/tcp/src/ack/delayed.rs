@@ -9,7 +9,8 @@ use airtcp_core::{Duration, Instant};
 pub struct Delayed {
     segments: u32,
     timeout: Duration,
-    /// Segments to acknowledge at once, when that begins and now.
+    /// Segments still to be acknowledged at once: the number that each such phase begins with, and
+    /// the number left now.
     quick: u32,
     quick_left: u32,
     /// Bytes received since the last ACK. Full-sized segments are counted in bytes, as deployed
@@ -19,8 +20,9 @@ pub struct Delayed {
 }
 
 impl Delayed {
-    /// An ACK for every `segments` full-sized segments (at least 1), or after `timeout` (at most
-    /// 500 ms); for the first `quick`, and for as many after one with nothing new, at once.
+    /// A policy that acknowledges every `segments` full-sized segments (at least 1), or after
+    /// `timeout` (at most 500 ms). The first `quick` segments, and as many after one with nothing
+    /// new, are acknowledged at once.
     pub fn new(segments: u32, timeout: Duration, quick: u32) -> Self {
         let timeout = timeout.min(LONGEST_DELAY);
         let segments = segments.max(1);

@@ -1,10 +1,10 @@
-//! When a receiver acknowledges, one file a policy.
+//! Acknowledgement policies of a receiver: one file per policy.
 //!
-//! An [`AckPolicy`] stands alone: it sees arrivals and what leaves as plain values, so that the
-//! same code serves the endpoint and whatever else delays acknowledgements.
+//! An [`AckPolicy`] stands alone: it sees arriving and departing segments as plain values, so that
+//! the same code serves the endpoint and anything else that delays acknowledgements.
 //!
-//! To add a policy: write its file here and a word for it in [`AckConfig`] and [`policy`]. To try
-//! one from another crate, hand it to
+//! To add a policy: write its file here and add a word for it to [`AckConfig`] and [`policy`]. To
+//! try one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod ada;
@@ -25,49 +25,49 @@ use airtcp_core::{Duration, Instant, Options};
 use spacing::Spacing;
 use std::fmt::Debug;
 
-/// RFC 5681 §4.2: an ACK must not be delayed longer.
+/// RFC 5681 §4.2: the longest delay of an ACK.
 const LONGEST_DELAY: Duration = Duration::from_millis(500);
 
-/// Where the data of a segment belongs.
+/// Position of a segment's data relative to the data received so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// In order, with nothing waiting behind a gap.
     InOrder,
-    /// Above a gap, or in a way that leaves one.
+    /// Above a gap, or leaving one.
     OutOfOrder,
     /// Filled all or part of a gap.
     FilledGap,
-    /// Nothing new in it.
+    /// No new data.
     Duplicate,
 }
 
 /// A data segment that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
-    /// Now.
+    /// Time of arrival.
     pub now: Instant,
-    /// Where its data belongs.
+    /// Position of its data in the stream.
     pub order: Order,
-    /// Payload bytes.
+    /// Payload length, bytes.
     pub len: u32,
-    /// Payload of the largest segment the peer sends.
+    /// The peer's MSS: payload of its largest segments, bytes.
     pub mss: u32,
     /// Its window field as it came, unscaled.
     pub window: u16,
-    /// Its options.
+    /// TCP options of the segment.
     pub options: &'a Options,
-    /// Hops that it travelled, where known.
+    /// Hops that the segment travelled, where known.
     pub hops: Option<u8>,
-    /// From an acknowledgement of ours to the first segment that it released, by the timestamp this
-    /// segment echoes (RFC 7323 §3.2): too large if the sender had nothing to send. `None` without
+    /// Time from our ACK to the first segment that it released, measured by the timestamp that this
+    /// segment echoes (RFC 7323 §3.2). Too large if the sender had nothing to send. `None` without
     /// timestamps, and for further segments with the same echo.
     pub rtt: Option<Duration>,
-    /// The window grows with it (autotuning).
+    /// The segment makes the advertised window grow (autotuning).
     pub window_grew: bool,
 }
 
 impl Arrival<'_> {
-    /// How many segments of the sender's it is. A network interface may merge several (GRO).
+    /// Segments that the sender sent for this data: a network interface may merge several (GRO).
     fn segments(&self) -> u32 {
         self.len.div_ceil(self.mss.max(1))
     }
@@ -76,51 +76,51 @@ impl Arrival<'_> {
 /// A segment about to leave with an acknowledgement.
 #[derive(Debug)]
 pub struct Departure<'a> {
-    /// Now.
+    /// Time of departure.
     pub now: Instant,
     /// Payload bytes; 0 for a pure ACK.
     pub len: u32,
-    /// Our congestion window, in bytes.
+    /// Our congestion window, bytes.
     pub cwnd: u32,
-    /// It acknowledges the peer's FIN: no more data comes.
+    /// The segment acknowledges the peer's FIN: no more data comes.
     pub after_fin: bool,
-    /// The window field, to be replaced at will.
+    /// Window field, which the policy may overwrite.
     pub window: &'a mut u16,
-    /// The options, to be added to.
+    /// Options, to which the policy may add.
     pub options: &'a mut Options,
 }
 
-/// What to do about an arrival or an expiry.
+/// A policy's decision on an arrival or an expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Acknowledge at once.
     Now,
-    /// Wait; [`AckPolicy::deadline`] says how long.
+    /// Delay the ACK until [`AckPolicy::deadline`].
     Wait,
 }
 
 /// An acknowledgement policy.
 ///
-/// RFC 5681 §4.2 asks all of them for an ACK at once for out-of-order data and filled gaps, and for
-/// one within 500 ms of any data. What is not data is no business of theirs: FIN and unacceptable
-/// segments (RFC 9293 §3.10.7.4) are acknowledged at once.
+/// RFC 5681 §4.2 requires an ACK at once for out-of-order data and filled gaps, and within 500 ms
+/// for any data. Policies see data segments only; FIN and unacceptable segments (RFC 9293
+/// §3.10.7.4) are acknowledged at once without asking them.
 pub trait AckPolicy: Debug + Send {
-    /// A data segment arrived. For an old duplicate, which lies outside of the window, the answer
-    /// does not count.
+    /// Decides about a data segment. The decision is ignored for an old duplicate outside the
+    /// window.
     fn on_data(&mut self, arrival: &Arrival<'_>) -> Decision;
 
-    /// An acknowledgement leaves, alone or with data, whoever asked for it. Sees (and may replace)
-    /// its window field, and its options; not for a SYN. Unless a policy has more to do: nothing
-    /// waits any more, so the timers [stop](Self::stop).
+    /// An acknowledgement leaves, alone or with data, whatever caused it; not called for a SYN. The
+    /// policy may replace the window field and add options. By default it [stops](Self::stop) its
+    /// timers, since nothing is left to acknowledge.
     fn on_ack_sent(&mut self, _: &mut Departure<'_>) {
         self.stop();
     }
 
-    /// The earliest of the policy's timers.
+    /// Earliest expiry of the policy's timers.
     fn deadline(&self) -> Option<Instant>;
 
-    /// The deadline has passed; several timers may have expired. Must move the deadline, or answer
-    /// [`Decision::Now`], as policies with one timer do, and move it when the ACK leaves.
+    /// Handles the deadline; several timers may have expired. Must either move the deadline, or
+    /// return [`Decision::Now`] and move it when the ACK leaves, as policies with one timer do.
     fn on_timer(&mut self, _: Instant) -> Decision {
         Decision::Now
     }
@@ -128,8 +128,8 @@ pub trait AckPolicy: Debug + Send {
     /// Stops all timers, because an ACK left or the connection is closed.
     fn stop(&mut self);
 
-    /// Whether the peer's window is told by its segments with data, too (RFC 9293 §3.8.6).
-    /// TCP-DCA's sender writes its cwnd there instead. Asked once, when the endpoint is made.
+    /// True if data segments advertise the peer's window as usual (RFC 9293 §3.8.6); false if they
+    /// carry cwnd there, as TCP-DCA's sender does. Asked once, when the endpoint is created.
     fn data_tells_window(&self) -> bool {
         true
     }
@@ -152,7 +152,7 @@ impl AckPolicy for Every {
     fn stop(&mut self) {}
 }
 
-/// The policy that `config` asks for.
+/// Creates the policy that `config` selects.
 pub fn policy(config: AckConfig) -> Box<dyn AckPolicy> {
     match config {
         AckConfig::Every => Box::new(Every),

@@ -3,9 +3,9 @@
 use super::LONGEST_DELAY;
 use airtcp_core::{Duration, Instant};
 
-/// The smoothed time between consecutive arrivals.
+/// Smoothed time between consecutive arrivals.
 ///
-/// Gaps longer than 500 ms are left out: they are pauses, not spacing, and no ACK waits that long.
+/// Gaps longer than 500 ms are left out: they are pauses, and no ACK waits that long.
 #[derive(Clone, Debug)]
 pub(super) struct Spacing {
     memory: u64,
@@ -19,7 +19,7 @@ impl Spacing {
         Self { memory, average: None, last: None }
     }
 
-    /// Data arrived: `segments` of the sender's, merged if more than one.
+    /// Takes an arrival of `segments` segments, merged if more than one.
     pub(super) fn on_arrival(&mut self, now: Instant, segments: u32) {
         let Some(last) = self.last.replace(now) else { return };
         let gap = now.since(last);
@@ -31,13 +31,13 @@ impl Spacing {
         }
     }
 
-    /// The next arrival ends no gap that counts.
+    /// Excludes the gap that the next arrival ends.
     pub(super) fn interrupt(&mut self) {
         self.last = None;
     }
 
-    /// How long to wait for `segments` arrivals: as many average gaps, at most 500 ms, and that
-    /// long without a sample.
+    /// Expected time for `segments` arrivals: as many average gaps, at most 500 ms; 500 ms without
+    /// a sample.
     pub(super) fn expected(&self, segments: f64) -> Duration {
         self.average.map_or(LONGEST_DELAY, |average| average.mul_f64(segments).min(LONGEST_DELAY))
     }

@@ -11,30 +11,30 @@
 
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};
 use crate::config::AdaptivePacingConfig;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{Bytes, DataRate, Duration};
 
-/// Hops at which two nodes do not interfere.
+/// Hops between two nodes that do not interfere.
 const OUT_OF_RANGE: u8 = 4;
-/// What headers and the MAC add to a segment and to an ACK.
+/// Bytes that headers and the MAC add to a segment and to an ACK.
 const OVERHEAD: Bytes = Bytes(112);
 /// The weight of the average so far.
 const ALPHA: f64 = 0.7;
-/// Longer delays are no measurements of the path.
+/// Longest delay that counts as a measurement of the path.
 const LONGEST: Duration = Duration::from_millis(500);
-/// Samples that the variation is taken over.
+/// Samples in the computation of the variation.
 const SAMPLES: usize = 50;
 
-/// NewReno's windows, with segments spaced by the delay over four hops.
+/// NewReno's windows, with segments spaced by the four-hop delay.
 #[derive(Clone, Debug)]
 pub struct AdaptivePacing {
     reno: Reno,
     config: AdaptivePacingConfig,
-    phase: Phase,
+    phase: RecoveryPhase,
     delay: Option<FourHopDelay>,
 }
 
-/// The time that a segment takes over four hops, in seconds.
+/// Time that a segment takes over four hops, in seconds.
 #[derive(Clone, Debug)]
 struct FourHopDelay {
     average: f64,
@@ -64,12 +64,12 @@ impl FourHopDelay {
 }
 
 impl AdaptivePacing {
-    /// Windows are those of `reno`.
+    /// Paces a sender whose windows follow `reno`.
     pub fn new(reno: Reno, config: AdaptivePacingConfig) -> Self {
-        Self { reno, config, phase: Phase::Open, delay: None }
+        Self { reno, config, phase: RecoveryPhase::Open, delay: None }
     }
 
-    /// The four-hop delay that an RTT over so many hops shows.
+    /// The four-hop delay implied by an RTT over this many hops.
     fn sample(&self, rtt: Duration, hops: u8, smss: u32) -> f64 {
         let on_air = |size: Bytes| self.config.link_rate.transmission_time(size).as_secs_f64();
         let (data, ack) = (on_air(Bytes(u64::from(smss)) + OVERHEAD), on_air(OVERHEAD));
@@ -99,12 +99,12 @@ impl CongestionControl for AdaptivePacing {
     }
 
     fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
-        self.phase = Phase::Recovery;
+        self.phase = RecoveryPhase::Recovery;
         self.reno.on_fast_retransmit(window, loss);
     }
 
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.reno.on_timeout(window, timeout);
     }
 
@@ -116,12 +116,12 @@ impl CongestionControl for AdaptivePacing {
     }
 
     fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
-        self.phase = Phase::Open;
+        self.phase = RecoveryPhase::Open;
         self.reno.on_spurious(window, undo);
     }
 
     fn pacing_rate(&self, window: &Window) -> Option<DataRate> {
-        let delay = self.delay.as_ref().filter(|_| self.phase == Phase::Open)?;
+        let delay = self.delay.as_ref().filter(|_| self.phase == RecoveryPhase::Open)?;
         let interval = delay.average * (1.0 + 2.0 * delay.variation());
         let bits = Bytes(u64::from(window.smss())).bits();
         DataRate::from_bits_per_sec(((bits as f64 / interval) as u64).max(1))
@@ -144,7 +144,7 @@ mod tests {
         (cc, w)
     }
 
-    /// Between two segments, in milliseconds.
+    /// Interval between two segments, in milliseconds.
     fn interval(rtts: &[u64], hops: u8) -> f64 {
         let (cc, w) = paced(rtts, hops);
         8e6 / cc.pacing_rate(&w).expect("paced").bits_per_sec() as f64
@@ -193,7 +193,7 @@ mod tests {
         let (mut cc, mut w) = paced(&[40], 4);
         cc.on_fast_retransmit(&mut w, &loss(10 * SMSS));
         assert_eq!(cc.pacing_rate(&w), None);
-        cc.on_ack(&mut w, &Ack { phase: Phase::Recovery, ..ack(SMSS) });
+        cc.on_ack(&mut w, &Ack { phase: RecoveryPhase::Recovery, ..ack(SMSS) });
         assert_eq!(cc.pacing_rate(&w), None);
         cc.on_ack(&mut w, &ack(SMSS));
         assert!(cc.pacing_rate(&w).is_some());

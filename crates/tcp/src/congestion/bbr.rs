@@ -11,59 +11,59 @@
 //! - ProbeRtt keeps four segments in the network for 200 ms when ten seconds brought no lower RTT.
 //!
 //! Loss sets no rate. It holds cwnd to what is delivered for a round of recovery, and two long
-//! intervals with the same rate and over a fifth lost mean a policer, whose rate is then kept for 48
-//! rounds.
+//! intervals with the same rate and over a fifth lost mean a policer, whose rate is then kept for
+//! 48 rounds.
 //!
 //! Where this differs from Linux:
 //! - Windows are in bytes, times in nanoseconds; Linux counts segments, microseconds and, for RTTs
 //!   that expire, jiffies. Gains are Linux's, in 256ths.
-//! - Linux takes for in the network what will be there when the next segment leaves its pacer
+//! - Linux counts as in flight what will be in the network when the next segment leaves its pacer
 //!   (`bbr_packets_in_net_at_edt`). Here a segment that waits has not been sent.
 //! - The first phase of a cycle is drawn from SND.UNA, not at random.
 //! - A delivery rate is refused if its interval is below the smallest RTT of ten seconds; Linux
 //!   compares with the smallest of five minutes.
-//! - What is sent in ProbeRtt is known to the algorithm as held back, not to the rate sampler.
-//! - On a new route everything is measured anew; Linux hears of no routes.
+//! - Segments sent in ProbeRtt are known to the algorithm as held back, not to the rate sampler.
+//! - On a new route everything is measured anew; Linux knows no routes.
 //!
 //! Windows include the room for segmentation offload that Linux adds, although a sender here has
 //! none: it is half of the queue that a Linux sender makes on a fast path.
 
 use super::path_model::{HeldBack, Round, WindowedMax, bytes_in, draw, pace, rate_of};
 use super::{Ack, CongestionControl, Loss, RateSample, Restart, Resume, Timeout, Undo, Window};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{DataRate, Duration, Instant, SeqNum};
 
-/// Gains are in 256ths.
+/// One, for gains: they are in 256ths.
 const UNIT: u64 = 256;
 /// 2/ln 2, the least gain that doubles the rate each round.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
-/// Its inverse, which drains in a round what Startup queued in one.
+/// Inverse of [`HIGH_GAIN`]: drains in a round the queue that Startup built in one.
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
-/// Of cwnd in ProbeBw: tolerates delayed and stretched ACKs.
+/// Gain of cwnd in ProbeBw: leaves room for delayed and stretched ACKs.
 const CWND_GAIN: u64 = 2 * UNIT;
-/// Of the pacing rate in the phases of ProbeBw.
+/// Pacing gains of ProbeBw's phases.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// The first phase is any but the second.
+/// Candidates for the first phase: any but the second.
 const FIRST_PHASES: u32 = 7;
-/// Paces so much below the estimate, in percent, to keep the queue small.
+/// Percentage by which the pacing rate stays below the estimate, to keep the queue small.
 const MARGIN: u64 = 1;
-/// Window of the bandwidth filter, in rounds.
+/// Length of the bandwidth filter, in rounds.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// Window of the RTT filter.
+/// Length of the RTT filter.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-/// How long ProbeRtt keeps the network nearly empty, at least.
+/// Least time for which ProbeRtt keeps the network nearly empty.
 const PROBE_RTT: Duration = Duration::from_millis(200);
-/// cwnd in ProbeRtt, and the least elsewhere, in segments.
+/// cwnd in ProbeRtt, and its minimum elsewhere, in segments.
 const MIN_SEGMENTS: u32 = 4;
-/// Linux's TCP_INIT_CWND: what is safe without an estimate, in segments.
+/// Linux's TCP_INIT_CWND: a safe window without an estimate, in segments.
 const INITIAL_SEGMENTS: u32 = 10;
-/// The RTT for the first pacing rate where none is known.
+/// RTT assumed for the first pacing rate without a sample.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 /// Rounds without growth by a quarter after which the pipe is full.
 const FULL_ROUNDS: u32 = 3;
 /// Rounds for which each of two windows of aggregation is kept.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// At most so much time's worth of data is added to cwnd for aggregation.
+/// Most data added to cwnd for aggregation, as time at the estimated bandwidth.
 const AGGREGATION_MOST: Duration = Duration::from_millis(100);
 /// Acknowledged segments after which the sampling of aggregation begins anew.
 const AGGREGATION_RESET: u64 = 1 << 20;
@@ -75,19 +75,19 @@ pub struct Bbr {
     round: Round,
     bandwidth: WindowedMax,
     min_rtt: Option<Duration>,
-    /// When it was measured.
+    /// Time of the `min_rtt` sample.
     min_rtt_at: Option<Instant>,
     pacing_rate: Option<DataRate>,
-    /// The pacing rate is from an RTT, not from the nominal one.
+    /// The pacing rate is derived from a measured RTT, not the nominal one.
     has_seen_rtt: bool,
     pacing_gain: u64,
     full: FullPipe,
-    /// Index of the phase of ProbeBw, and when it began.
+    /// Index of the current phase of ProbeBw, and its start.
     phase: usize,
     phase_start: Instant,
     probe_rtt: ProbeRtt,
     held_back: HeldBack,
-    /// Data leave after a pause of the application, and no ACK has come since.
+    /// Data were sent after the application paused, and no ACK has come since.
     idle_restart: bool,
     long_term: LongTerm,
     aggregation: Aggregation,
@@ -95,7 +95,7 @@ pub struct Bbr {
     heard: Heard,
 }
 
-/// What the sender is about.
+/// State of BBR's state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -104,31 +104,31 @@ enum Mode {
     ProbeRtt,
 }
 
-/// Whether Startup has filled the pipe.
+/// Detection of a full pipe in Startup.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
-    /// The rate that growth is measured from.
+    /// Bandwidth from which growth is measured.
     rate: u64,
-    /// Rounds since it grew.
+    /// Rounds since `rate` last grew.
     rounds: u32,
     reached: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct ProbeRtt {
-    /// When the 200 ms are over; `None` before the network is nearly empty.
+    /// Earliest end of ProbeRtt; `None` until the network is nearly empty.
     done: Option<Instant>,
-    /// A round has passed, too.
+    /// A round trip has passed since then.
     round_done: bool,
 }
 
-/// Sampling of long intervals between losses, which shows a policer.
+/// Sampling of long intervals between losses, to detect a policer.
 #[derive(Clone, Copy, Debug, Default)]
 struct LongTerm {
     is_sampling: bool,
-    /// Rounds in the interval, or since `rate` is used.
+    /// Rounds in the interval, or since `rate` came into use.
     rounds: u32,
-    /// Of the interval before, or of the policer.
+    /// Delivery rate of the previous interval, or of the policer.
     rate: u64,
     /// The policer sets the rate.
     in_use: bool,
@@ -138,11 +138,11 @@ struct LongTerm {
 }
 
 impl LongTerm {
-    /// Rounds that an interval lasts, at least; it is given up after four times as many.
+    /// Least rounds in an interval; it is abandoned after four times as many.
     const ROUNDS: u32 = 4;
     /// Rounds for which the rate of a policer is kept.
     const KEPT: u32 = 48;
-    /// Rates that differ by less are the same, in bits per second.
+    /// Largest difference of rates that count as equal, in bits per second.
     const SAME: u64 = 4000;
 
     /// Begins an interval.
@@ -150,13 +150,14 @@ impl LongTerm {
         *self = Self { rounds: 0, start: now, delivered, lost, ..*self };
     }
 
-    /// Forgets everything.
+    /// Discards the samples and the policer's rate.
     fn reset(&mut self, now: Instant, delivered: u64, lost: u64) {
         *self = Self::default();
         self.restart(now, delivered, lost);
     }
 
-    /// An interval with a high share of losses ended: is it like the one before?
+    /// Ends an interval with a high share of losses, and detects a policer if its rate is like that
+    /// of the one before.
     fn conclude(&mut self, rate: u64, now: Instant, delivered: u64, lost: u64) {
         let difference = rate.abs_diff(self.rate);
         if self.rate > 0 && (difference <= self.rate / 8 || difference <= Self::SAME) {
@@ -170,33 +171,34 @@ impl LongTerm {
     }
 }
 
-/// How much more than the bandwidth allows ACKs report at once.
+/// Data that ACKs report at once, beyond what the bandwidth allows (ACK aggregation).
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
     since: Instant,
     acked: u64,
-    /// The most, in this window of rounds and in the one before.
+    /// Largest excess in this window of rounds and in the previous one, bytes.
     most: [u32; 2],
     rounds: u32,
 }
 
-/// What losses do to cwnd.
+/// State of cwnd in loss recovery.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recovery {
-    phase: Phase,
-    /// At the last ACK that delivered something. A recovery that begins on the ACK that ends another
-    /// is one with it, as for Linux (`prev_ca_state`): cwnd is neither restored nor cut between them.
-    phase_before: Phase,
-    /// As much is sent as is delivered, for the first round.
+    phase: RecoveryPhase,
+    /// Phase at the last ACK that delivered something. A recovery that begins on the ACK that ends
+    /// another continues it, as in Linux (`prev_ca_state`): cwnd is neither restored nor cut
+    /// between them.
+    phase_before: RecoveryPhase,
+    /// Packet conservation: sends as much as is delivered, in the first round of recovery.
     conserves: bool,
-    /// cwnd before it, or before ProbeRtt.
+    /// cwnd before recovery, or before ProbeRtt.
     prior_cwnd: u32,
 }
 
-/// What the last ACK said.
+/// State taken from the last ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
-    /// In the network after it, with what it delivered, in bytes.
+    /// Bytes in the network after it plus those that it delivered.
     conserved: u32,
     delivered: u64,
     lost: u64,
@@ -228,15 +230,15 @@ impl Default for Bbr {
     }
 }
 
-/// What the model and the windows come from.
+/// Quantities derived from the model.
 impl Bbr {
-    /// The rate to work with: a policer's, or the largest of the filter.
+    /// Estimated bandwidth: a policer's rate, or the maximum of the filter.
     fn rate(&self) -> u64 {
         if self.long_term.in_use { self.long_term.rate } else { self.bandwidth.get() }
     }
 
-    /// Segments that Linux hands to the network card at once: a millisecond's worth, two at least
-    /// unless the rate is low, 64 kB at most.
+    /// Segments that Linux hands to the network card at once: a millisecond's worth, at least two
+    /// unless the rate is low, at most 64 kB.
     fn offload_segments(&self, window: &Window) -> u32 {
         let rate = self.pacing_rate(window).map_or(0, DataRate::bits_per_sec);
         let bytes = (rate / 8 / 1024).min(65_215);
@@ -244,7 +246,7 @@ impl Bbr {
         ((bytes / u64::from(window.smss())) as u32).clamp(least, 127)
     }
 
-    /// The product of `rate` and the smallest RTT times a gain, in bytes.
+    /// Product of `rate`, the smallest RTT and a gain, in bytes.
     fn bdp(&self, window: &Window, rate: u64, gain: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt else {
             return u64::from(INITIAL_SEGMENTS * window.smss());
@@ -253,8 +255,8 @@ impl Bbr {
         (bytes_in(rate, min_rtt).saturating_mul(gain) / UNIT).div_ceil(smss) * smss
     }
 
-    /// Adds room for offload, rounds up to an even number of segments, so that delayed ACKs do not
-    /// wait, and lets the phase that probes exceed a small product.
+    /// Adds room for offload and rounds up to an even number of segments, so that delayed ACKs do
+    /// not stall; lets the probing phase exceed a small product.
     fn with_budget(&self, window: &Window, bytes: u64) -> u32 {
         let smss = u64::from(window.smss());
         let mut segments = bytes.div_ceil(smss) + 3 * u64::from(self.offload_segments(window));
@@ -265,12 +267,12 @@ impl Bbr {
         u32::try_from(segments * smss).unwrap_or(u32::MAX)
     }
 
-    /// What should be in the network at `gain`.
+    /// Target of the data in flight at `gain`.
     fn inflight_at(&self, window: &Window, gain: u64) -> u32 {
         self.with_budget(window, self.bdp(window, self.bandwidth.get(), gain))
     }
 
-    /// What to add to cwnd because ACKs come in lumps.
+    /// Room in cwnd for aggregated ACKs, bytes.
     fn aggregation_room(&self) -> u64 {
         if !self.full.reached {
             return 0;
@@ -286,7 +288,7 @@ impl Bbr {
         }
     }
 
-    /// The rate before there is an estimate: the window in an RTT, times the gain of Startup.
+    /// Pacing rate before there is an estimate: the window per RTT, times the gain of Startup.
     fn first_pacing_rate(cwnd: u32, rtt: Duration) -> Option<DataRate> {
         pace(rate_of(u64::from(cwnd), rtt) / 100 * (100 - MARGIN) * HIGH_GAIN / UNIT)
     }
@@ -294,7 +296,7 @@ impl Bbr {
 
 /// The steps on each ACK, in Linux's order.
 impl Bbr {
-    /// The delivery rate that the ACK shows, if it can be trusted, with the sample.
+    /// The delivery rate of an ACK, if it can be trusted, with its sample.
     fn sample(&self, ack: &Ack) -> Option<(RateSample, u64)> {
         let sample = ack.rate?;
         let least = [self.min_rtt, sample.rtt].into_iter().flatten().min();
@@ -315,7 +317,7 @@ impl Bbr {
         }
     }
 
-    /// Looks for a policer: intervals from loss to loss of 4 to 16 rounds.
+    /// Looks for a policer, over intervals of 4 to 16 rounds from loss to loss.
     fn sample_long_term(&mut self, now: Instant, lost: bool, app_limited: bool) {
         let Heard { delivered, lost: total_lost, .. } = self.heard;
         let interval = &mut self.long_term;
@@ -382,7 +384,7 @@ impl Bbr {
         seen.most[0] = seen.most[0].max(extra);
     }
 
-    /// Goes on to the next gain when the phase has lasted an RTT and done its work.
+    /// Advances to the next gain once the phase has lasted an RTT and done its work.
     fn update_phase(&mut self, window: &Window, ack: &Ack) {
         if self.mode != Mode::ProbeBw {
             return;
@@ -493,7 +495,7 @@ impl Bbr {
         }
     }
 
-    /// Sets the pacing gain of the mode and returns the one of cwnd.
+    /// Sets the mode's pacing gain and returns its gain of cwnd.
     fn update_gains(&mut self) -> u64 {
         let (pacing, cwnd) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
@@ -507,7 +509,8 @@ impl Bbr {
     }
 
     fn save_cwnd(&mut self, window: &Window) {
-        let is_good = self.recovery.phase_before == Phase::Open && self.mode != Mode::ProbeRtt;
+        let is_good =
+            self.recovery.phase_before == RecoveryPhase::Open && self.mode != Mode::ProbeRtt;
         let before = if is_good { 0 } else { self.recovery.prior_cwnd };
         self.recovery.prior_cwnd = before.max(window.cwnd());
     }
@@ -516,8 +519,8 @@ impl Bbr {
         let Recovery { phase, .. } = self.recovery;
         let before = std::mem::replace(&mut self.recovery.phase_before, phase);
         match phase {
-            Phase::Recovery if before != phase => self.conserve_packets(window),
-            Phase::Open if before != phase => {
+            RecoveryPhase::Recovery if before != phase => self.conserve_packets(window),
+            RecoveryPhase::Open if before != phase => {
                 self.recovery.conserves = false;
                 window.set_cwnd(window.cwnd().max(self.recovery.prior_cwnd));
             }
@@ -532,8 +535,8 @@ impl Bbr {
         window.set_cwnd(self.heard.conserved);
     }
 
-    /// cwnd in the direction of its target: by what was delivered, if it is below, at once, if it
-    /// is above and the pipe is full.
+    /// Moves cwnd towards its target: up by what was delivered, or down at once if the pipe is
+    /// full.
     fn set_cwnd(&mut self, window: &mut Window, ack: &Ack, gain: u64) {
         let delivery = &ack.delivery;
         let least = MIN_SEGMENTS * window.smss();
@@ -603,12 +606,13 @@ impl CongestionControl for Bbr {
 
     fn on_fast_retransmit(&mut self, window: &mut Window, _: &Loss) {
         self.save_cwnd(window);
-        self.recovery.phase = Phase::Recovery;
+        self.recovery.phase = RecoveryPhase::Recovery;
     }
 
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
         self.save_cwnd(window);
-        (self.recovery.phase, self.recovery.phase_before) = (Phase::Loss, Phase::Loss);
+        (self.recovery.phase, self.recovery.phase_before) =
+            (RecoveryPhase::Loss, RecoveryPhase::Loss);
         self.recovery.conserves = false;
         self.full.rate = 0;
         // The time-out counts as the end of a round with a loss.
@@ -637,7 +641,7 @@ impl CongestionControl for Bbr {
         self.on_recovered(window, undo.now);
     }
 
-    /// BBR takes no marks for congestion.
+    /// Does nothing: BBR does not take marks for congestion.
     fn on_ecn(&mut self, _: &mut Window, _: &Loss) {}
 
     fn on_resume(&mut self, window: &mut Window, resume: &Resume) {
@@ -655,7 +659,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_recovered(&mut self, _: &mut Window, _: Instant) {
-        self.recovery.phase = Phase::Open;
+        self.recovery.phase = RecoveryPhase::Open;
     }
 
     fn owns_recovery(&self) -> bool {

@@ -1,7 +1,7 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr, the editors' copy of August 2026; "§" is a section of it).
 //!
-//! The sender models the path by the rate at which it delivers and by how much it holds. Both have a
-//! long term, what the last two cycles of probing found, and a short term, what losses since the
+//! The sender models the path by the rate at which it delivers and by how much it holds. Both have
+//! a long term, what the last two cycles of probing found, and a short term, what losses since the
 //! last probe leave of it:
 //! - Startup doubles the rate each round until the rate grows no more, or losses say that the path
 //!   is full; Drain then empties the queue that this made (§5.3.1, §5.3.2).
@@ -15,86 +15,86 @@
 //! (`inflight_longterm`). At other times each round with a loss pulls the short term towards what
 //! was delivered, by at most 0.7 (§5.5.10).
 //!
-//! What the draft leaves open, or says in two ways, and what is done here:
-//! - ECN (§3.7): it asks that marks be taken for congestion, not how. A marked byte counts as a lost
-//!   one, and an ACK with marks as a lost range. With RFC 3168's ECN all bytes of the round trip in
-//!   which the receiver repeats the mark count.
-//! - What an undo goes back to is saved once for each episode of recovery (§5.5.11, §5.6.4.4).
-//!   NoteLoss() would save it again in each round of it, by then reduced, and the entry of recovery
-//!   after the first loss was answered.
+//! Decisions where the draft is silent or contradicts itself:
+//! - ECN (§3.7): the draft requires that marks count as congestion, but does not say how. A marked
+//!   byte counts as a lost one, and an ACK with marks as a lost range. With RFC 3168's ECN all
+//!   bytes of the round trip in which the receiver repeats the mark count.
+//! - The state for an undo is saved once per episode of recovery (§5.5.11, §5.6.4.4). NoteLoss()
+//!   would save it again in each round of it, when it is already reduced, and the entry into
+//!   recovery would do so after the response to the first loss.
 //! - Round trips that Reno would need (§5.3.3.8) are as many as there are segments in flight.
 //! - Drain is bounded by the short term only, as in BoundCwndForModel(); the table of §5.6.1 names
 //!   the long term, too.
 //! - An ACK whose delivery rate cannot be trusted (§4.1.2.3) counts rounds, but is no sign of a
 //!   plateau.
-//! - Where more was lost before a packet than the threshold allows, InflightAtLoss() is what was in
-//!   flight before the packet, not less.
-//! - Whether cwnd was used up is judged from what was in flight when each ACK arrived.
+//! - If more was lost before a packet than the threshold allows, InflightAtLoss() returns the
+//!   volume in flight before the packet, not less.
+//! - The use of cwnd is judged by the data in flight on arrival of each ACK.
 //! - The wait between probes is drawn from SND.UNA, not at random.
-//! - What is sent in ProbeRTT is known to the algorithm as held back, not to the rate sampler.
-//! - On a new route everything is measured anew; the draft hears of no routes.
+//! - Segments sent in ProbeRTT are known to the algorithm as held back, not to the rate sampler.
+//! - On a new route everything is measured anew; the draft knows no routes.
 //!
 //! Windows include the draft's budget for segmentation offload (§5.5.8), although a sender here has
-//! none. Losses are told apart by SACK: RACK needs it, and BBR needs RACK.
+//! none. Losses are identified by SACK: RACK needs it, and BBR needs RACK.
 
 use super::path_model::{HeldBack, Round, WindowedMax, bytes_in, draw, pace, rate_of};
 use super::{Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, Window};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{DataRate, Duration, Instant, SeqNum};
 
-/// Gains and shares are in hundredths.
+/// One, for gains and shares: they are in hundredths.
 const UNIT: u64 = 100;
-/// BBR.DefaultCwndGain.
+/// BBR.DefaultCwndGain: 2.
 const DEFAULT_CWND_GAIN: u64 = 200;
-/// BBR.ProbeRTTCwndGain.
+/// BBR.ProbeRTTCwndGain: 0.5.
 const PROBE_RTT_CWND_GAIN: u64 = 50;
-/// BBR.PacingMarginPercent.
+/// BBR.PacingMarginPercent: pacing below the estimated bandwidth.
 const PACING_MARGIN: u64 = 1;
-/// BBR.LossThresh.
+/// BBR.LossThresh: tolerated loss rate, 2 %.
 const LOSS_THRESH: u64 = 2;
-/// BBR.Beta.
+/// BBR.Beta: share of the short-term bounds kept after a round with losses.
 const BETA: u64 = 70;
-/// BBR.Headroom.
+/// BBR.Headroom: share of BBR.inflight_longterm left to other flows.
 const HEADROOM: u64 = 15;
 /// BBR.MinPipeCwnd, in segments.
 const MIN_PIPE_SEGMENTS: u32 = 4;
-/// BBR.MaxBwFilterLen, in cycles: this one and the one before.
+/// BBR.MaxBwFilterLen, in cycles: the current one and the previous one.
 const MAX_BW_CYCLES: u64 = 2;
-/// BBR.ExtraAckedFilterLen, in rounds; in Startup one.
+/// BBR.ExtraAckedFilterLen, in rounds; one in Startup.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 /// Rounds without growth by a quarter after which the pipe is full (§5.3.1.2).
 const FULL_BW_ROUNDS: u32 = 3;
-/// BBRStartupFullLossCnt: lost ranges in a round that end Startup.
+/// BBRStartupFullLossCnt: lost ranges in a round that can end Startup.
 const STARTUP_LOST_RANGES: u32 = 6;
-/// BBR.MinRTTFilterLen.
+/// BBR.MinRTTFilterLen: lifetime of the min_rtt sample.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-/// BBR.ProbeRTTInterval.
+/// BBR.ProbeRTTInterval: lifetime of the probe_rtt_min_delay sample.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// BBR.ProbeRTTDuration.
+/// BBR.ProbeRTTDuration: least time in ProbeRTT.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 /// Most round trips between probes (§5.3.3.8): time for Reno to grow as much.
 const RENO_ROUNDS: u32 = 63;
-/// The RTT for the first pacing rate where none is known (§5.6.2).
+/// RTT assumed for the first pacing rate without a sample (§5.6.2).
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
-/// Infinity, as a volume and as a rate.
+/// No bound, as a volume and as a rate.
 const NO_VOLUME_BOUND: u32 = u32::MAX;
 const NO_RATE_BOUND: u64 = u64::MAX;
 
 /// BBRv3. Rates are in bits per second; 0: not known.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
-    state: State,
+    state: BbrState,
     round: Round,
-    /// BBR.max_bw_filter, and BBR.cycle_count, its time.
+    /// BBR.max_bw_filter, and BBR.cycle_count, its virtual time.
     max_bw: WindowedMax,
     cycle_count: u64,
-    /// BBR.bw.
+    /// BBR.bw: estimated bandwidth, the short-term bound included.
     bw: u64,
     min_rtt: Option<Duration>,
-    /// When it was measured.
+    /// Time of the `min_rtt` sample.
     min_rtt_stamp: Option<Instant>,
     pacing_rate: Option<DataRate>,
-    /// The first pacing rate is from an RTT, not from the nominal one.
+    /// The pacing rate is derived from a measured RTT, not the nominal one.
     has_seen_rtt: bool,
     full: FullBw,
     drain_start_round: u64,
@@ -106,17 +106,17 @@ pub struct Bbr3 {
     held_back: HeldBack,
     extra_acked: ExtraAcked,
     idle_restart: bool,
-    /// cwnd was used up in this round.
+    /// cwnd was fully used in this round.
     is_cwnd_limited: bool,
     recovery: Recovery,
-    /// C.delivered and SND.UNA, as heard last.
+    /// C.delivered and SND.UNA at the last call.
     delivered: u64,
     una: Option<SeqNum>,
 }
 
-/// BBR.state.
+/// BBR.state, with ProbeBW's four phases apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum BbrState {
     Startup,
     Drain,
     ProbeBwDown,
@@ -127,7 +127,7 @@ enum State {
 }
 
 /// The table of §5.6.1.
-impl State {
+impl BbrState {
     fn pacing_gain(self) -> u64 {
         match self {
             Self::Startup => 277, // 4 ln 2
@@ -146,33 +146,33 @@ impl State {
         }
     }
 
-    /// IsInAProbeBWState().
+    /// IsInAProbeBWState(): in any phase of ProbeBW.
     fn is_probe_bw(self) -> bool {
-        use State::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp};
+        use BbrState::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp};
         matches!(self, ProbeBwDown | ProbeBwCruise | ProbeBwRefill | ProbeBwUp)
     }
 
-    /// IsProbingBW().
+    /// IsProbingBW(): in a state that may raise the bandwidth estimate.
     fn is_probing(self) -> bool {
         matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
 }
 
-/// Whether sending faster still brings a higher delivery rate (§5.3.1.2).
+/// BBR.full_bw: detection that the delivery rate has stopped growing (§5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct FullBw {
-    /// BBR.full_bw: the rate that growth is measured from.
+    /// BBR.full_bw: the rate from which growth is measured.
     bw: u64,
-    /// BBR.full_bw_count: rounds since it grew.
+    /// BBR.full_bw_count: rounds since it last grew.
     count: u32,
-    /// BBR.full_bw_now: since it was last looked for.
+    /// BBR.full_bw_now: reached since the last restart of the measurement.
     now: bool,
-    /// BBR.full_bw_reached: ever.
+    /// BBR.full_bw_reached: reached at least once.
     reached: bool,
 }
 
 impl FullBw {
-    /// ResetFullBW(), with growth measured from `bw`.
+    /// ResetFullBW(), measuring growth from `bw`.
     fn restart(&mut self, bw: u64) {
         *self = Self { bw, reached: self.reached, ..Self::default() };
     }
@@ -191,22 +191,22 @@ impl Default for ShortTerm {
     }
 }
 
-/// Losses, and what was delivered meanwhile, by round (§5.5.10.3).
+/// Losses and deliveries by round (§5.5.10.3).
 #[derive(Clone, Copy, Debug, Default)]
 struct Congestion {
-    /// BBR.bw_latest and BBR.inflight_latest: the most in this round.
+    /// BBR.bw_latest and BBR.inflight_latest: maxima of this round.
     bw_latest: u64,
     inflight_latest: u32,
-    /// Where the round ends, and that the ACK at hand ended it.
+    /// End of the round; and true if the current ACK ended it.
     loss_round_delivered: u64,
     loss_round_start: bool,
     is_loss_in_round: bool,
-    /// Ranges of sequence numbers lost in the round, and where the last one ends.
+    /// Ranges of sequence numbers lost in the round, and the end of the last one.
     lost_ranges: u32,
     range_end: Option<SeqNum>,
 }
 
-/// BBR.ack_phase: what the ACKs at hand say of a probe.
+/// BBR.ack_phase: stage of a probe that the current ACKs reflect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -220,15 +220,16 @@ enum AckPhase {
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     ack_phase: AckPhase,
-    /// BBR.is_bw_probe_sample: ACKs are for data sent while probing, and were not answered yet.
+    /// BBR.is_bw_probe_sample: ACKs are for data sent while probing, and no loss has been handled
+    /// yet.
     is_sample: bool,
     /// BBR.bw_probe_up_acked, BBR.probe_up_acked_per_inc and BBR.bw_probe_up_rounds.
     up_acked: u32,
     acked_per_inc: u32,
     up_rounds: u32,
-    /// BBR.rounds_since_probe_up.
+    /// BBR.rounds_since_probe_up, for coexistence with Reno.
     rounds_since_up: u32,
-    /// BBR.bw_probe_wait, from BBR.cycle_stamp on.
+    /// BBR.bw_probe_wait, counted from BBR.cycle_stamp.
     wait: Duration,
     cycle_stamp: Instant,
     /// BBR.prev_probe_too_high and BBR.prev_probe_precautionary.
@@ -253,19 +254,19 @@ impl Default for Probe {
     }
 }
 
-/// When to visit ProbeRTT, and how long.
+/// Schedule of ProbeRTT.
 #[derive(Clone, Copy, Debug, Default)]
 struct ProbeRtt {
-    /// BBR.probe_rtt_min_delay, and when it was measured.
+    /// BBR.probe_rtt_min_delay, and the time of its sample.
     min_delay: Option<Duration>,
     min_stamp: Option<Instant>,
     expired: bool,
-    /// BBR.probe_rtt_done_stamp; `None` before the network is half empty.
+    /// BBR.probe_rtt_done_stamp; `None` until the network is half empty.
     done_stamp: Option<Instant>,
     round_done: bool,
 }
 
-/// How much more than the bandwidth explains ACKs report at once (§5.5.9).
+/// Data that ACKs report at once, beyond what the bandwidth explains (§5.5.9).
 #[derive(Clone, Copy, Debug, Default)]
 struct ExtraAcked {
     interval_start: Instant,
@@ -273,20 +274,20 @@ struct ExtraAcked {
     filter: WindowedMax,
 }
 
-/// From the first loss to the end of recovery.
+/// An episode of losses: from the first one to the end of recovery.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recovery {
-    /// C.delivered when it began; `None` outside.
+    /// C.delivered at its beginning; `None` outside an episode.
     began_at: Option<u64>,
-    /// BBR.prior_cwnd: before it, or before ProbeRTT.
+    /// BBR.prior_cwnd: cwnd before the episode, or before ProbeRTT.
     prior_cwnd: u32,
-    /// BBR.undo_state: what a loss ended.
-    undo_state: Option<State>,
+    /// BBR.undo_state: the state that a loss ended.
+    undo_state: Option<BbrState>,
     undo_short_term: ShortTerm,
     undo_inflight_longterm: u32,
 }
 
-/// RS: what an ACK shows of the path.
+/// RS: rate sample of an ACK.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     /// RS.delivery_rate; 0 if it cannot be trusted.
@@ -294,7 +295,7 @@ struct Sample {
     delivered: u32,
     prior_delivered: u64,
     tx_inflight: u32,
-    /// RS.lost, with what was marked.
+    /// RS.lost, marked bytes included.
     lost: u64,
     is_app_limited: bool,
     rtt: Option<Duration>,
@@ -303,7 +304,7 @@ struct Sample {
 impl Default for Bbr3 {
     fn default() -> Self {
         Self {
-            state: State::Startup,
+            state: BbrState::Startup,
             round: Round::default(),
             max_bw: WindowedMax::default(),
             cycle_count: 0,
@@ -330,27 +331,27 @@ impl Default for Bbr3 {
     }
 }
 
-/// `bytes` as a volume.
+/// Converts `bytes` to a volume; saturates.
 fn volume(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(NO_VOLUME_BOUND)
 }
 
-/// `percent` hundredths of a volume.
+/// `percent` hundredths of `of`.
 fn share(of: u32, percent: u64) -> u32 {
     volume(u64::from(of) * percent / UNIT)
 }
 
-/// The least that is allowed in flight (§5.6.4.3).
+/// Least data in flight that is allowed, bytes (§5.6.4.3).
 fn min_pipe(window: &Window) -> u32 {
     MIN_PIPE_SEGMENTS * window.smss()
 }
 
-/// IsInflightTooHigh(): more was lost, of what was in flight, than a probe may cost.
+/// IsInflightTooHigh(): more of the data in flight was lost than a probe may cost.
 fn is_too_high(lost: u64, tx_inflight: u32) -> bool {
     lost * UNIT > u64::from(tx_inflight) * LOSS_THRESH
 }
 
-/// InflightAtLoss(): with how much in flight losses crossed the threshold.
+/// InflightAtLoss(): volume in flight at which the losses crossed the threshold.
 fn inflight_at_loss(lost: &Lost) -> u32 {
     let inflight_prev = lost.tx_inflight.saturating_sub(lost.bytes);
     let lost_prev = (lost.lost - lost.prior_lost).saturating_sub(u64::from(lost.bytes));
@@ -359,9 +360,9 @@ fn inflight_at_loss(lost: &Lost) -> u32 {
     inflight_prev.saturating_add(volume(lost_prefix))
 }
 
-/// The model, and what it says should be in flight.
+/// The model, and the volumes in flight derived from it.
 impl Bbr3 {
-    /// BDPMultiple(), at a bandwidth.
+    /// BDPMultiple() for the bandwidth `bw`.
     fn bdp_multiple(&self, window: &Window, bw: u64, gain: u64) -> u64 {
         match self.min_rtt {
             Some(min_rtt) => bytes_in(bw, min_rtt).saturating_mul(gain) / UNIT,
@@ -369,33 +370,33 @@ impl Bbr3 {
         }
     }
 
-    /// C.send_quantum (§5.6.3).
+    /// C.send_quantum (§5.6.3), bytes.
     fn send_quantum(&self, window: &Window) -> u64 {
         let rate = self.pacing_rate(window).map_or(0, DataRate::bits_per_sec);
         let quantum = bytes_in(rate, Duration::from_millis(1)).min(64 << 10);
         quantum.max(2 * u64::from(window.smss()))
     }
 
-    /// QuantizationBudget(), with TCP's offload budget (§5.5.8.1).
+    /// QuantizationBudget(), TCP's offload budget included (§5.5.8.1).
     fn quantization_budget(&self, window: &Window, inflight_cap: u64) -> u32 {
         let offload_budget = 3 * self.send_quantum(window);
         let cap = inflight_cap.max(offload_budget).max(u64::from(min_pipe(window)));
-        let more = if self.state == State::ProbeBwUp { 2 * window.smss() } else { 0 };
+        let more = if self.state == BbrState::ProbeBwUp { 2 * window.smss() } else { 0 };
         volume(cap).saturating_add(more)
     }
 
-    /// Inflight(1.0), at a bandwidth.
+    /// Inflight(1.0) for the bandwidth `bw`.
     fn inflight(&self, window: &Window, bw: u64) -> u32 {
         self.quantization_budget(window, self.bdp_multiple(window, bw, UNIT))
     }
 
-    /// BBR.max_inflight (§5.6.4.2).
+    /// BBR.max_inflight (§5.6.4.2), bytes.
     fn max_inflight(&self, window: &Window) -> u32 {
         let bdp = self.bdp_multiple(window, self.bw, self.state.cwnd_gain());
         self.quantization_budget(window, bdp.saturating_add(self.extra_acked.filter.get()))
     }
 
-    /// InflightWithHeadroom().
+    /// InflightWithHeadroom(), bytes.
     fn inflight_with_headroom(&self, window: &Window) -> u32 {
         let longterm = self.inflight_longterm;
         if longterm == NO_VOLUME_BOUND {
@@ -405,12 +406,12 @@ impl Bbr3 {
         longterm.saturating_sub(headroom).max(min_pipe(window))
     }
 
-    /// TargetInflight().
+    /// TargetInflight(), bytes.
     fn target_inflight(&self, window: &Window) -> u32 {
         volume(self.bdp_multiple(window, self.bw, UNIT)).min(window.cwnd())
     }
 
-    /// ProbeRTTCwnd() (§5.6.4.5).
+    /// ProbeRTTCwnd() (§5.6.4.5), bytes.
     fn probe_rtt_cwnd(&self, window: &Window) -> u32 {
         volume(self.bdp_multiple(window, self.bw, PROBE_RTT_CWND_GAIN)).max(min_pipe(window))
     }
@@ -472,7 +473,7 @@ impl Bbr3 {
         }
     }
 
-    /// §5.5.5.
+    /// BBRUpdateMaxBw(), with the round count (§5.5.5).
     fn update_max_bw(&mut self, rs: &Sample) {
         self.round.update(rs.prior_delivered, self.delivered);
         self.probe.rounds_since_up += u32::from(self.round.starts);
@@ -481,7 +482,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLowerBoundsFromCongestion().
+    /// AdaptLowerBoundsFromCongestion(), once a round.
     fn adapt_lower_bounds(&mut self, window: &Window) {
         if self.state.is_probing() || !self.congestion.is_loss_in_round {
             return;
@@ -498,13 +499,13 @@ impl Bbr3 {
         short.inflight = inflight_latest.max(share(short.inflight, BETA));
     }
 
-    /// C.is_cwnd_limited.
+    /// Updates C.is_cwnd_limited; a new round clears it.
     fn note_cwnd_limited(&mut self, window: &Window, ack: &Ack) {
         let is_used_up = ack.delivery.prior_inflight.saturating_add(window.smss()) > window.cwnd();
         self.is_cwnd_limited = is_used_up || (self.is_cwnd_limited && !self.round.starts);
     }
 
-    /// §5.5.9.
+    /// UpdateACKAggregation() (§5.5.9).
     fn update_ack_aggregation(&mut self, window: &Window, ack: &Ack) {
         let seen = &mut self.extra_acked;
         let mut expected = bytes_in(self.bw, ack.now.since(seen.interval_start));
@@ -519,7 +520,7 @@ impl Bbr3 {
         seen.filter.update(rounds, self.round.count, extra);
     }
 
-    /// §5.3.1.2.
+    /// CheckFullBWReached() (§5.3.1.2).
     fn check_full_bw_reached(&mut self, rs: &Sample) {
         let full = &mut self.full;
         if full.now || !self.round.starts || rs.is_app_limited || rs.rate == 0 {
@@ -536,34 +537,34 @@ impl Bbr3 {
 
     fn check_startup_done(&mut self, window: &Window, ack: &Ack, rs: &Sample) {
         self.check_startup_high_loss(window, ack, rs);
-        if self.state == State::Startup && self.full.reached {
-            self.state = State::Drain;
+        if self.state == BbrState::Startup && self.full.reached {
+            self.state = BbrState::Drain;
             self.drain_start_round = self.round.count;
         }
     }
 
-    /// §5.3.1.3.
+    /// CheckStartupHighLoss() (§5.3.1.3).
     fn check_startup_high_loss(&mut self, window: &Window, ack: &Ack, rs: &Sample) {
         if !self.congestion.loss_round_start {
             return;
         }
         let lost_ranges = std::mem::take(&mut self.congestion.lost_ranges);
-        let in_recovery = matches!(ack.phase, Phase::Recovery | Phase::Cwr)
+        let in_recovery = matches!(ack.phase, RecoveryPhase::Recovery | RecoveryPhase::Cwr)
             && self.recovery.began_at.is_some_and(|began| rs.prior_delivered >= began);
         let is_high = lost_ranges >= STARTUP_LOST_RANGES && is_too_high(rs.lost, rs.tx_inflight);
-        if self.state != State::Startup || self.full.reached || !in_recovery || !is_high {
+        if self.state != BbrState::Startup || self.full.reached || !in_recovery || !is_high {
             return;
         }
-        self.recovery.undo_state = Some(State::Startup);
+        self.recovery.undo_state = Some(BbrState::Startup);
         self.full.now = true;
         self.full.reached = true;
         let bdp = volume(self.bdp_multiple(window, self.bw, UNIT));
         self.inflight_longterm = bdp.max(self.congestion.inflight_latest);
     }
 
-    /// §5.3.2.
+    /// CheckDrainDone() (§5.3.2).
     fn check_drain_done(&mut self, window: &Window, ack: &Ack) {
-        if self.state != State::Drain {
+        if self.state != BbrState::Drain {
             return;
         }
         let is_drained = ack.delivery.inflight <= self.inflight(window, self.bw);
@@ -584,7 +585,7 @@ impl Bbr3 {
         self.probe.cycle_stamp = now;
         self.probe.ack_phase = AckPhase::ProbeStopping;
         self.round.start(self.delivered);
-        self.state = State::ProbeBwDown;
+        self.state = BbrState::ProbeBwDown;
     }
 
     fn start_probe_bw_refill(&mut self) {
@@ -594,7 +595,7 @@ impl Bbr3 {
         self.probe.prev_precautionary = false;
         self.probe.ack_phase = AckPhase::Refilling;
         self.round.start(self.delivered);
-        self.state = State::ProbeBwRefill;
+        self.state = BbrState::ProbeBwRefill;
     }
 
     fn start_probe_bw_up(&mut self, window: &Window, rs: &Sample) {
@@ -602,7 +603,7 @@ impl Bbr3 {
         self.probe.ack_phase = AckPhase::ProbeStarting;
         self.round.start(self.delivered);
         self.full.restart(rs.rate);
-        self.state = State::ProbeBwUp;
+        self.state = BbrState::ProbeBwUp;
         self.raise_inflight_longterm_slope(window);
     }
 
@@ -618,27 +619,27 @@ impl Bbr3 {
             return;
         }
         match self.state {
-            State::ProbeBwDown => {
+            BbrState::ProbeBwDown => {
                 let is_probing = self.is_time_to_probe_bw(window, ack.now);
                 if !is_probing && self.is_time_to_cruise(window, ack) {
-                    self.state = State::ProbeBwCruise;
+                    self.state = BbrState::ProbeBwCruise;
                 }
             }
-            State::ProbeBwCruise => {
+            BbrState::ProbeBwCruise => {
                 self.is_time_to_probe_bw(window, ack.now);
             }
-            State::ProbeBwRefill => {
+            BbrState::ProbeBwRefill => {
                 if self.round.starts {
                     self.start_probe_bw_up(window, rs);
                 }
             }
-            State::ProbeBwUp => {
+            BbrState::ProbeBwUp => {
                 if self.is_time_to_go_down(window, ack, rs) {
                     self.probe.prev_too_high = false;
                     self.start_probe_bw_down(ack.now);
                 }
             }
-            State::Startup | State::Drain | State::ProbeRtt => {}
+            BbrState::Startup | BbrState::Drain | BbrState::ProbeRtt => {}
         }
     }
 
@@ -653,14 +654,14 @@ impl Bbr3 {
         is_time
     }
 
-    /// IsTimeToCruise().
+    /// IsTimeToCruise(): the queue is drained and headroom is left.
     fn is_time_to_cruise(&self, window: &Window, ack: &Ack) -> bool {
         let inflight = ack.delivery.inflight;
         inflight <= self.inflight_with_headroom(window)
             && inflight <= self.inflight(window, self.max_bw.get())
     }
 
-    /// IsTimeToGoDown(); where the long term is in the way, a plateau means nothing.
+    /// IsTimeToGoDown(). A plateau does not count while the long-term bound limits the sender.
     fn is_time_to_go_down(&mut self, window: &Window, ack: &Ack, rs: &Sample) -> bool {
         if self.probe.prev_too_high && ack.delivery.inflight >= self.inflight_longterm {
             self.probe.prev_precautionary = true;
@@ -673,7 +674,7 @@ impl Bbr3 {
         self.full.now
     }
 
-    /// Whether it decided on the next state.
+    /// AdaptLongTermModel(); returns true if it has chosen the next state.
     fn adapt_long_term_model(&mut self, window: &Window, ack: &Ack, rs: &Sample) -> bool {
         if self.probe.ack_phase == AckPhase::ProbeStarting && self.round.starts {
             self.probe.ack_phase = AckPhase::ProbeFeedback;
@@ -694,7 +695,7 @@ impl Bbr3 {
             return false;
         }
         self.inflight_longterm = self.inflight_longterm.max(rs.tx_inflight);
-        if self.state == State::ProbeBwUp {
+        if self.state == BbrState::ProbeBwUp {
             self.probe_inflight_longterm_upward(window, ack);
         }
         false
@@ -715,7 +716,8 @@ impl Bbr3 {
         }
     }
 
-    /// Twice as many segments in this round as in the one before.
+    /// RaiseInflightLongtermSlope(): the bound grows by twice as many segments as in the previous
+    /// round.
     fn raise_inflight_longterm_slope(&mut self, window: &Window) {
         let growth_this_round = 1_u32 << self.probe.up_rounds;
         self.probe.up_rounds = (self.probe.up_rounds + 1).min(30);
@@ -744,14 +746,14 @@ impl Bbr3 {
     }
 
     fn check_probe_rtt(&mut self, window: &mut Window, ack: &Ack) {
-        if self.state != State::ProbeRtt && self.probe_rtt.expired && !self.idle_restart {
-            self.state = State::ProbeRtt;
+        if self.state != BbrState::ProbeRtt && self.probe_rtt.expired && !self.idle_restart {
+            self.state = BbrState::ProbeRtt;
             self.save_cwnd(window);
             self.probe_rtt.done_stamp = None;
             self.probe.ack_phase = AckPhase::ProbeStopping;
             self.round.start(self.delivered);
         }
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             self.handle_probe_rtt(window, ack);
         }
         self.idle_restart = false;
@@ -782,16 +784,16 @@ impl Bbr3 {
         self.short_term = ShortTerm::default();
         if self.full.reached {
             self.start_probe_bw_down(now);
-            self.state = State::ProbeBwCruise;
+            self.state = BbrState::ProbeBwCruise;
         } else {
-            self.state = State::Startup;
+            self.state = BbrState::Startup;
         }
     }
 }
 
-/// Losses and marks (§5.5.10, §5.5.11, §5.6.4.4).
+/// Reactions to losses and marks (§5.5.10, §5.5.11, §5.6.4.4).
 impl Bbr3 {
-    /// NoteLoss(), for marks, too.
+    /// NoteLoss(), also for marks.
     fn note_congestion(&mut self, delivered: u64) {
         if !self.congestion.is_loss_in_round {
             self.congestion.loss_round_delivered = delivered;
@@ -828,13 +830,13 @@ impl Bbr3 {
         if !is_app_limited {
             self.inflight_longterm = tx_inflight.max(share(self.target_inflight(window), BETA));
         }
-        if self.state == State::ProbeBwUp {
-            self.recovery.undo_state = Some(State::ProbeBwUp);
+        if self.state == BbrState::ProbeBwUp {
+            self.recovery.undo_state = Some(BbrState::ProbeBwUp);
             self.start_probe_bw_down(now);
         }
     }
 
-    /// SaveStateUponLoss(), once for each episode.
+    /// SaveStateUponLoss(), once per episode.
     fn save_state_upon_loss(&mut self, window: &Window) {
         self.save_cwnd(window);
         if self.recovery.began_at.is_none() {
@@ -849,7 +851,7 @@ impl Bbr3 {
     }
 
     fn save_cwnd(&mut self, window: &Window) {
-        let is_good = self.recovery.began_at.is_none() && self.state != State::ProbeRtt;
+        let is_good = self.recovery.began_at.is_none() && self.state != BbrState::ProbeRtt;
         let before = if is_good { 0 } else { self.recovery.prior_cwnd };
         self.recovery.prior_cwnd = before.max(window.cwnd());
     }
@@ -861,9 +863,9 @@ impl Bbr3 {
 
 /// Pacing and cwnd (§5.6).
 impl Bbr3 {
-    /// InitPacingRate().
+    /// InitPacingRate() for a given RTT.
     fn first_pacing_rate(window: &Window, srtt: Duration) -> Option<DataRate> {
-        pace(rate_of(u64::from(window.initial()), srtt) / UNIT * State::Startup.pacing_gain())
+        pace(rate_of(u64::from(window.initial()), srtt) / UNIT * BbrState::Startup.pacing_gain())
     }
 
     fn set_pacing_rate_with_gain(&mut self, gain: u64) {
@@ -882,7 +884,7 @@ impl Bbr3 {
         self.set_pacing_rate_with_gain(self.state.pacing_gain());
     }
 
-    /// §5.6.4.6.
+    /// SetCwnd() (§5.6.4.6).
     fn set_cwnd(&self, window: &mut Window, newly_acked: u32) {
         let max_inflight = self.max_inflight(window);
         let grown = window.cwnd().saturating_add(newly_acked);
@@ -892,19 +894,21 @@ impl Bbr3 {
             window.set_cwnd(grown);
         }
         window.set_cwnd(window.cwnd().max(min_pipe(window)));
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             window.set_cwnd(window.cwnd().min(self.probe_rtt_cwnd(window)));
         }
         self.bound_cwnd_for_model(window);
         window.set_cwnd(window.cwnd().min(window.limit()));
     }
 
-    /// §5.6.4.7.
+    /// BoundCwndForModel() (§5.6.4.7).
     fn bound_cwnd_for_model(&self, window: &mut Window) {
         let cap = match self.state {
-            State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => self.inflight_longterm,
-            State::ProbeBwCruise | State::ProbeRtt => self.inflight_with_headroom(window),
-            State::Startup | State::Drain => NO_VOLUME_BOUND,
+            BbrState::ProbeBwDown | BbrState::ProbeBwRefill | BbrState::ProbeBwUp => {
+                self.inflight_longterm
+            }
+            BbrState::ProbeBwCruise | BbrState::ProbeRtt => self.inflight_with_headroom(window),
+            BbrState::Startup | BbrState::Drain => NO_VOLUME_BOUND,
         };
         let cap = cap.min(self.short_term.inflight).max(min_pipe(window));
         window.set_cwnd(window.cwnd().min(cap));
@@ -934,12 +938,12 @@ impl CongestionControl for Bbr3 {
 
     fn on_growth(&mut self, _: &mut Window, _: &Ack) {}
 
-    /// OnEnterFastRecovery().
+    /// OnEnterFastRecovery(); the model bounds cwnd itself.
     fn on_fast_retransmit(&mut self, window: &mut Window, _: &Loss) {
         self.save_state_upon_loss(window);
     }
 
-    /// OnEnterRTO(): room for one segment beside what is in flight, which the caller adds.
+    /// OnEnterRTO(): room for one segment; the caller adds the data in flight.
     fn on_timeout(&mut self, window: &mut Window, _: &Timeout) {
         self.save_state_upon_loss(window);
         window.set_cwnd(window.smss());
@@ -959,7 +963,7 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// HandleSpuriousLossDetection().
+    /// HandleSpuriousLossDetection(): restores the bounds and the state.
     fn on_spurious(&mut self, window: &mut Window, _: &Undo) {
         self.restore_cwnd(window);
         self.congestion.is_loss_in_round = false;
@@ -969,13 +973,15 @@ impl CongestionControl for Bbr3 {
         self.short_term.inflight = self.short_term.inflight.max(undo_short_term.inflight);
         self.inflight_longterm = self.inflight_longterm.max(undo_inflight_longterm);
         match undo_state {
-            Some(State::Startup) if self.state != State::Startup => {
+            Some(BbrState::Startup) if self.state != BbrState::Startup => {
                 self.full.reached = false;
-                if self.state != State::ProbeRtt {
-                    self.state = State::Startup;
+                if self.state != BbrState::ProbeRtt {
+                    self.state = BbrState::Startup;
                 }
             }
-            Some(State::ProbeBwUp) if !matches!(self.state, State::ProbeBwUp | State::ProbeRtt) => {
+            Some(BbrState::ProbeBwUp)
+                if !matches!(self.state, BbrState::ProbeBwUp | BbrState::ProbeRtt) =>
+            {
                 self.start_probe_bw_refill();
             }
             _ => {}
@@ -984,12 +990,12 @@ impl CongestionControl for Bbr3 {
         self.recovery.began_at = None;
     }
 
-    /// The marks themselves are counted with each ACK.
+    /// Saves the state; the marks themselves are counted with each ACK.
     fn on_ecn(&mut self, window: &mut Window, _: &Loss) {
         self.save_state_upon_loss(window);
     }
 
-    /// HandleLostPacket().
+    /// HandleLostPacket(), for each segment.
     fn on_lost(&mut self, window: &mut Window, lost: &Lost) {
         self.delivered = lost.delivered;
         self.save_state_upon_loss(window);
@@ -1011,7 +1017,7 @@ impl CongestionControl for Bbr3 {
         self.extra_acked.interval_start = resume.now;
         if self.state.is_probe_bw() {
             self.set_pacing_rate_with_gain(UNIT);
-        } else if self.state == State::ProbeRtt {
+        } else if self.state == BbrState::ProbeRtt {
             self.check_probe_rtt_done(window, resume.now);
         }
     }

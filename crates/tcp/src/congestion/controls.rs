@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Makes the congestion control of one endpoint.
+/// Creates the congestion control of one endpoint.
 type Factory = Arc<dyn Fn(&TcpConfig) -> Box<dyn CongestionControl> + Send + Sync>;
 
 /// Congestion controls of the caller's own, each under the name by which
@@ -28,8 +28,8 @@ type Factory = Arc<dyn Fn(&TcpConfig) -> Box<dyn CongestionControl> + Send + Syn
 pub struct Controls(BTreeMap<String, Factory>);
 
 impl Controls {
-    /// Adds a control; one of the same name is replaced. `factory` is called once for each endpoint
-    /// that asks for it.
+    /// Adds a control, or replaces the one of the same name. `factory` is called once for each
+    /// endpoint that asks for it.
     pub fn insert(
         &mut self,
         name: impl Into<String>,
@@ -38,7 +38,7 @@ impl Controls {
         self.0.insert(name.into(), Arc::new(factory));
     }
 
-    /// There is one of this name.
+    /// True if a control has this name.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -48,7 +48,7 @@ impl Controls {
         self.0.keys().map(String::as_str)
     }
 
-    /// A new one for an endpoint.
+    /// Creates the control that `config` names.
     pub(super) fn control(&self, config: &TcpConfig) -> Box<dyn CongestionControl> {
         let name = config.control.as_deref().unwrap_or_default();
         let factory = self.0.get(name);

@@ -6,12 +6,12 @@
 //! of Reno's window.
 //!
 //! Five points differ from the letter of the RFC, as in Linux. An ACK of several segments counts as
-//! many ACKs of one. While cwnd is not used up, whether the application or the peer's window is in
-//! the way (§5.8 has the former), cwnd does not grow and no time passes for the curve. A window
-//! above W_max at the start of the curve becomes W_max. Where the estimate of Reno's window is above
-//! the curve but below cwnd, which aims at where the curve is a round trip later, cwnd stays (§4.3
-//! would lower it). A time-out forgets W_max at once, not when congestion avoidance begins (§4.8),
-//! so that a loss in the slow start between does not give way (§4.7).
+//! many ACKs of one. While cwnd is not fully used, because of the application or the peer's window
+//! (§5.8 covers only the former), cwnd does not grow and no time passes for the curve. A window
+//! above W_max at the start of the curve becomes W_max. Where the estimate of Reno's window is
+//! above the curve but below cwnd, which aims at the curve's value a round trip later, cwnd stays
+//! (§4.3 would lower it). A time-out forgets W_max at once, not when congestion avoidance begins
+//! (§4.8), so that a loss in the slow start between does not give way (§4.7).
 //!
 //! Compared section by section with the working group's source of the RFC's text
 //! (draft-ietf-tcpm-rfc8312bis after its version 14). A mark is answered as a loss (§4.6).
@@ -23,9 +23,10 @@ use airtcp_core::{Duration, Instant};
 
 /// RFC 9438 §4.1: C, in segments per second cubed.
 const C: f64 = 0.4;
-/// §4.6: what is left of the window after a loss.
+/// β_cubic: share of the window kept after a loss (§4.6).
 const BETA: f64 = 0.7;
-/// §4.3: the growth of Reno's window per round trip that gives the same average with [`BETA`].
+/// α_cubic (§4.3): growth of Reno's window per round trip that gives the same average with
+/// [`BETA`].
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// Growth on a cubic curve. Windows are in segments.
@@ -34,20 +35,20 @@ pub struct Cubic {
     slow_start: SlowStart,
     fast_convergence: bool,
     curve: Curve,
-    /// As it was before the last reduction (§4.9).
+    /// The curve before the last reduction (§4.9).
     before: Option<Curve>,
-    /// The last ACK in congestion avoidance.
+    /// Time of the last ACK in congestion avoidance.
     heard: Instant,
-    /// Growth not yet worth a byte.
+    /// Growth of less than a byte, carried over.
     credit: f64,
 }
 
-/// What determines growth in congestion avoidance.
+/// State that determines the growth in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default)]
 struct Curve {
-    /// W_max. `None`: the window where congestion avoidance begins.
+    /// W_max. `None`: the window at which congestion avoidance begins.
     w_max: Option<f64>,
-    /// cwnd_prior.
+    /// cwnd_prior: cwnd before the last reduction.
     prior: f64,
     epoch: Option<Epoch>,
 }
@@ -59,7 +60,7 @@ struct Epoch {
     /// K, in seconds.
     k: f64,
     w_max: f64,
-    /// W_est.
+    /// W_est: estimate of Reno's window.
     reno: f64,
 }
 
@@ -70,7 +71,7 @@ impl Epoch {
         Self { start, k: libm::cbrt((w_max - cwnd) / C), w_max, reno: cwnd }
     }
 
-    /// W_cubic, so long after the start (eq. 1).
+    /// W_cubic at `after` since the start of the stage (eq. 1).
     fn cubic(&self, after: Duration) -> f64 {
         let t = after.as_secs_f64() - self.k;
         C * t * t * t + self.w_max
@@ -78,7 +79,8 @@ impl Epoch {
 }
 
 impl Cubic {
-    /// Slow start is as with `slow_start`, except with HyStart++. `paced`: the sender is.
+    /// A sender whose slow start is `slow_start`'s unless HyStart++ is on. `paced`: it paces its
+    /// segments.
     pub fn new(slow_start: Reno, config: CubicConfig, paced: bool) -> Self {
         Self {
             slow_start: SlowStart::new(slow_start, config.hystart, paced),
@@ -117,7 +119,7 @@ impl Cubic {
         self.credit = bytes - f64::from(bytes as u32);
     }
 
-    /// §4.6: sets ssthresh after a loss at `cwnd`.
+    /// Sets ssthresh after a loss at `cwnd` (§4.6).
     fn reduce(&mut self, window: &mut Window, cwnd: u32, flight: u32) {
         self.before = Some(self.curve);
         self.curve.prior = f64::from(cwnd) / f64::from(window.smss());
@@ -210,7 +212,7 @@ mod tests {
         f64::from(window.cwnd()) / f64::from(SMSS)
     }
 
-    /// ACKs of a segment each, spread over a round trip, until `until`.
+    /// Acknowledges one segment at a time, spread over a round trip, until `until`.
     fn acknowledge(cc: &mut Cubic, w: &mut Window, now: &mut Instant, rtt: Duration, until: f64) {
         while now.as_secs_f64() < until {
             let srtt = Some(rtt);
@@ -219,7 +221,7 @@ mod tests {
         }
     }
 
-    /// After a loss with so many segments in flight, at time zero.
+    /// A sender at time zero, after a loss with `cwnd` segments in flight.
     fn after_loss(cwnd: u32) -> (Cubic, Window, Instant) {
         let (mut cc, mut w) = (cubic(), window(cwnd, cwnd));
         cc.on_fast_retransmit(&mut w, &loss(cwnd * SMSS));
@@ -366,8 +368,8 @@ mod tests {
         assert_eq!((grown(None), grown(Some(100 * SMSS))), (9 * SMSS, 2 * SMSS));
     }
 
-    /// 20 Mbit/s and 40 ms with a queue of as much, until slow start is over. Returns the most that
-    /// was in flight, in segments, and the segments lost.
+    /// Runs slow start over 20 Mbit/s and 40 ms with a queue of one bandwidth-delay product.
+    /// Returns the most in flight and the losses, in segments.
     fn slow_start(hystart: HyStartConfig) -> (u32, u64) {
         let mut path = Path::new(with(hystart), 20, 40, 1.0);
         while path.window.in_slow_start() {

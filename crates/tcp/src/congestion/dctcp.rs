@@ -1,8 +1,8 @@
 //! DCTCP, data center TCP (RFC 8257).
 //!
-//! Queues mark what finds them longer than a threshold. The sender estimates which share of its
-//! data is marked, and reduces its window by half of that share once a window: little where queues
-//! are just at the threshold, half where everything is marked. Else it is Reno.
+//! Queues longer than a threshold mark arriving packets. The sender estimates the share of its data
+//! that is marked, and reduces its window by half of that share once a window: a little if queues
+//! are just at the threshold, by half if everything is marked. Otherwise it is Reno.
 //!
 //! It needs a receiver that reports each mark: classic ECN (RFC 3168) reports one a round trip.
 //!
@@ -13,7 +13,7 @@
 use super::marks::MarkedShare;
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};
 
-/// Reno that answers marks by their share.
+/// Reno that reduces its window by the share of marked bytes.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     reno: Reno,
@@ -21,7 +21,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// Grows and answers losses as `reno` does (§3.4, §3.5).
+    /// A sender that grows and reacts to losses as `reno` does (§3.4, §3.5).
     pub fn new(reno: Reno) -> Self {
         Self { reno, marks: MarkedShare::default() }
     }
@@ -77,7 +77,8 @@ mod tests {
         Dctcp::new(Reno::new(None))
     }
 
-    /// ACKs of `windows` windows of ten segments from `una` on of which `marked` are marked.
+    /// Acknowledges `windows` windows of ten segments from `una` on; `marked` segments of each are
+    /// marked.
     fn acknowledge(cc: &mut Dctcp, una: &mut SeqNum, windows: u32, marked: u32) {
         let mut w = window(10, 10);
         for _ in 0..windows {
@@ -157,8 +158,8 @@ mod tests {
         assert_eq!(dctcp().codepoint(), Ecn::Ect0);
     }
 
-    /// 50 Mbit/s and 10 ms, 62 segments; marks above 17 segments (20 in the ns-3 validation are
-    /// packets of 1500 B), and room for many.
+    /// A path of 50 Mbit/s and 10 ms, 62 segments, that marks above 17 segments (20 in the ns-3
+    /// validation are packets of 1500 B) and has room for many.
     fn marked() -> Path<Dctcp> {
         let mut path = Path::new(dctcp(), 50, 10, 4.0);
         path.mark_above = Some(17 * SMSS);
@@ -174,7 +175,7 @@ mod tests {
         let rate = path.run(15.0);
         assert!(rate > 0.98 * 50.0, "{rate}");
         assert_eq!(path.dropped, 0);
-        let most = path.between(5.0, 15.0).map(|point| point.queue).max().unwrap();
+        let most = path.longest_queue(5.0, 15.0);
         assert!((17 * SMSS..30 * SMSS).contains(&most), "{most}");
         let expected = libm::sqrt(2.0 / f64::from((path.bdp() + 17 * SMSS) / SMSS));
         let alpha = path.cc.marks.alpha;

@@ -9,22 +9,22 @@
 use super::{Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, Window};
 use airtcp_core::{DataRate, Duration, Ecn, Instant};
 
-/// A segment for every five hops of the round trip.
+/// Hops of the round trip per segment of cwnd.
 const HOPS_PER_SEGMENT: u32 = 5;
-/// With a single segment out, an ACK that waits for a second one always waits for its timer.
+/// Lowest limit: a single segment would always leave the receiver's delayed ACK to its timer.
 const LEAST_SEGMENTS: u32 = 2;
 
-/// Another algorithm, with cwnd at most a fifth of the hops of a round trip, in segments, rounded
-/// up, and at least two. A configured limit holds as well.
+/// Another algorithm with cwnd limited by the path: to a segment per five hops of a round trip,
+/// rounded up, but at least two. A configured limit holds as well.
 #[derive(Debug)]
 pub struct HopLimited {
     inner: Box<dyn CongestionControl>,
-    /// The limit apart from this one.
+    /// Configured limit of cwnd, bytes.
     ceiling: Option<u32>,
 }
 
 impl HopLimited {
-    /// Bounds `inner`.
+    /// Limits the cwnd of `inner`.
     pub fn new(inner: Box<dyn CongestionControl>) -> Self {
         Self { inner, ceiling: None }
     }

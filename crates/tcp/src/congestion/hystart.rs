@@ -3,7 +3,8 @@
 //!
 //! Two signs that the path is full end slow start, from a window of 16 segments on:
 //! - ACKs that follow each other within 2 ms have come for half of the smallest RTT since the round
-//!   began: as many segments as fit into one way. Of a paced sender, which spreads them, for all of it.
+//!   began: the path holds that many segments in one direction. For a paced sender, which spreads
+//!   its segments, the whole RTT counts.
 //! - The smallest of more than eight RTTs of a round is above the smallest of all by an eighth, at
 //!   least 4 ms and at most 16 ms: a queue is building up.
 //!
@@ -14,24 +15,24 @@
 //! - The first round begins with the first RTT sample, not with the connection.
 
 use super::{Ack, Window};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{Bytes, Duration, Instant, SeqNum};
 
-/// Linux's `hystart_low_window`, in segments.
+/// Linux's `hystart_low_window`: least window at which slow start may end, in segments.
 const LOW_WINDOW: u32 = 16;
 /// `hystart_ack_delta_us`: the largest gap in a train of ACKs.
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// What segmentation offload can delay a train by, at most.
+/// Longest delay that segmentation offload may add to a train.
 const OFFLOAD_DELAY: Duration = Duration::from_millis(1);
 /// The largest bursts that offload makes: four of 64 kB.
 const OFFLOAD_BURST: Bytes = Bytes(4 << 16);
-/// `HYSTART_MIN_SAMPLES`; the next one is judged.
+/// `HYSTART_MIN_SAMPLES`; the sample after these decides.
 const SAMPLES: u32 = 8;
 /// `HYSTART_DELAY_MIN` and `HYSTART_DELAY_MAX`.
 const LEAST_RISE: Duration = Duration::from_millis(4);
 const MOST_RISE: Duration = Duration::from_millis(16);
 
-/// What is looked for, until it is found.
+/// Search for the end of slow start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HyStart {
     /// The sender is paced.
@@ -45,7 +46,7 @@ pub(super) struct HyStart {
 struct Round {
     start: Instant,
     end: SeqNum,
-    /// The last ACK of the train.
+    /// Time of the last ACK of the train.
     last: Instant,
     samples: u32,
     min_rtt: Duration,
@@ -56,12 +57,12 @@ impl HyStart {
         Self { paced, ..Self::default() }
     }
 
-    /// An ACK in any phase: measures, and ends slow start where it finds its end.
+    /// Measures an ACK in any phase; ends slow start if it finds its end.
     pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let Some(rtt) = ack.newest_rtt() else { return };
         let min_rtt = self.min_rtt.map_or(rtt, |least| least.min(rtt));
         self.min_rtt = Some(min_rtt);
-        if self.found || !window.in_slow_start() || ack.phase == Phase::Recovery {
+        if self.found || !window.in_slow_start() || ack.phase == RecoveryPhase::Recovery {
             return;
         }
         let fresh = Round {
@@ -86,14 +87,14 @@ impl HyStart {
         }
     }
 
-    /// A time-out: the path is to be measured anew.
+    /// Discards the measurements after a time-out: the path may have changed.
     pub(super) fn on_timeout(&mut self) {
         *self = Self::new(self.paced);
     }
 }
 
 impl Round {
-    /// ACKs without a gap since the round began have come for longer than `longest`.
+    /// True if ACKs without a gap have come for longer than `longest` since the round began.
     fn is_train(&mut self, now: Instant, longest: Duration) -> bool {
         if now.since(self.last) > ACK_DELTA {
             return false;
@@ -102,7 +103,7 @@ impl Round {
         now.since(self.start) > longest
     }
 
-    /// Enough samples are all above the smallest RTT by more than the threshold.
+    /// True if enough samples all exceed the smallest RTT by more than the threshold.
     fn is_delayed(&mut self, rtt: Duration, min_rtt: Duration) -> bool {
         self.min_rtt = self.min_rtt.min(rtt);
         if self.samples < SAMPLES {
@@ -113,7 +114,8 @@ impl Round {
     }
 }
 
-/// The time of a burst at twice the window an RTT, Linux's pacing rate in slow start.
+/// Transmission time of an offload burst at twice the window per RTT, Linux's pacing rate in slow
+/// start.
 fn offload_delay(window: &Window, ack: &Ack) -> Duration {
     let Some(srtt) = ack.srtt else { return Duration::ZERO };
     let burst = srtt * OFFLOAD_BURST.get() / (2 * u64::from(window.cwnd()));
@@ -125,7 +127,7 @@ mod tests {
     use super::super::tests::{SMSS, ack};
     use super::*;
 
-    /// A slow start whose ACKs carry RTTs and come at times of the test's choice.
+    /// A slow start driven by ACKs with chosen RTTs and times.
     struct Slow {
         hystart: HyStart,
         window: Window,

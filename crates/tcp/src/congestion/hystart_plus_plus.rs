@@ -5,7 +5,8 @@
 //! again, it was no queue, and slow start goes on; otherwise congestion avoidance begins after five
 //! rounds. It takes eight RTT samples a round, which only timestamps give.
 //!
-//! The RFC leaves open to which round the RTT of the ACK that ends a round belongs: here to the next.
+//! The RFC leaves open to which round the RTT of the ACK that ends a round belongs: here to the
+//! next.
 //!
 //! Compared with §4.2 and §4.3 of the RFC as neqo and picoquic quote them beside their code, and
 //! with that code.
@@ -13,14 +14,14 @@
 use super::{Ack, Window};
 use airtcp_core::{Duration, SeqNum};
 
-/// RFC 9406 §4.3.
+/// Least rise of the RTT that counts (RFC 9406 §4.3).
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 const MIN_RTT_DIVISOR: u64 = 8;
 const RTT_SAMPLES: u32 = 8;
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
-/// L for a sender that does not pace.
+/// L: growth per ACK for a sender that does not pace, in segments.
 const LIMIT: u32 = 8;
 
 /// State of the first slow start of a connection.
@@ -28,22 +29,22 @@ const LIMIT: u32 = 8;
 pub(super) struct HyStartPlusPlus {
     round_ends: Option<SeqNum>,
     samples: u32,
-    /// The smallest RTT of this round and of the one before.
+    /// Smallest RTT of this round and of the previous one.
     least: Option<Duration>,
     least_before: Option<Duration>,
     css: Option<Css>,
 }
 
-/// Conservative slow start.
+/// Conservative slow start (CSS).
 #[derive(Clone, Copy, Debug)]
 struct Css {
     baseline: Duration,
-    /// The one in which it began included.
+    /// Rounds in CSS, the first one included.
     rounds: u32,
 }
 
 impl HyStartPlusPlus {
-    /// New data was acknowledged in slow start: grows cwnd, or ends slow start.
+    /// Handles newly acknowledged data in slow start: grows cwnd, or ends slow start.
     pub(super) fn on_growth(&mut self, window: &mut Window, ack: &Ack) {
         let is_new_round = self.round_ends.is_none_or(|end| ack.una.at_or_after(end));
         if is_new_round {
@@ -69,7 +70,8 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Enough samples: has the RTT risen since the last round, or fallen again?
+    /// Once there are enough samples, enters CSS if the RTT has risen since the last round, and
+    /// leaves it if the RTT has fallen again.
     fn judge(&mut self) {
         let Some(least) = self.least else { return };
         match (self.css, self.least_before) {
@@ -90,8 +92,8 @@ mod tests {
     use super::super::tests::{SMSS, ack, window};
     use super::*;
 
-    /// A slow start to which rounds with these RTTs, in milliseconds, are acknowledged one segment
-    /// at a time.
+    /// A slow start driven by rounds with chosen RTTs, in milliseconds; segments are acknowledged
+    /// one at a time.
     struct Slow {
         hystart: HyStartPlusPlus,
         window: Window,
@@ -104,7 +106,7 @@ mod tests {
             Self { hystart: HyStartPlusPlus::default(), window, una: SeqNum(0) }
         }
 
-        /// Returns by how many bytes cwnd grew for a segment at the end.
+        /// Acknowledges a round; returns the bytes by which cwnd grew for its last segment.
         fn round(&mut self, segments: u32, rtt: u64) -> u32 {
             let max = self.una + segments * SMSS;
             let mut grown = 0;

@@ -1,9 +1,9 @@
 //! TCP Karak (Almobaideen and Al-maitah, "TCP Karak: A New TCP AIMD Algorithm Based on Duplicated
 //! Acknowledgement for MANET", 2014, §3, Table 1).
 //!
-//! NewReno but for the time-out. One or two duplicate ACKs before it tell of a broken link or a bit
-//! error rather than of congestion, so slow start begins at an eighth or a quarter of cwnd, raised
-//! to a power of two.
+//! NewReno but for the time-out. One or two duplicate ACKs before it indicate a broken link or a
+//! bit error rather than of congestion, so slow start begins at an eighth or a quarter of cwnd,
+//! raised to a power of two.
 //!
 //! Decisions where the paper is silent or contradicts itself:
 //! - Its pseudo-code never resets the count of duplicates, and so would react to the first loss
@@ -26,17 +26,18 @@ use crate::config::KarakConfig;
 pub struct Karak {
     reno: Reno,
     config: KarakConfig,
-    /// Time-outs that the rule has answered.
+    /// Time-outs to which the rule was applied.
     answered: u32,
 }
 
 impl Karak {
-    /// What is different from `reno` is as `config` says.
+    /// Follows `reno` but for the rule's time-outs.
     pub fn new(reno: Reno, config: KarakConfig) -> Self {
         Self { reno, config, answered: 0 }
     }
 
-    /// The first power of two of segments at or (if strict) above `window` / `divisor`.
+    /// Smallest power of two of segments that is at least, or if strict above, `window` /
+    /// `divisor`; in bytes.
     fn restart_window(&self, window: u32, divisor: u32, smss: u32) -> u32 {
         let unit = u64::from(smss) * u64::from(divisor);
         let mut segments = 1;

@@ -3,8 +3,9 @@
 //!
 //! - Windows are whole segments, and so are their growth and what is left after a loss: of seven
 //!   segments, four.
-//! - The estimate of Reno's window grows by 0.53 segments a round trip for ever; RFC 9438 §4.3 goes
-//!   on with one, as Reno does, above the window of the last loss. cwnd takes a round trip to follow.
+//! - The estimate of Reno's window grows by 0.53 segments a round trip forever; RFC 9438 §4.3 goes
+//!   on with one, as Reno does, above the window of the last loss. cwnd takes a round trip to
+//!   follow.
 //! - Before the first loss, and after a time-out, cwnd grows by at least 5 % a round trip.
 //! - The curve looks ahead by the smallest RTT, not by the smoothed one.
 //! - The slope is computed anew when cwnd has changed or 28 ms have passed, and once in a tick.
@@ -19,37 +20,37 @@ use airtcp_core::{Duration, Instant};
 
 /// `bic_scale` / 1024 · 10: segments per second cubed.
 const C: f64 = 410.0 / 1024.0;
-/// `beta` of `BICTCP_BETA_SCALE`.
+/// β in units of `BICTCP_BETA_SCALE`: share of cwnd kept after a loss.
 const BETA: u32 = 717;
 const SCALE: u32 = 1024;
 /// `beta_scale`: eighths of a window whose acknowledgement adds a segment to Reno's estimate.
 const RENO_EIGHTHS: u32 = 8 * (SCALE + BETA) / 3 / (SCALE - BETA);
 /// A jiffy with the usual `CONFIG_HZ` of distributions, 250.
 const TICK: Duration = Duration::from_millis(4);
-/// `HZ / 32`.
+/// `HZ / 32`: age at which the slope is computed again.
 const SLOPE_AGE: Duration = Duration::from_millis(28);
-/// Segments acknowledged for each that cwnd grows by, before a first loss.
+/// Segments acknowledged per segment of growth, before the first loss.
 const FIRST_SLOPE: u32 = 20;
 
-/// CUBIC in whole segments.
+/// CUBIC that counts in whole segments.
 #[derive(Clone, Debug)]
 pub struct LinuxCubic {
     slow_start: SlowStart,
     fast_convergence: bool,
     /// `last_max_cwnd`, in segments; `None` before a loss.
     w_max: Option<u32>,
-    /// `delay_min`.
+    /// `delay_min`: smallest RTT.
     min_rtt: Option<Duration>,
     epoch: Option<Epoch>,
-    /// `cnt`: segments to be acknowledged for each that cwnd grows by.
+    /// `cnt`: segments acknowledged per segment of growth.
     slope: u32,
-    /// The window for which that was computed, and when.
+    /// Window for which `slope` was computed, and the time.
     computed: (u32, Instant),
-    /// `snd_cwnd_cnt`: segments acknowledged since cwnd has grown.
+    /// `snd_cwnd_cnt`: segments acknowledged since cwnd last grew.
     counted: u32,
-    /// Bytes acknowledged that are no whole segment yet.
+    /// Acknowledged bytes that do not make up a segment yet.
     odd: u32,
-    /// The last ACK.
+    /// Time of the last ACK.
     heard: Instant,
 }
 
@@ -59,11 +60,11 @@ struct Epoch {
     start: Instant,
     /// K, in seconds.
     k: f64,
-    /// Where the curve is flat, in segments.
+    /// `bic_origin_point`: the flat part of the curve, in segments.
     origin: u32,
     /// `ack_cnt`: segments acknowledged, for the estimate of Reno's window.
     acked: u32,
-    /// `tcp_cwnd`.
+    /// `tcp_cwnd`: estimate of Reno's window, in segments.
     reno: u32,
 }
 
@@ -74,7 +75,7 @@ impl Epoch {
         Self { start, k, origin, acked: 0, reno: cwnd }
     }
 
-    /// The curve so long after the start, in whole segments.
+    /// The curve at `after` since the start of the stage, in whole segments.
     fn cubic(&self, after: Duration) -> u32 {
         let offset = after.as_secs_f64() - self.k;
         // Saturates.
@@ -86,7 +87,7 @@ impl Epoch {
         }
     }
 
-    /// Reno's estimate after so many more segments; `None` if cwnd is not below it.
+    /// Slope at which Reno's window would grow; `None` unless it is above cwnd.
     fn reno_slope(&mut self, cwnd: u32) -> Option<u32> {
         let each = share(cwnd, RENO_EIGHTHS, 8).max(1);
         while self.acked > each {
@@ -103,7 +104,7 @@ fn share(n: u32, of: u32, whole: u32) -> u32 {
     (u64::from(n) * u64::from(of) / u64::from(whole)) as u32
 }
 
-/// Sets ssthresh to what is left of `cwnd` after a loss.
+/// Sets ssthresh after a loss at `cwnd`.
 fn set_ssthresh(window: &mut Window, cwnd: u32) {
     window.set_ssthresh(share(cwnd, BETA, SCALE).max(2).saturating_mul(window.smss()));
 }
@@ -113,7 +114,8 @@ fn segments(window: &Window) -> u32 {
 }
 
 impl LinuxCubic {
-    /// Slow start is as with `slow_start`, except with HyStart++. `paced`: the sender is.
+    /// A sender whose slow start is `slow_start`'s unless HyStart++ is on. `paced`: it paces its
+    /// segments.
     pub fn new(slow_start: Reno, config: CubicConfig, paced: bool) -> Self {
         Self {
             slow_start: SlowStart::new(slow_start, config.hystart, paced),
@@ -129,7 +131,7 @@ impl LinuxCubic {
         }
     }
 
-    /// `bictcp_update`.
+    /// Linux's `bictcp_update`: computes the slope.
     fn update_slope(&mut self, now: Instant, cwnd: u32, acked: u32) {
         if let Some(epoch) = &mut self.epoch {
             epoch.acked += acked;
@@ -157,7 +159,7 @@ impl LinuxCubic {
         self.slope = self.slope.min(reno.unwrap_or(u32::MAX)).max(2);
     }
 
-    /// `tcp_cong_avoid_ai`.
+    /// Linux's `tcp_cong_avoid_ai`: grows cwnd by the slope.
     fn grow(&mut self, window: &mut Window, acked: u32) {
         if self.counted >= self.slope {
             self.counted = 0;
@@ -168,7 +170,7 @@ impl LinuxCubic {
         self.counted %= self.slope;
     }
 
-    /// `bictcp_reset`.
+    /// Linux's `bictcp_reset`: forgets the curve.
     fn reset(&mut self) {
         self.w_max = None;
         self.min_rtt = None;
@@ -206,7 +208,7 @@ impl CongestionControl for LinuxCubic {
         }
     }
 
-    /// `cubictcp_recalc_ssthresh`.
+    /// Linux's `cubictcp_recalc_ssthresh`, without its result.
     fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
         let cwnd = loss.flight / window.smss();
         let gives_way = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
@@ -232,7 +234,7 @@ impl CongestionControl for LinuxCubic {
         window.set_cwnd(window.cwnd().min(window.initial()));
     }
 
-    /// `CA_EVENT_TX_START`: no time passes for the curve while nothing is sent.
+    /// `CA_EVENT_TX_START`: the curve's time stands still while nothing is sent.
     fn on_resume(&mut self, _: &mut Window, resume: &Resume) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + resume.now.since(self.heard)).min(resume.now);
@@ -251,7 +253,8 @@ mod tests {
         LinuxCubic::new(Reno::new(None), CubicConfig::default(), false)
     }
 
-    /// ACKs of a segment each, spread over a round trip, until `until`; cwnd then, in segments.
+    /// Acknowledges one segment at a time, spread over a round trip, until `until`; returns cwnd
+    /// then, in segments.
     fn acknowledge(
         cc: &mut LinuxCubic,
         w: &mut Window,
@@ -268,7 +271,7 @@ mod tests {
         segments(w)
     }
 
-    /// After a loss with so many segments in flight.
+    /// A sender after a loss with `cwnd` segments in flight.
     fn after_loss(cwnd: u32) -> (LinuxCubic, Window, Instant) {
         let (mut cc, mut w) = (cubic(), window(cwnd, cwnd));
         cc.on_fast_retransmit(&mut w, &loss(cwnd * SMSS));

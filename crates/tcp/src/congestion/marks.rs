@@ -3,23 +3,23 @@
 use super::Ack;
 use airtcp_core::SeqNum;
 
-/// g: the weight of the latest window (RFC 8257 §4.2).
+/// g: weight of the latest window (RFC 8257 §4.2).
 const GAIN: f64 = 1.0 / 16.0;
 
-/// A moving average of the share of bytes that were marked, over windows of data.
+/// Moving average of the share of marked bytes, over windows of data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MarkedShare {
     /// DCTCP.Alpha, from 0 to 1.
     pub(super) alpha: f64,
-    /// Delivered and marked in this window, in bytes.
+    /// Bytes delivered and marked in this window.
     delivered: u64,
     marked: u64,
-    /// DCTCP.WindowEnd.
+    /// DCTCP.WindowEnd: SND.UNA at or past it ends the window.
     window_end: Option<SeqNum>,
 }
 
 impl Default for MarkedShare {
-    /// At first marks are taken for what they mean to any other sender: a window too large by half.
+    /// Starts at 1, so that the first mark halves the window, as with any other sender.
     fn default() -> Self {
         Self { alpha: 1.0, delivered: 0, marked: 0, window_end: None }
     }
@@ -33,12 +33,12 @@ impl MarkedShare {
         self.window_end.get_or_insert(ack.max);
     }
 
-    /// All that was sent before the window began is acknowledged (step 4).
+    /// True if all data sent before the window began is acknowledged (step 4).
     pub(super) fn is_window_over(&self, ack: &Ack) -> bool {
         self.window_end.is_some_and(|end| ack.una.after(end))
     }
 
-    /// Takes the window into the average (steps 5 to 8).
+    /// Adds the window to the average (steps 5 to 8).
     pub(super) fn update(&mut self, ack: &Ack) {
         if self.delivered > 0 {
             let share = self.marked.min(self.delivered) as f64 / self.delivered as f64;
@@ -47,13 +47,13 @@ impl MarkedShare {
         self.begin_window(ack);
     }
 
-    /// Forgets the window.
+    /// Begins a window without counts.
     pub(super) fn begin_window(&mut self, ack: &Ack) {
         *self = Self { alpha: self.alpha, delivered: 0, marked: 0, window_end: Some(ack.max) };
     }
 
-    /// What a window of `cwnd` bytes is reduced to, with a floor of two segments: by half of the
-    /// share (§3.3, step 9).
+    /// Window after the reduction of `cwnd` by half the share (§3.3, step 9), at least two
+    /// segments.
     pub(super) fn reduced(&self, cwnd: u32, smss: u32) -> u32 {
         let cut = (f64::from(cwnd) * self.alpha / 2.0) as u32;
         (cwnd - cut).max(2 * smss).min(cwnd)

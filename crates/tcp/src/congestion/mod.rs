@@ -1,4 +1,4 @@
-//! Congestion control: how cwnd and ssthresh move, one file an algorithm.
+//! Congestion control, which moves cwnd and ssthresh: one file per algorithm.
 //!
 //! An algorithm implements [`CongestionControl`]. It keeps its own state and moves the [`Window`]
 //! that each hook lends it; nobody else moves it, except fast recovery while it lasts
@@ -7,8 +7,9 @@
 //! calls, because algorithms answer them differently. TCP Karak, for one, differs from NewReno on a
 //! time-out only.
 //!
-//! To add an algorithm: write its file here and a word for it in [`Congestion`] and [`algorithm`].
-//! One from another crate goes into [`Controls`], with which a simulation finds it by its name.
+//! To add an algorithm: write its file here and add a word for it to [`Congestion`] and
+//! [`algorithm`]. One from another crate goes into [`Controls`], with which a simulation finds it
+//! by its name.
 
 mod adaptive_pacing;
 mod bbr;
@@ -46,7 +47,7 @@ pub use westwood::Westwood;
 pub use window::Window;
 
 use crate::config::{Congestion, CubicVariant, TcpConfig};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{DataRate, Duration, Ecn, Instant, SeqNum};
 use std::fmt::Debug;
 
@@ -56,80 +57,81 @@ pub use airtcp_core::event::Spurious;
 /// reports ECN marks.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// Now.
+    /// Time of arrival.
     pub now: Instant,
-    /// Bytes of sequence space that it acknowledges for the first time; 0 for a duplicate. SACKed
-    /// bytes count when SND.UNA passes them.
+    /// Bytes of sequence space acknowledged for the first time; 0 for a duplicate. SACKed bytes
+    /// count when SND.UNA passes them.
     pub acked: u32,
-    /// The RTT sample it gave: with timestamps each ACK that advances SND.UNA gives one, otherwise
+    /// RTT sample of the ACK: with timestamps each ACK that advances SND.UNA gives one, otherwise
     /// at most one per window does (Karn's algorithm).
     pub rtt: Option<Duration>,
-    /// The smoothed RTT, that sample included (RFC 6298 §2).
+    /// Smoothed RTT, that sample included (RFC 6298 §2).
     pub srtt: Option<Duration>,
-    /// FlightSize when it arrived, in bytes: what it acknowledges still counts.
+    /// FlightSize on arrival, in bytes: data that the ACK covers still counts.
     pub flight: u32,
-    /// Duplicate ACKs counted for SND.UNA, this one included if it is one; on an ACK that advances
+    /// Duplicate ACKs counted for SND.UNA, including this one if it is one; on an ACK that advances
     /// SND.UNA, those before it.
     pub duplicate_acks: u32,
-    /// Where the sender stood when it arrived.
-    pub phase: Phase,
-    /// cwnd was used up in the round trip that the ACK ends, or more than half of it in slow start.
-    /// Otherwise the application or the peer's window was in the way, and cwnd does not grow (RFC
-    /// 7661 §4.2; RFC 9438 §5.8).
+    /// Phase of loss recovery on arrival.
+    pub phase: RecoveryPhase,
+    /// cwnd was fully used in the round trip that the ACK ends, or more than half of it in slow
+    /// start. Otherwise the application or the peer's window limits the sender, and cwnd does not
+    /// grow (RFC 7661 §4.2; RFC 9438 §5.8).
     pub cwnd_limited: bool,
-    /// SND.UNA after it.
+    /// SND.UNA after the ACK.
     pub una: SeqNum,
     /// SND.MAX: one past the highest sequence number sent so far. A round trip is over when `una`
     /// reaches what `max` was at its beginning.
     pub max: SeqNum,
-    /// Hops that the segment with the ACK travelled, where known.
+    /// Hops that the ACK's segment travelled, where known.
     pub hops: Option<u8>,
-    /// What the flow has delivered and what is in the network, in bytes.
+    /// Data delivered and in the network.
     pub delivery: Delivery,
-    /// The delivery rate that it shows. `None` if it delivers nothing, or without a record of each
+    /// Delivery rate sample. `None` if the ACK delivers nothing, or without a record of each
     /// segment (RACK keeps one).
     pub rate: Option<RateSample>,
 }
 
 impl Ack {
-    /// The RTT of the newest segment that it delivers, where there is a record of each; otherwise
-    /// its RTT sample.
+    /// RTT of the newest segment that the ACK delivers, if there is a record of each; otherwise its
+    /// RTT sample.
     fn newest_rtt(&self) -> Option<Duration> {
         self.rate.map_or(self.rtt, |sample| sample.rtt)
     }
 }
 
-/// What a flow has delivered and what is in the network after an ACK, in bytes (RFC 8985 §5;
-/// draft-ietf-ccwg-bbr §4). A sender without SACK counts what is acknowledged.
+/// Data delivered and in the network after an ACK, in bytes (RFC 8985 §5; draft-ietf-ccwg-bbr §4).
+/// A sender without SACK counts acknowledged data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivery {
-    /// Delivered since the connection began: acknowledged or SACKed.
+    /// Bytes acknowledged or SACKed since the connection began.
     pub delivered: u64,
     /// Of these, reported as marked by a queue (RFC 3168, RFC 9768).
     pub delivered_ce: u64,
-    /// Taken for lost since the connection began.
+    /// Bytes taken for lost since the connection began.
     pub lost: u64,
-    /// Delivered by this ACK.
+    /// Bytes delivered by this ACK.
     pub newly_delivered: u32,
-    /// Of these, marked.
+    /// Of these, reported as marked.
     pub newly_ce: u32,
-    /// Taken for lost on this ACK.
+    /// Bytes taken for lost on this ACK.
     pub newly_lost: u32,
-    /// In the network after it: sent, neither delivered nor lost (RFC 6675's pipe).
+    /// Bytes in the network after the ACK: sent, neither delivered nor lost (RFC 6675's pipe).
     pub inflight: u32,
-    /// In the network before it.
+    /// Bytes in the network before the ACK.
     pub prior_inflight: u32,
 }
 
-/// The rate at which the network delivered the flight that an ACK ends (draft-ietf-ccwg-bbr §4.1).
+/// Rate at which the network delivered the flight that an ACK ends (draft-ietf-ccwg-bbr §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
     /// Bytes delivered over `interval`.
     pub delivered: u64,
-    /// The longer of the times in which they were sent and acknowledged.
+    /// The longer of two times: that in which these bytes were sent, and that in which they were
+    /// acknowledged.
     pub interval: Duration,
-    /// [`Delivery::delivered`] when the newest segment that the ACK delivers was sent: a round trip
-    /// is over when this reaches what `delivered` was at its beginning.
+    /// [`Delivery::delivered`] when the newest segment that the ACK delivers was sent. A round trip
+    /// is over when this reaches the value of `delivered` at its beginning.
     pub prior_delivered: u64,
     /// [`Delivery::delivered_ce`] at that time.
     pub prior_delivered_ce: u64,
@@ -137,18 +139,18 @@ pub struct RateSample {
     pub prior_lost: u64,
     /// Bytes in the network right after that segment was sent, itself included.
     pub tx_inflight: u32,
-    /// The application, not the network, set the rate.
+    /// The application limited the rate, not the network.
     pub app_limited: bool,
     /// That segment had been retransmitted.
     pub retransmitted: bool,
-    /// From its (last) transmission to its ACK; if it was retransmitted, the ACK's RTT sample, by a
-    /// timestamp.
+    /// Time from the segment's last transmission to its ACK; if it was retransmitted, the ACK's RTT
+    /// sample by timestamp.
     pub rtt: Option<Duration>,
 }
 
 impl RateSample {
-    /// Bits of payload per second; `None` if the interval is shorter than `min_rtt`, which such a
-    /// sample cannot be trusted to be (draft-ietf-ccwg-bbr §4.1.2.4), or empty.
+    /// Bits of payload per second. `None` if the interval is empty, or shorter than `min_rtt` and
+    /// so not credible (draft-ietf-ccwg-bbr §4.1.2.4).
     pub fn rate(&self, min_rtt: Duration) -> Option<DataRate> {
         if self.interval.is_zero() || self.interval < min_rtt {
             return None;
@@ -159,99 +161,99 @@ impl RateSample {
     }
 }
 
-/// A segment that the sender takes for lost.
+/// A segment taken for lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Now.
+    /// Time of the detection.
     pub now: Instant,
-    /// Its first byte.
+    /// Sequence number of the segment's first byte.
     pub seq: SeqNum,
-    /// Its bytes.
+    /// Payload of the segment, bytes.
     pub bytes: u32,
-    /// Bytes in the network right after it was sent, itself included.
+    /// Bytes in the network right after the segment was sent, itself included.
     pub tx_inflight: u32,
-    /// [`Delivery::lost`] when it was sent.
+    /// [`Delivery::lost`] when the segment was sent.
     pub prior_lost: u64,
-    /// [`Delivery::lost`] with it.
+    /// [`Delivery::lost`] with this segment.
     pub lost: u64,
     /// [`Delivery::delivered`] so far.
     pub delivered: u64,
-    /// The application, not the network, set the rate at which it was sent.
+    /// The application limited the rate at which it was sent, not the network.
     pub app_limited: bool,
 }
 
-/// Data leave after all that was sent before had been delivered.
+/// Sending resumes after all earlier data had been delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// Now.
+    /// Time of the first transmission.
     pub now: Instant,
-    /// The application left the network empty, not cwnd or the peer's window.
+    /// The application left the network empty; neither cwnd nor the peer's window did.
     pub app_limited: bool,
     /// [`Delivery::delivered`] so far.
     pub delivered: u64,
 }
 
-/// A loss that duplicate ACKs (or SACK) reported.
+/// A loss reported by duplicate ACKs or SACK.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// Now.
+    /// Time of the detection.
     pub now: Instant,
-    /// FlightSize, in bytes (or the window that is halved instead, see
+    /// FlightSize, in bytes (or the window halved in its place, see
     /// [`LossWindow`](crate::config::LossWindow)).
     pub flight: u32,
     /// Duplicate ACKs counted for SND.UNA.
     pub duplicate_acks: u32,
 }
 
-/// What a time-out looked like.
+/// An expiry of the retransmission timer.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout {
-    /// Now.
+    /// Time of the expiry.
     pub now: Instant,
-    /// FlightSize at the expiry, in bytes (or the window that is halved instead, see
+    /// FlightSize at the expiry, in bytes (or the window halved in its place, see
     /// [`LossWindow`](crate::config::LossWindow)).
     pub flight: u32,
     /// First expiry for this segment (RFC 5681 §3.1: ssthresh is reduced once).
     pub first: bool,
-    /// Duplicate ACKs counted for SND.UNA before it.
+    /// Duplicate ACKs counted for SND.UNA before the expiry.
     pub duplicate_acks: u32,
-    /// Where the sender stood when it expired.
-    pub phase: Phase,
+    /// Phase of loss recovery at the expiry.
+    pub phase: RecoveryPhase,
 }
 
-/// A reduction that turned out to be needless.
+/// A reduction found to be needless.
 #[derive(Clone, Copy, Debug)]
 pub struct Undo {
-    /// Now.
+    /// Time of the detection.
     pub now: Instant,
-    /// What had caused it.
+    /// Kind of the spurious retransmission that caused the reduction.
     pub cause: Spurious,
-    /// FlightSize now, in bytes.
+    /// FlightSize at the detection, in bytes.
     pub flight: u32,
-    /// Bytes acknowledged by the ACK that told.
+    /// Bytes acknowledged by the ACK that revealed it.
     pub acked: u32,
     /// max(FlightSize, ssthresh) before the reduction (RFC 4015 §3.2 step 1).
     pub pipe_prev: u32,
-    /// The windows to go back to, if the response is to restore them (Linux) and not RFC 4015's.
+    /// Windows to restore, if the response restores them (Linux) instead of following RFC 4015.
     pub restore: Option<Windows>,
 }
 
 /// cwnd and ssthresh, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// cwnd.
+    /// Congestion window.
     pub cwnd: u32,
-    /// ssthresh.
+    /// Slow-start threshold.
     pub ssthresh: u32,
 }
 
-/// Why a sender with nothing (useful) in the network starts again from a restart window.
+/// Reason for a sender with nothing (useful) in the network to start again from a restart window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// It was idle for longer than an RTO (RFC 5681 §4.1).
+    /// The sender was idle for longer than an RTO (RFC 5681 §4.1).
     Idle,
-    /// A route was lost and found, and the [route policy](crate::route::RoutePolicy) takes the path
-    /// for a new one.
+    /// The route was lost and found again, and the [route policy](crate::route::RoutePolicy) treats
+    /// the path as new.
     Route,
 }
 
@@ -263,45 +265,46 @@ pub enum Restart {
 /// the recovery (RFC 5681 §3.2, RFC 6582, RFC 6675): it inflates and deflates cwnd around ssthresh,
 /// and leaves it at ssthresh or below. Tahoe has no fast recovery: it starts from one segment.
 pub trait CongestionControl: Debug + Send {
-    /// The handshake is over, with an RTT sample if its segments were sent once. Data has not been
+    /// The handshake is over, with an RTT sample if its segments were sent once. No data has been
     /// sent.
     fn on_established(&mut self, window: &mut Window, now: Instant, srtt: Option<Duration>) {
         let _ = (window, now, srtt);
     }
 
-    /// Any acknowledgement, in every phase, before it takes effect: the place to measure RTT, rate
-    /// and round trips. What follows for cwnd is best left to the other hooks.
+    /// Handles any acknowledgement, in every phase, before it takes effect: the place to measure
+    /// RTT, rate and round trips. Changes of cwnd are best left to the other hooks.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let _ = (window, ack);
     }
 
-    /// New data was acknowledged and cwnd may grow: outside fast recovery, while cwnd is what limits
-    /// the sender ([`Ack::cwnd_limited`]), and not for an accepted window probe (RFC 9293 §3.8.6.1),
-    /// nor while F-RTO probes (RFC 5682 §2.1). A bound on cwnd that follows from the path is set here
-    /// too ([`Window::set_limit`]).
+    /// New data was acknowledged and cwnd may grow. Called outside fast recovery while cwnd limits
+    /// the sender ([`Ack::cwnd_limited`]); not for an accepted window probe (RFC 9293 §3.8.6.1),
+    /// nor while F-RTO probes (RFC 5682 §2.1). Also the place to set a bound on cwnd that follows
+    /// from the path ([`Window::set_limit`]).
     fn on_growth(&mut self, window: &mut Window, ack: &Ack);
 
-    /// Fast retransmit: sets ssthresh, and cwnd to what it is to be when recovery ends.
+    /// Fast retransmit: sets ssthresh, and cwnd to its value at the end of recovery.
     fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss);
 
-    /// The retransmission timer expired: sets ssthresh, and cwnd from which slow start begins with
-    /// the first unacknowledged segment.
+    /// The retransmission timer expired: sets ssthresh, and the cwnd from which slow start begins
+    /// with the first unacknowledged segment.
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout);
 
-    /// More than one segment, if that is where a rule of the algorithm begins slow start after this
-    /// time-out, in force or not; asked before [`on_timeout`](Self::on_timeout), to be counted.
+    /// Returns the restart window in bytes if a rule of the algorithm, in force or not, would begin
+    /// slow start after this time-out with more than one segment. Asked before
+    /// [`on_timeout`](Self::on_timeout), for the statistics.
     fn larger_restart(&self, window: &Window, timeout: &Timeout) -> Option<u32> {
         let _ = (window, timeout);
         None
     }
 
-    /// The ACK clock is gone; cwnd is at most the initial window (RFC 5681 §4.1).
+    /// The ACK clock is lost: reduces cwnd to at most the initial window (RFC 5681 §4.1).
     fn on_restart(&mut self, window: &mut Window, cause: Restart) {
         let _ = cause;
         window.set_cwnd(window.cwnd().min(window.initial()));
     }
 
-    /// The last reduction was needless: undoes it (RFC 4015 §3.2 step 8, or as Linux does).
+    /// Undoes the last reduction, which was needless (RFC 4015 §3.2 step 8, or as Linux does).
     fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
         if let Some(before) = undo.restore {
             window.set_cwnd(window.cwnd().max(before.cwnd));
@@ -313,52 +316,52 @@ pub trait CongestionControl: Debug + Send {
         window.set_ssthresh(undo.pipe_prev);
     }
 
-    /// The receiver reported a mark by a queue, for the first time in a round trip (RFC 3168 §6.1.2):
-    /// sets ssthresh, and cwnd to what it is to be when the reduction is complete.
+    /// The receiver reported a queue's mark, for the first time in a round trip (RFC 3168 §6.1.2):
+    /// sets ssthresh, and cwnd to its value at the end of the reduction.
     fn on_ecn(&mut self, window: &mut Window, loss: &Loss) {
         self.on_fast_retransmit(window, loss);
     }
 
-    /// A segment is taken for lost; [`on_fast_retransmit`](Self::on_fast_retransmit) may follow. For
-    /// algorithms that judge each loss by what was in the network when the segment left.
+    /// A segment is taken for lost; [`on_fast_retransmit`](Self::on_fast_retransmit) may follow.
+    /// For algorithms that judge each loss by the data in the network when the segment left.
     fn on_lost(&mut self, window: &mut Window, lost: &Lost) {
         let _ = (window, lost);
     }
 
-    /// Data leave again after the network was empty.
+    /// Sending resumes after the network was empty.
     fn on_resume(&mut self, window: &mut Window, resume: &Resume) {
         let _ = (window, resume);
     }
 
-    /// Recovery, after a loss or a time-out, is over.
+    /// Recovery after a loss or a time-out is over.
     fn on_recovered(&mut self, window: &mut Window, now: Instant) {
         let _ = (window, now);
     }
 
-    /// The algorithm moves cwnd in recovery, too, in [`on_ack`](Self::on_ack): nobody else does
-    /// (BBR). Otherwise proportional rate reduction does (RFC 9937), where recovery has it.
+    /// True if the algorithm moves cwnd in recovery, too, in [`on_ack`](Self::on_ack) (BBR).
+    /// Otherwise proportional rate reduction does (RFC 9937), if the recovery has it.
     fn owns_recovery(&self) -> bool {
         false
     }
 
-    /// Data are sent as ECN-capable with this codepoint, if ECN was negotiated.
+    /// ECN codepoint of data segments, if ECN was negotiated.
     fn codepoint(&self) -> Ecn {
         Ecn::Ect0
     }
 
-    /// At what rate data may leave now, in bits of payload per second; asked before each
-    /// transmission. `None`: as fast as the windows allow. Fast retransmits and the retransmission
-    /// at a time-out do not wait, but what follows them does.
+    /// Pacing rate, in bits of payload per second; asked before each transmission. `None`: as fast
+    /// as the windows allow. Fast retransmits and the retransmission at a time-out are not delayed,
+    /// but count for what follows them.
     fn pacing_rate(&self, window: &Window) -> Option<DataRate> {
         let _ = window;
         None
     }
 }
 
-/// The algorithm that `config` asks for.
+/// Creates the algorithm that `config` selects.
 ///
 /// # Panics
-/// `config` names a control that is not among `controls`.
+/// If `config` names a control that is not in `controls`.
 pub fn algorithm(config: &TcpConfig, controls: &Controls) -> Box<dyn CongestionControl> {
     let reno = Reno::new(config.abc).on_repeated_timeout(config.repeated_timeout);
     let algorithm: Box<dyn CongestionControl> = match config.congestion {
@@ -385,7 +388,7 @@ mod tests {
 
     pub(super) const SMSS: u32 = 1000;
 
-    /// cwnd and ssthresh in segments.
+    /// A window with cwnd and ssthresh in segments.
     pub(super) fn window(cwnd: u32, ssthresh: u32) -> Window {
         Window::new(SMSS, cwnd * SMSS, Some(ssthresh * SMSS), None)
     }
@@ -398,7 +401,7 @@ mod tests {
             srtt: None,
             flight: acked,
             duplicate_acks: 0,
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             cwnd_limited: true,
             una: SeqNum(acked),
             max: SeqNum(acked),
@@ -413,6 +416,6 @@ mod tests {
     }
 
     pub(super) fn timeout(flight: u32, first: bool) -> Timeout {
-        Timeout { now: Instant::ZERO, flight, first, duplicate_acks: 0, phase: Phase::Open }
+        Timeout { now: Instant::ZERO, flight, first, duplicate_acks: 0, phase: RecoveryPhase::Open }
     }
 }

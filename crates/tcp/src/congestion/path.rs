@@ -6,7 +6,7 @@
 //! sent after it have arrived. cwnd stays where the algorithm sets it, in recovery, too.
 
 use super::{Ack, CongestionControl, Delivery, Loss, Lost, RateSample, Resume, Timeout, Window};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{Bytes, DataRate, Duration, Instant, SeqNum};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write;
@@ -15,7 +15,7 @@ pub(super) const SMSS: u32 = 1000;
 const REORDERING: u64 = 3;
 const RTO: Duration = Duration::from_secs(1);
 
-/// A token bucket that drops what exceeds it.
+/// A token bucket that drops the excess.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Policer {
     pub(super) rate: DataRate,
@@ -42,12 +42,12 @@ impl Policer {
     }
 }
 
-/// A segment in the network, with what its sender notes of it.
+/// A segment in the network, with the state that its sender recorded.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// Counts transmissions.
+    /// Number of the transmission, from 0.
     number: u64,
-    /// Of the stream.
+    /// Position of the first byte in the stream.
     offset: u64,
     sent: Instant,
     delivered: u64,
@@ -59,19 +59,19 @@ struct Segment {
     app_limited: bool,
     retransmitted: bool,
     marked: bool,
-    /// When its ACK arrives; `None`: it is dropped.
+    /// Arrival of the ACK; `None` if the segment is dropped.
     heard: Option<Instant>,
 }
 
-/// A moment of the run.
+/// State at one moment of the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub(super) at: Instant,
     pub(super) cwnd: u32,
     pub(super) inflight: u32,
-    /// Bytes that wait at the bottleneck.
+    /// Bytes waiting at the bottleneck.
     pub(super) queue: u32,
-    /// In Mbit/s.
+    /// Pacing rate, Mbit/s.
     pub(super) pacing: Option<f64>,
 }
 
@@ -82,20 +82,20 @@ pub(super) struct Path<C> {
     pub(super) window: Window,
     pub(super) rate: DataRate,
     pub(super) rtt: Duration,
-    /// Bytes that may wait.
+    /// Capacity of the bottleneck's queue, bytes.
     pub(super) queue: u32,
-    /// Segments that find more than so many bytes are marked.
+    /// Queue length above which arriving segments are marked, bytes.
     pub(super) mark_above: Option<u32>,
-    /// Every so many segments one is dropped.
+    /// Drops every n-th transmission.
     pub(super) drop_every: Option<u64>,
     pub(super) policer: Option<Policer>,
-    /// The application pauses.
+    /// Pause of the application: start and end.
     pub(super) pause: Option<(Instant, Instant)>,
     pub(super) points: Vec<Point>,
     pub(super) dropped: u64,
     pub(super) now: Instant,
     pub(super) delivery: Delivery,
-    pub(super) phase: Phase,
+    pub(super) phase: RecoveryPhase,
     network: VecDeque<Segment>,
     to_resend: VecDeque<u64>,
     /// One past the highest byte sent.
@@ -109,7 +109,7 @@ pub(super) struct Path<C> {
     first_sent: Instant,
     srtt: Option<Duration>,
     recovery_point: u64,
-    /// Where the round trip of the last reaction to a mark ends.
+    /// End of the round trip in which the sender last reacted to a mark.
     reaction_ends: u64,
     heard: Instant,
     was_empty: bool,
@@ -135,7 +135,7 @@ impl<C: CongestionControl> Path<C> {
             dropped: 0,
             now: Instant::ZERO,
             delivery: Delivery::default(),
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             network: VecDeque::new(),
             to_resend: VecDeque::new(),
             max: 0,
@@ -163,7 +163,7 @@ impl<C: CongestionControl> Path<C> {
         (self.rate.bits_per_sec() as f64 * self.rtt.as_secs_f64() / 8.0) as u32
     }
 
-    /// Mbit/s delivered between two points of the run, in seconds.
+    /// Runs until `until`, in seconds; returns the Mbit/s delivered meanwhile.
     pub(super) fn run(&mut self, until: f64) -> f64 {
         let (before, start) = (self.delivery.delivered, self.now);
         let until = Instant::ZERO + Duration::from_secs_f64(until);
@@ -173,9 +173,14 @@ impl<C: CongestionControl> Path<C> {
         bits / until.since(start).as_secs_f64() / 1e6
     }
 
-    /// The points between two times, in seconds.
+    /// Points between two times, in seconds.
     pub(super) fn between(&self, from: f64, to: f64) -> impl Iterator<Item = &Point> {
         self.points.iter().filter(move |point| (from..to).contains(&point.at.as_secs_f64()))
+    }
+
+    /// Longest queue between two times, in seconds.
+    pub(super) fn longest_queue(&self, from: f64, to: f64) -> u32 {
+        self.between(from, to).map(|point| point.queue).max().unwrap_or(0)
     }
 
     /// cwnd, bytes in flight and queue in segments and pacing rate in Mbit/s at each `step` of
@@ -198,7 +203,7 @@ impl<C: CongestionControl> Path<C> {
         text
     }
 
-    /// What happens next, if it happens before `until`.
+    /// Performs the next event if it is before `until`; returns false if there is none.
     fn step(&mut self, until: Instant) -> bool {
         let ack = self.network.iter().find_map(|segment| segment.heard).unwrap_or(Instant::MAX);
         let send = self.may_send().unwrap_or(Instant::MAX);
@@ -222,7 +227,7 @@ impl<C: CongestionControl> Path<C> {
         self.pause.is_some_and(|(from, to)| (from..to).contains(&at))
     }
 
-    /// When the next segment may leave, as far as the windows allow one.
+    /// Earliest departure of the next segment; `None` if the windows allow none.
     fn may_send(&self) -> Option<Instant> {
         if self.delivery.inflight + SMSS > self.window.cwnd() {
             return None;
@@ -280,8 +285,8 @@ impl<C: CongestionControl> Path<C> {
         }
     }
 
-    /// The segment that is sent now meets the bottleneck: when its ACK arrives, and whether it is
-    /// marked.
+    /// Passes the segment sent now through the bottleneck; returns the arrival of its ACK and
+    /// whether it is marked.
     fn cross(&mut self) -> (Option<Instant>, bool) {
         let waiting = self.waiting();
         let is_chosen = self.drop_every.is_some_and(|every| self.sent % every == every - 1);
@@ -295,13 +300,13 @@ impl<C: CongestionControl> Path<C> {
         (Some(self.link_free + self.rtt), self.mark_above.is_some_and(|above| waiting > above))
     }
 
-    /// Bytes at the bottleneck.
+    /// Bytes waiting at the bottleneck.
     fn waiting(&self) -> u32 {
         let time = self.link_free.since(self.now.min(self.link_free));
         (time.as_secs_f64() * self.rate.bits_per_sec() as f64 / 8.0) as u32
     }
 
-    /// The ACK of the first segment that was not dropped arrives.
+    /// Handles the ACK of the first segment that was not dropped.
     fn hear(&mut self) {
         let Some(index) = self.network.iter().position(|segment| segment.heard.is_some()) else {
             return;
@@ -342,7 +347,7 @@ impl<C: CongestionControl> Path<C> {
         self.note();
     }
 
-    /// What the sender notes of the segment makes a sample (draft-ietf-ccwg-bbr §4.1.2.4).
+    /// Rate sample of a delivered segment (draft-ietf-ccwg-bbr §4.1.2.4).
     fn rate_sample(&mut self, segment: &Segment) -> RateSample {
         let rtt = self.now.since(segment.sent);
         if !segment.retransmitted {
@@ -362,7 +367,7 @@ impl<C: CongestionControl> Path<C> {
         }
     }
 
-    /// Segments sent so long before the one that arrived that they are taken for lost.
+    /// Segments taken for lost because they were sent long enough before the one that arrived.
     fn find_losses(&mut self, arrived: u64) -> Vec<Lost> {
         let mut losses = Vec::new();
         while let Some(first) = self.network.front().copied()
@@ -392,7 +397,7 @@ impl<C: CongestionControl> Path<C> {
         }
     }
 
-    /// Tells the algorithm of an ACK and of what it showed.
+    /// Passes an ACK and its findings to the algorithm.
     fn react(&mut self, acked: u32, rate: RateSample, losses: Vec<Lost>) {
         let flight = self.delivery.prior_inflight;
         let ack = Ack {
@@ -415,19 +420,19 @@ impl<C: CongestionControl> Path<C> {
         }
         self.cc.on_ack(&mut self.window, &ack);
         let loss = Loss { now: self.now, flight, duplicate_acks: 3 };
-        if !losses.is_empty() && self.phase == Phase::Open {
+        if !losses.is_empty() && self.phase == RecoveryPhase::Open {
             self.cc.on_fast_retransmit(&mut self.window, &loss);
-            self.phase = Phase::Recovery;
+            self.phase = RecoveryPhase::Recovery;
             self.recovery_point = self.max;
-        } else if self.phase != Phase::Open && self.una >= self.recovery_point {
-            self.phase = Phase::Open;
+        } else if self.phase != RecoveryPhase::Open && self.una >= self.recovery_point {
+            self.phase = RecoveryPhase::Open;
             self.cc.on_recovered(&mut self.window, self.now);
         }
         if ack.delivery.newly_ce > 0 && self.una >= self.reaction_ends {
             self.reaction_ends = self.max;
             self.cc.on_ecn(&mut self.window, &loss);
         }
-        if acked > 0 && self.phase != Phase::Recovery && ack.cwnd_limited {
+        if acked > 0 && self.phase != RecoveryPhase::Recovery && ack.cwnd_limited {
             self.cc.on_growth(&mut self.window, &ack);
         }
     }
@@ -436,7 +441,7 @@ impl<C: CongestionControl> Path<C> {
         let timeout = Timeout {
             now: self.now,
             flight: self.delivery.inflight,
-            first: self.phase != Phase::Loss,
+            first: self.phase != RecoveryPhase::Loss,
             duplicate_acks: 0,
             phase: self.phase,
         };
@@ -445,7 +450,7 @@ impl<C: CongestionControl> Path<C> {
             self.lose(segment);
         }
         self.cc.on_timeout(&mut self.window, &timeout);
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.recovery_point = self.max;
         self.heard = self.now;
     }

@@ -1,11 +1,11 @@
-//! What BBRv1 and BBRv3 share: a windowed maximum, round trips, the product of bandwidth and time,
-//! marks of what the algorithm itself kept slow, and draws.
+//! Parts shared by BBRv1 and BBRv3: a windowed maximum, round trips, the product of bandwidth and
+//! time, marks of segments that the algorithm held back, and random draws.
 
 use airtcp_core::{DataRate, Duration, SeqNum};
 
-/// The largest of the values that a window holds, as of the last update. It keeps the three best
-/// samples, each later than the one before, so that it needs no list (Kathleen Nichols' algorithm,
-/// as in Linux's `win_minmax.c`). What it returns can be older than the window by a quarter of it.
+/// Windowed maximum, as of the last update. It keeps the three best samples, each later than the
+/// one before, so that it needs no list (Kathleen Nichols' algorithm, as in Linux's
+/// `win_minmax.c`). The result can be older than the window by a quarter of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowedMax {
     best: [Sample; 3],
@@ -13,18 +13,18 @@ pub(super) struct WindowedMax {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
-    /// In whatever the window is counted in: rounds, say.
+    /// In the window's unit, such as rounds.
     time: u64,
     value: u64,
 }
 
 impl WindowedMax {
-    /// The largest value; 0 before the first.
+    /// The maximum; 0 before the first value.
     pub(super) fn get(&self) -> u64 {
         self.best[0].value
     }
 
-    /// Takes `value` at `time`, with a window of `length`.
+    /// Adds `value` at `time`; the window has this `length`.
     pub(super) fn update(&mut self, length: u64, time: u64, value: u64) {
         let new = Sample { time, value };
         let best = &mut self.best;
@@ -53,24 +53,25 @@ impl WindowedMax {
     }
 }
 
-/// Round trips counted by what is delivered: one is over when data is acknowledged that left after
-/// it began (draft-ietf-ccwg-bbr §5.5.1).
+/// Round trips counted by deliveries: one is over when data sent after its beginning is
+/// acknowledged (draft-ietf-ccwg-bbr §5.5.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
     pub(super) count: u64,
-    /// [`Delivery::delivered`](super::Delivery::delivered) when it began.
+    /// [`Delivery::delivered`](super::Delivery::delivered) at the beginning of the round.
     began_at: u64,
-    /// The ACK at hand began one.
+    /// True if the current ACK began a round.
     pub(super) starts: bool,
 }
 
 impl Round {
-    /// Begins to measure one, which does not count the one before.
+    /// Begins a round without counting the one before.
     pub(super) fn start(&mut self, delivered: u64) {
         self.began_at = delivered;
     }
 
-    /// An ACK with `delivered` in all, for data that left when `prior_delivered` were.
+    /// Takes an ACK after which `delivered` bytes are delivered in all, for data sent when
+    /// `prior_delivered` were.
     pub(super) fn update(&mut self, prior_delivered: u64, delivered: u64) {
         self.starts = prior_delivered >= self.began_at;
         if self.starts {
@@ -92,36 +93,37 @@ pub(super) fn rate_of(bytes: u64, time: Duration) -> u64 {
     u64::try_from(bit_nanos / u128::from(time.as_nanos().max(1))).unwrap_or(u64::MAX)
 }
 
-/// A rate in bits per second to pace at: at least one bit.
+/// Pacing rate for `rate` bits per second: at least one bit per second.
 pub(super) fn pace(rate: u64) -> Option<DataRate> {
     DataRate::from_bits_per_sec(rate.max(1))
 }
 
-/// Segments that the algorithm held back itself, in ProbeRTT. Their delivery rates say no more of
-/// the path than those of an application without data. Linux marks them so in the rate sampler;
-/// here the algorithm knows them by what had been delivered when they left.
+/// Segments that the algorithm itself held back, in ProbeRTT. Like those of an application without
+/// data, their delivery rates say nothing about the path. Linux marks them in the rate sampler;
+/// here the algorithm recognizes them by the bytes delivered when they left.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeldBack {
     span: Option<(u64, u64)>,
 }
 
 impl HeldBack {
-    /// What leaves from now on, with so much delivered, is held back until `until` is delivered.
+    /// Segments sent from now on, with `delivered` bytes delivered, are held back until `until`
+    /// bytes are.
     pub(super) fn extend(&mut self, delivered: u64, until: u64) {
         let from = self.span.filter(|&(_, to)| to >= delivered).map_or(delivered, |(from, _)| from);
         self.span = Some((from, until));
     }
 
-    /// Whether a segment is one of them that left when so much had been delivered.
+    /// True for a segment of these, sent when `prior_delivered` bytes were delivered.
     pub(super) fn holds(&self, prior_delivered: u64) -> bool {
         self.span.is_some_and(|(from, to)| (from..=to).contains(&prior_delivered))
     }
 }
 
-/// A number below `n`. A congestion control has no random stream, and needs none: it must only not
-/// draw as other flows do at the same time. The low bits of SND.UNA differ from flow to flow, as
-/// initial sequence numbers are random, and from draw to draw; a multiplication mixes them
-/// (Fibonacci hashing).
+/// A pseudo-random number below `n`. A congestion control has no random stream and needs none:
+/// flows must only not draw the same number at the same time. The low bits of SND.UNA differ
+/// between flows, as initial sequence numbers are random, and between draws; a multiplication mixes
+/// them (Fibonacci hashing).
 pub(super) fn draw(una: Option<SeqNum>, n: u32) -> u32 {
     let mixed = una.map_or(0, |una| una.0).wrapping_mul(0x9E37_79B9);
     ((u64::from(mixed) * u64::from(n)) >> 32) as u32

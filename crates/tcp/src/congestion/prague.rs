@@ -1,20 +1,20 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control-04, 2024): DCTCP for the Internet, as L4S
-//! asks for it (RFC 9331).
+//! Prague (draft-briscoe-iccrg-prague-congestion-control-04, 2024): DCTCP for the Internet, as
+//! L4S requires (RFC 9331).
 //!
-//! What is here of the draft:
+//! Implemented parts of the draft:
 //! - Data are ECT(1), and marks are counted by byte. It needs a receiver that reports each
 //!   (AccECN, RFC 9768).
 //! - The share of marks is a moving average, as in DCTCP. It begins at 1 with the first mark.
 //! - A mark reduces the window by half of the share, once a round trip.
 //! - Unmarked bytes grow it, in a round trip with a reduction, too: by a segment a round trip.
 //! - Reduced dependence on the RTT: after 500 round trips outside slow start a flow whose RTT is
-//!   below 25 ms acts as one of 25 ms does. It estimates and reduces once in 25 ms, and grows in
-//!   that time as the other: by the square of the RTT's share of 25 ms a round trip.
+//!   below 25 ms acts like one of 25 ms. It estimates and reduces once in 25 ms, and grows in that
+//!   time by as much: by the square of the RTT's share of 25 ms a round trip.
 //! - It paces at a window a round trip, and at twice that while the window is below half of
 //!   ssthresh.
 //! - A loss or a time-out halves, as Reno's.
 //!
-//! What is not: a fallback where the queue marks as RFC 3168 says, windows below two segments, and
+//! Not implemented: a fallback for queues that mark as in RFC 3168, windows below two segments, and
 //! credit for a reduction by marks when a loss follows in the same round trip (the Linux
 //! implementation has none either).
 //!
@@ -26,30 +26,30 @@ use super::path_model::{pace, rate_of};
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};
 use airtcp_core::{DataRate, Duration, Ecn, Instant};
 
-/// The RTT that flows with a smaller one act as if they had.
+/// RTT as which any smaller RTT counts.
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
-/// Round trips outside slow start after which they do.
+/// Round trips outside slow start after which the virtual RTT applies.
 const TRANSITION: u32 = 500;
 
-/// Growth by unmarked bytes, and reductions by the share of marks.
+/// Growth by unmarked bytes, and reduction by the share of marked ones.
 #[derive(Clone, Debug)]
 pub struct Prague {
-    /// Slow start, and the answers to losses.
+    /// Slow start and the reactions to losses.
     reno: Reno,
     marks: MarkedShare,
     has_seen_marks: bool,
     srtt: Option<Duration>,
     /// Round trips outside slow start.
     rounds: u32,
-    /// When the share was last updated, and the window last reduced by it.
+    /// Last update of the share, and last reduction by it.
     updated: Instant,
     reduced: Option<Instant>,
-    /// Growth not yet worth a byte.
+    /// Growth of less than a byte, carried over.
     credit: f64,
 }
 
 impl Prague {
-    /// Slow start and losses are as with `reno`.
+    /// A sender whose slow start and reactions to losses are `reno`'s.
     pub fn new(reno: Reno) -> Self {
         Self {
             reno,
@@ -63,14 +63,14 @@ impl Prague {
         }
     }
 
-    /// How much of the virtual RTT the RTT is: 1 while the flow is young.
+    /// The RTT as a share of the virtual RTT, at most 1; 1 while the flow is young.
     fn rtt_share(&self) -> f64 {
         let Some(srtt) = self.srtt.filter(|_| self.rounds >= TRANSITION) else { return 1.0 };
         (srtt.as_secs_f64() / VIRTUAL_RTT.as_secs_f64()).min(1.0)
     }
 
-    /// A virtual round trip has passed since `then`; where the real one counts, its end is known
-    /// otherwise.
+    /// True if a virtual round trip has passed since `then`. Always true if the real RTT counts:
+    /// the caller detects its end.
     fn has_passed(&self, then: Instant, now: Instant) -> bool {
         self.rtt_share() >= 1.0 || now.since(then) >= VIRTUAL_RTT
     }
@@ -262,7 +262,8 @@ mod tests {
         assert_eq!(cc.pacing_rate(&window(100, 1000)), Some(DataRate::mbps(160)));
     }
 
-    /// 50 Mbit/s and 10 ms, 62 segments; marks above 1 ms of queue, as L4S queues do.
+    /// A path of 50 Mbit/s and 10 ms, 62 segments, that marks above 1 ms of queue, as L4S queues
+    /// do.
     fn marked() -> Path<Prague> {
         let mut path = Path::new(prague(), 50, 10, 4.0);
         path.mark_above = Some(6 * SMSS);
@@ -276,7 +277,7 @@ mod tests {
         let rate = path.run(15.0);
         assert!(rate > 0.95 * 50.0, "{rate}");
         assert_eq!(path.dropped, 0);
-        let most = path.between(2.0, 15.0).map(|point| point.queue).max().unwrap();
+        let most = path.longest_queue(2.0, 15.0);
         assert!(most < 15 * SMSS, "{most}");
     }
 

@@ -7,30 +7,30 @@ use crate::config::{ABC_UNLIMITED, RepeatedTimeout};
 /// RFC 5681 congestion control, shared by Tahoe, Reno, NewReno and SACK.
 #[derive(Clone, Debug)]
 pub struct Reno {
-    /// RFC 3465's L in segments.
+    /// RFC 3465's L, in segments.
     abc: Option<u32>,
-    /// Congestion avoidance: growth not yet worth a byte (numerator over cwnd), or bytes counted by
-    /// ABC.
+    /// In congestion avoidance: growth of less than a byte (numerator over cwnd), or bytes counted
+    /// by ABC.
     credit: u64,
-    /// Slow start after a time-out: ABC uses L = 1 (RFC 3465 §2.3).
+    /// In slow start after a time-out: ABC uses L = 1 (RFC 3465 §2.3).
     after_timeout: bool,
     repeated_timeout: RepeatedTimeout,
 }
 
 impl Reno {
-    /// `abc`: RFC 3465's L, or `None` for one SMSS per ACK.
+    /// A sender with RFC 3465's L of `abc` segments; `None`: one SMSS per ACK.
     pub fn new(abc: Option<u32>) -> Self {
         Self { abc, credit: 0, after_timeout: false, repeated_timeout: RepeatedTimeout::Keep }
     }
 
-    /// The same, with another answer to the second and every further time-out of a segment.
+    /// Sets the reaction to the second and every further time-out of a segment.
     pub fn on_repeated_timeout(self, repeated_timeout: RepeatedTimeout) -> Self {
         Self { repeated_timeout, ..self }
     }
 }
 
 impl Reno {
-    /// Each byte counts (Linux: `tcp_slow_start`, `tcp_cong_avoid_ai`).
+    /// Grows by every acknowledged byte (Linux: `tcp_slow_start`, `tcp_cong_avoid_ai`).
     fn count_all(&mut self, window: &mut Window, acked: u32) {
         let mut left = acked;
         if window.in_slow_start() {

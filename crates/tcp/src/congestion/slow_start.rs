@@ -1,11 +1,11 @@
-//! CUBIC's slow start, and what ends it before a loss does.
+//! CUBIC's slow start, with HyStart and HyStart++ to end it before a loss.
 
 use super::hystart::HyStart;
 use super::hystart_plus_plus::HyStartPlusPlus;
 use super::{Ack, CongestionControl, Reno, Timeout, Undo, Window};
 use crate::config::HyStartConfig;
 
-/// Reno's slow start, with a way out.
+/// Reno's slow start with an early exit.
 #[derive(Clone, Debug)]
 pub(super) struct SlowStart {
     reno: Reno,
@@ -20,7 +20,7 @@ enum Exit {
 }
 
 impl SlowStart {
-    /// `paced`: the sender is.
+    /// A slow start that ends early by `hystart`. `paced`: the sender paces its segments.
     pub(super) fn new(reno: Reno, hystart: HyStartConfig, paced: bool) -> Self {
         let exit = match hystart {
             HyStartConfig::Off => Exit::Loss,
@@ -30,7 +30,7 @@ impl SlowStart {
         Self { reno, exit }
     }
 
-    /// An ACK in any phase: measures.
+    /// Measures an ACK, in any phase.
     pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if let Exit::HyStart(hystart) = &mut self.exit {
             hystart.on_ack(window, ack);
@@ -47,7 +47,7 @@ impl SlowStart {
         }
     }
 
-    /// cwnd after a time-out, and Reno's ssthresh.
+    /// Sets cwnd and ssthresh after a time-out as Reno does, and measures anew.
     pub(super) fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
         self.reno.on_timeout(window, timeout);
         if let Exit::HyStart(hystart) = &mut self.exit {

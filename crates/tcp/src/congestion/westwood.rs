@@ -19,20 +19,20 @@
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Window};
 use airtcp_core::{Duration, Instant};
 
-/// Reno's growth with losses answered by the bandwidth estimate.
+/// Reno's growth, with losses answered by the bandwidth estimate.
 #[derive(Clone, Debug)]
 pub struct Westwood {
     reno: Reno,
-    /// Of the bandwidth, in bytes per second.
+    /// Estimated bandwidth, in bytes per second.
     estimate: Option<f64>,
     sample: Option<Sample>,
     rtt: Option<Duration>,
     least_rtt: Option<Duration>,
-    /// Bytes that duplicate ACKs have already reported.
+    /// Bytes already reported by duplicate ACKs.
     reported: u32,
 }
 
-/// A bandwidth sample in the making.
+/// An unfinished bandwidth sample.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     since: Instant,
@@ -40,13 +40,13 @@ struct Sample {
 }
 
 impl Westwood {
-    /// Grows as `reno` does.
+    /// A sender that grows as `reno` does.
     pub fn new(reno: Reno) -> Self {
         Self { reno, estimate: None, sample: None, rtt: None, least_rtt: None, reported: 0 }
     }
 
-    /// How many bytes this ACK says have arrived: a duplicate one segment, a cumulative one what
-    /// the duplicates before it have not reported (Mascolo et al. 2001 §3.2, AckedCount).
+    /// Bytes that this ACK reports as arrived: one segment for a duplicate; for a cumulative ACK,
+    /// those that the duplicates before it did not report (Mascolo et al. 2001 §3.2, AckedCount).
     fn arrived(&mut self, ack: &Ack, smss: u32) -> u32 {
         if ack.delivery.newly_delivered > 0 {
             return ack.delivery.newly_delivered; // RACK counts for us
@@ -78,7 +78,7 @@ impl Westwood {
         self.sample = Some(Sample { since: ack.now, bytes: 0 });
     }
 
-    /// What the path holds without queues, at least two segments.
+    /// Bandwidth-delay product of the path without queues, at least two segments.
     fn path_holds(&self, smss: u32) -> Option<u32> {
         let bytes = self.estimate? * self.least_rtt?.as_secs_f64();
         Some((bytes as u32).max(2 * smss))
@@ -128,7 +128,7 @@ mod tests {
     use super::super::tests::{SMSS, ack, loss, timeout, window};
     use super::*;
 
-    /// A segment acknowledged every 10 ms (100 kB/s) with an RTT of 200 ms and one of 100 ms.
+    /// One segment acknowledged every 10 ms (100 kB/s), with one RTT of 200 ms and one of 100 ms.
     fn steady() -> (Westwood, Window) {
         let (mut cc, mut w) = (Westwood::new(Reno::new(None)), window(40, 40));
         for n in 0..200 {
@@ -139,7 +139,7 @@ mod tests {
         (cc, w)
     }
 
-    /// The estimate in segments of 1000 bytes a second.
+    /// The estimate in segments of 1000 bytes per second.
     fn estimate(cc: &Westwood) -> f64 {
         cc.estimate.unwrap() / 1000.0
     }

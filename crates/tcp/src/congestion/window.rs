@@ -4,9 +4,9 @@ use crate::config::LARGEST_WINDOW;
 
 /// The congestion window and slow-start threshold of one sender, in bytes.
 ///
-/// It is owned by [loss recovery](crate::recovery), which moves it during fast recovery and
-/// otherwise lends it to the hooks of [`CongestionControl`](super::CongestionControl). Everyone
-/// else reads.
+/// [Loss recovery](crate::recovery) owns it: it moves the window during fast recovery and otherwise
+/// lends it to the hooks of [`CongestionControl`](super::CongestionControl). All others only read
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     cwnd: u32,
@@ -18,45 +18,46 @@ pub struct Window {
 }
 
 impl Window {
-    /// A fresh window: cwnd is `initial`, ssthresh arbitrarily high unless given, and cwnd grows to
-    /// `limit` if there is one (at least one SMSS).
+    /// A window with cwnd at `initial`, ssthresh arbitrarily high unless given, and growth of cwnd
+    /// up to `limit`, if there is one (at least one SMSS).
     pub fn new(smss: u32, initial: u32, ssthresh: Option<u32>, limit: Option<u32>) -> Self {
         let limit = limit.unwrap_or(LARGEST_WINDOW).clamp(smss, LARGEST_WINDOW);
         let ssthresh = ssthresh.unwrap_or(u32::MAX);
         Self { cwnd: initial.min(limit), ssthresh, smss, initial, limit, whole_segments: false }
     }
 
-    /// The same, with [`Window::halve_ssthresh`] rounding down to whole segments (RFC 2001, ns-2).
+    /// Makes [`Window::halve_ssthresh`] round down to whole segments (RFC 2001, ns-2).
     pub fn in_whole_segments(self) -> Self {
         Self { whole_segments: true, ..self }
     }
 
-    /// cwnd.
+    /// Congestion window, bytes.
     pub fn cwnd(&self) -> u32 {
         self.cwnd
     }
 
-    /// ssthresh; `u32::MAX` until the first reduction unless configured.
+    /// Slow-start threshold, bytes; `u32::MAX` until the first reduction unless configured.
     pub fn ssthresh(&self) -> u32 {
         self.ssthresh
     }
 
-    /// SMSS.
+    /// SMSS: largest payload of a segment, bytes.
     pub fn smss(&self) -> u32 {
         self.smss
     }
 
-    /// Initial window (RFC 5681 §3.1).
+    /// Initial window, bytes (RFC 5681 §3.1).
     pub fn initial(&self) -> u32 {
         self.initial
     }
 
-    /// The bound up to which cwnd grows.
+    /// Bound on the growth of cwnd, bytes.
     pub fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// cwnd < ssthresh (RFC 5681 §3.1; equality counts as congestion avoidance).
+    /// True in slow start: cwnd < ssthresh (RFC 5681 §3.1; equality counts as congestion
+    /// avoidance).
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
@@ -67,12 +68,12 @@ impl Window {
     }
 
     /// Sets cwnd, to at least one SMSS. The limit does not apply: fast recovery inflates cwnd
-    /// beyond it by what has left the network (RFC 5681 §3.2).
+    /// beyond it by the data that has left the network (RFC 5681 §3.2).
     pub fn set_cwnd(&mut self, bytes: u32) {
         self.cwnd = bytes.max(self.smss);
     }
 
-    /// Sets ssthresh.
+    /// Sets the slow-start threshold.
     pub fn set_ssthresh(&mut self, bytes: u32) {
         self.ssthresh = bytes;
     }
@@ -84,8 +85,8 @@ impl Window {
         self.ssthresh = rounded.max(2 * self.smss);
     }
 
-    /// Sets the bound up to which cwnd grows, to at least one SMSS, and cuts cwnd down to it: for
-    /// algorithms that derive a bound from the path, such as its number of hops.
+    /// Bounds the growth of cwnd, to at least one SMSS, and reduces cwnd to the bound: for
+    /// algorithms that derive it from the path, such as its number of hops.
     pub fn set_limit(&mut self, bytes: u32) {
         self.limit = bytes.clamp(self.smss, LARGEST_WINDOW);
         self.cwnd = self.cwnd.min(self.limit);

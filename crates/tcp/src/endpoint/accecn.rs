@@ -1,5 +1,5 @@
-//! Accurate ECN on a connection (RFC 9768): agreed on in the handshake, fed by each segment that
-//! arrives, and asked for what each ACK says.
+//! Accurate ECN on a connection (RFC 9768): negotiation in the handshake, counts of
+//! received marks, and the marks that each ACK reports.
 
 use super::Endpoint;
 use super::receive::Reply;
@@ -33,24 +33,24 @@ impl EcnCounts {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// What has arrived here, with AccECN.
+    /// Marks received here so far; `None` without AccECN.
     pub fn ecn_received(&self) -> Option<EcnCounts> {
         let feedback = &self.accecn.as_ref()?.feedback;
         Some(EcnCounts::new(feedback.marked(), feedback.bytes()))
     }
 
-    /// What the peer reports of our segments, with AccECN.
+    /// Marks on our segments as reported by the peer; `None` without AccECN.
     pub fn ecn_delivered(&self) -> Option<EcnCounts> {
         let decoder = &self.accecn.as_ref()?.decoder;
         Some(EcnCounts::new(decoder.marked(), decoder.bytes()))
     }
 
-    /// When segments carry the AccECN option from now on.
+    /// Changes from now on which segments carry the AccECN option.
     pub fn set_accecn_option(&mut self, when: AccEcnOptions) {
         self.accecn_option = when;
     }
 
-    /// What the peer's first SYN, or its SYN/ACK, agrees on.
+    /// Sets the ECN mode from the peer's first SYN or its SYN/ACK.
     pub(super) fn negotiate_ecn(&mut self, syn: &Segment<P>) {
         self.tx.ecn_ok = false;
         self.accecn = None;
@@ -97,7 +97,7 @@ impl<P: Payload> Endpoint<P> {
         flags
     }
 
-    /// An acceptable segment without SYN, before its acknowledgement is processed.
+    /// Handles an acceptable segment without SYN, before its acknowledgement is processed.
     pub(super) fn hear_ecn(&mut self, segment: &Segment<P>) {
         let begins = segment.ack.is_some_and(|ack| self.is_handshake_ack(ack));
         let newer = (segment.options.timestamps)
@@ -109,12 +109,12 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// We have sent nothing after our SYN, and `ack` acknowledges just that.
+    /// True if we have sent nothing after our SYN and `ack` acknowledges just that.
     fn is_handshake_ack(&self, ack: SeqNum) -> bool {
         self.tx.max == self.tx.iss + 1 && ack == self.tx.max
     }
 
-    /// Counts a segment that arrived. Returns whether it asks for an ACK at once.
+    /// Counts a segment that arrived. Returns true if an ACK is due at once.
     pub(super) fn count_ecn(&mut self, segment: &Segment<P>) -> bool {
         let len = segment.payload.len() as u32;
         let unacked = len > 0 || self.rx.policy.deadline().is_some();
@@ -122,7 +122,7 @@ impl<P: Payload> Endpoint<P> {
         accecn.feedback.on_packet(segment.ecn, len, unacked)
     }
 
-    /// The ACK that `segment` asks for, if it asks by its mark.
+    /// Requests the ACK that `segment` calls for, if its mark does.
     pub(super) fn answer_marks(&mut self, marked: bool, segment: &Segment<P>) -> Reply {
         if !marked {
             return Reply::None;
@@ -134,7 +134,8 @@ impl<P: Payload> Endpoint<P> {
         Reply::Ack
     }
 
-    /// A SYN that asks for RFC 3168 in the place of AccECN, or the other way round (RFC 9768 §3.1.5).
+    /// True if a SYN asks for RFC 3168 in place of AccECN, or the other way round (RFC 9768
+    /// §3.1.5).
     pub(super) fn offers_conflict(&self, syn: &Segment<P>) -> bool {
         self.config.ecn == EcnConfig::AccEcn
             && match Offer::of_syn(syn.flags) {
@@ -144,7 +145,7 @@ impl<P: Payload> Endpoint<P> {
             }
     }
 
-    /// Nothing of a segment with data was new: the ACK of it may have been lost.
+    /// Notes a data segment without new data: the ACK of the first copy may have been lost.
     pub(super) fn note_repetition(&mut self, segment: &Segment<P>) {
         if let Some(accecn) = &mut self.accecn
             && data_end(segment).at_or_before(self.rx.nxt)
@@ -153,8 +154,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What an ACK says of marks, where it delivers so much; `None` without AccECN. An ACK that
-    /// shows no progress may be superseded, and says nothing (RFC 9768 §3.2.2.2).
+    /// Marks that an ACK reports, with `acked` newly delivered; `None` without AccECN. An ACK
+    /// without progress may be out of order and is not read (RFC 9768 §3.2.2.2).
     pub(super) fn read_marks(
         &mut self,
         segment: &Segment<P>,

@@ -1,17 +1,18 @@
-//! What an acknowledgement does to the sender: window update, RTT sample, spurious retransmissions,
-//! loss recovery, growth of cwnd (RFC 5681, 6298, 6582, 6675).
+//! Effects of an acknowledgement on the sender: window update, RTT sample, spurious
+//! retransmissions, loss recovery, growth of cwnd (RFC 5681, 6298, 6582, 6675).
 
 use super::spurious::{FRtoVerdict, Saved};
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::config::{ABC_UNLIMITED, SackPipe};
 use crate::congestion::{Ack, Delivery, Loss, Undo};
-use crate::recovery::{Phase, Progress, Reduction};
+use crate::recovery::{Progress, RecoveryPhase, Reduction};
 use crate::rto::Estimate;
 use airtcp_core::event::{Cause, Spurious};
 use airtcp_core::{Duration, Event, Flags, Instant, Payload, Segment, SeqNum};
 
 impl<P: Payload> Endpoint<P> {
-    /// The acknowledgement `ack <= SND.MAX` of an acceptable segment. The caller transmits.
+    /// Processes the acknowledgement `ack <= SND.MAX` of an acceptable segment. The caller
+    /// transmits.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
@@ -56,10 +57,10 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 5681 §2: outstanding data, no data, no SYN or FIN, same number, same window. With SACK
-    /// the new information counts (RFC 6675 §2). Answers to probes are no duplicates, nor is what
-    /// comes with a closed window: it answers data that the window had no room for, as it would have
-    /// none for a retransmission.
+    /// True for a duplicate ACK (RFC 5681 §2): outstanding data, no data, no SYN or FIN, same
+    /// number, same window. With SACK, new SACK information makes one (RFC 6675 §2). Not counted
+    /// are answers to probes, and ACKs with a closed window: they answer data for which the window
+    /// had no room, as it would have none for a retransmission.
     fn is_duplicate(
         &self,
         ack: SeqNum,
@@ -81,10 +82,10 @@ impl<P: Payload> Endpoint<P> {
             }
     }
 
-    /// RFC 9293 §3.10.7.4: only a segment at least as new as the last one that did moves SND.WND.
-    /// One that acknowledges more is newer whatever its sequence number (as in Linux): the peer may
-    /// be retransmitting, and a window kept while SND.UNA moves would reach too far. Returns
-    /// whether the advertised window differs from the one before.
+    /// Takes the window of a segment that is at least as new as the one that last set SND.WND (RFC
+    /// 9293 §3.10.7.4). A segment that acknowledges more is newer whatever its sequence number, as
+    /// in Linux: the peer may be retransmitting, and a window kept while SND.UNA moves would reach
+    /// too far. Returns true if the advertised window changed.
     fn update_send_window(&mut self, ack: SeqNum, segment: &Segment<P>) -> bool {
         if !self.rx.data_tells_window && !segment.payload.is_empty() {
             return false;
@@ -120,14 +121,14 @@ impl<P: Payload> Endpoint<P> {
         Some(now.since(sent))
     }
 
-    /// How long ago our clock showed `echo`.
+    /// Time since our timestamp clock showed `echo`.
     pub(super) fn age_of(&self, now: Instant, echo: u32) -> Option<Duration> {
         let ms = self.clock(now).wrapping_sub(echo);
         // Half the clock's range apart: an echo of something we never sent.
         (ms < u32::MAX / 2).then(|| Duration::from_millis(u64::from(ms.max(1))))
     }
 
-    /// What the congestion control is told about an ACK of `acked` bytes, before it takes effect.
+    /// Describes an ACK of `acked` bytes to the congestion control, before it takes effect.
     pub(super) fn ack_event(&self, now: Instant, acked: u32, rtt: Option<Duration>) -> Ack {
         let tx = &self.tx;
         let flight = tx.flight();
@@ -177,13 +178,13 @@ impl<P: Payload> Endpoint<P> {
                 // Frozen: neither growth nor recovery.
                 _ if self.tx.standby => {}
                 // An accepted window probe is no sign of capacity: cwnd is frozen in persist.
-                Phase::Open if self.tx.persist.is_some() => {}
-                Phase::Open | Phase::Cwr => {
+                RecoveryPhase::Open if self.tx.persist.is_some() => {}
+                RecoveryPhase::Open | RecoveryPhase::Cwr => {
                     heard.acked = self.newly_delivered(acked, duplicates);
                     self.tx.recovery.grow(&heard);
                 }
-                Phase::Loss => self.on_new_ack_in_loss(&heard, io),
-                Phase::Recovery => keep_timer = self.on_new_ack_in_recovery(&heard, io),
+                RecoveryPhase::Loss => self.on_new_ack_in_loss(&heard, io),
+                RecoveryPhase::Recovery => keep_timer = self.on_new_ack_in_recovery(&heard, io),
             }
         }
         if self.tx.persist.is_some() && self.tx.una == self.tx.end() {
@@ -202,8 +203,8 @@ impl<P: Payload> Endpoint<P> {
         self.publish_window(now, io);
     }
 
-    /// Of `acked` bytes, those that the duplicate ACKs before have not reported (Linux:
-    /// `tcp_remove_reno_sacks`). Only a growth that counts every byte makes a difference.
+    /// Those of `acked` bytes that the duplicate ACKs before did not report (Linux:
+    /// `tcp_remove_reno_sacks`). Matters only if growth counts every byte.
     fn newly_delivered(&self, acked: u32, duplicates: u32) -> u32 {
         if self.config.abc != Some(ABC_UNLIMITED) {
             return acked;
@@ -212,7 +213,8 @@ impl<P: Payload> Endpoint<P> {
         acked.saturating_sub(duplicates.saturating_mul(mss)).max(mss.min(acked))
     }
 
-    /// After a time-out (or in Tahoe's slow start): F-RTO looks first.
+    /// Handles new data acknowledged after a time-out, or in Tahoe's slow start: F-RTO decides
+    /// first.
     fn on_new_ack_in_loss(&mut self, heard: &Ack, io: &mut Io<'_, P>) {
         let complete = self.tx.recovery.is_complete(self.tx.una);
         match self.tx.spurious.f_rto_on_new_ack(complete) {
@@ -234,8 +236,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 5682 §2.1 step 2b: up to two new segments instead of retransmissions. Returns false when
-    /// there is nothing new to send or the peer's window is full.
+    /// Lets F-RTO send up to two new segments instead of retransmissions (RFC 5682 §2.1 step 2b).
+    /// Returns false if there is nothing new to send or the peer's window is full.
     fn probe_with_new_data(&mut self) -> bool {
         let tx = &mut self.tx;
         let flight = tx.flight();
@@ -248,7 +250,8 @@ impl<P: Payload> Endpoint<P> {
         true
     }
 
-    /// Returns whether to leave the retransmission timer alone.
+    /// Handles new data acknowledged in fast recovery. Returns true if the retransmission timer
+    /// must stay as it is.
     fn on_new_ack_in_recovery(&mut self, heard: &Ack, io: &mut Io<'_, P>) -> bool {
         let tx = &mut self.tx;
         if tx.sack_ok {
@@ -273,7 +276,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// `originals_arrived`: data sent before the last reduction was SACKed for the first time.
+    /// Handles a duplicate ACK. `originals_arrived`: it SACKs, for the first time, data sent before
+    /// the last reduction.
     fn on_duplicate_ack(&mut self, now: Instant, originals_arrived: bool, io: &mut Io<'_, P>) {
         let duplicates = self.tx.recovery.count_duplicate();
         let heard = self.ack_event(now, 0, None);
@@ -281,7 +285,7 @@ impl<P: Payload> Endpoint<P> {
         tx.recovery.on_ack(&heard);
         match tx.recovery.phase() {
             _ if tx.standby => return,
-            Phase::Recovery => {
+            RecoveryPhase::Recovery => {
                 if tx.sack_ok {
                     tx.pipe = tx.pipe.saturating_sub(tx.mss);
                 } else {
@@ -290,19 +294,21 @@ impl<P: Payload> Endpoint<P> {
                 }
                 return;
             }
-            Phase::Loss => match tx.spurious.f_rto_on_duplicate(originals_arrived, tx.sack_ok) {
-                FRtoVerdict::Spurious(saved) => {
-                    self.undo(now, Spurious::Timeout, saved, 0, None, io);
-                    return;
+            RecoveryPhase::Loss => {
+                match tx.spurious.f_rto_on_duplicate(originals_arrived, tx.sack_ok) {
+                    FRtoVerdict::Spurious(saved) => {
+                        self.undo(now, Spurious::Timeout, saved, 0, None, io);
+                        return;
+                    }
+                    FRtoVerdict::FellThrough => {
+                        tx.recovery.on_probe_failed();
+                        tx.nxt = tx.una;
+                        return;
+                    }
+                    FRtoVerdict::Conventional | FRtoVerdict::ProbeWithNewData => {}
                 }
-                FRtoVerdict::FellThrough => {
-                    tx.recovery.on_probe_failed();
-                    tx.nxt = tx.una;
-                    return;
-                }
-                FRtoVerdict::Conventional | FRtoVerdict::ProbeWithNewData => {}
-            },
-            Phase::Open | Phase::Cwr => {}
+            }
+            RecoveryPhase::Open | RecoveryPhase::Cwr => {}
         }
         let tx = &self.tx;
         let threshold = self.config.duplicate_ack_threshold;
@@ -315,7 +321,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 5681 §3.2 steps 2 and 3, RFC 6582 §3.2 step 2, RFC 6675 §5 step 4.
+    /// Retransmits and reduces the window (RFC 5681 §3.2 steps 2 and 3, RFC 6582 §3.2 step 2, RFC
+    /// 6675 §5 step 4).
     fn fast_retransmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let saved = self.save();
         let clock = self.clock(now);
@@ -337,7 +344,7 @@ impl<P: Payload> Endpoint<P> {
         tx.arm_retransmission(now);
         let end = self.retransmit_first(now, io);
         let tx = &mut self.tx;
-        if tx.recovery.phase() == Phase::Loss {
+        if tx.recovery.phase() == RecoveryPhase::Loss {
             tx.nxt = end; // Tahoe: go back
         } else if tx.sack_ok {
             tx.board.on_retransmit(seq, end);
@@ -361,8 +368,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The state to restore if the coming retransmission proves spurious (RFC 4015 §3.2 steps 1,
-    /// 2).
+    /// State to restore if the coming retransmission proves spurious (RFC 4015 §3.2 steps 1, 2).
     pub(super) fn save(&self) -> Saved {
         let tx = &self.tx;
         let ssthresh = match tx.recovery.window().ssthresh() {
@@ -376,7 +382,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The retransmission was needless (RFC 4015 §3.2 steps 5 to 9).
+    /// Responds to a needless retransmission (RFC 4015 §3.2 steps 5 to 9).
     fn undo(
         &mut self,
         now: Instant,
@@ -406,16 +412,16 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Moves on if our FIN is acknowledged (RFC 9293 §3.10.7.4).
+    /// Changes the connection's state if our FIN is acknowledged (RFC 9293 §3.10.7.4).
     pub(super) fn on_fin_acked(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let acked = self.tx.closing && self.tx.una == self.tx.end();
         if !acked {
             return;
         }
         match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
-            State::Closing => self.enter_time_wait(now),
-            State::LastAck => {
+            TcpState::FinWait1 => self.state = TcpState::FinWait2,
+            TcpState::Closing => self.enter_time_wait(now),
+            TcpState::LastAck => {
                 self.enter_closed();
                 io.events.emit(now, || Event::Closed);
             }

@@ -3,44 +3,45 @@
 //! `tcp_rcv_space_adjust`).
 //!
 //! There are two sizes. The *buffer* grows once a round trip, if the application read more than in
-//! any before: to twice what it read, because the data of an ACK come a round trip later, and by more
-//! if that grew: to six times in slow start, where it doubles. The *window* grows towards the buffer
-//! with each segment, by twice its size (`tcp_grow_window`), so that a buffer that was enlarged for
-//! nothing is not advertised.
+//! any before: to twice what it read, because the data of an ACK come a round trip later, and by
+//! more if that grew: to six times in slow start, where it doubles. The *window* grows towards the
+//! buffer with each segment, by twice its size (`tcp_grow_window`), so that a buffer that was
+//! enlarged for nothing is not advertised.
 //!
 //! Linux counts memory, of which the payload is a share that depends on the network driver. Here a
-//! buffer of N bytes holds N bytes of payload, and the sizes at the beginning assume the shares that
-//! Linux has with segments of 1500 bytes. So a buffer never overflows, and what Linux does then
-//! (`tcp_clamp_window`, `tcp_prune_queue`) has no counterpart.
+//! buffer of N bytes holds N bytes of payload, and the sizes at the beginning assume the shares
+//! that Linux has with segments of 1500 bytes. So a buffer never overflows, and what Linux does
+//! then (`tcp_clamp_window`, `tcp_prune_queue`) has no counterpart.
 
 use airtcp_core::{Duration, Instant, SeqNum};
 
-/// The buffer once data came: five eighths of the second value of Linux's tcp_rmem, 131,072, because
-/// 1448 bytes take 2304 of memory.
+/// Size of the buffer after the first data: five eighths of the second value of Linux's tcp_rmem,
+/// 131,072, because 1448 bytes take 2304 of memory.
 const FIRST_BUFFER: u32 = 80 << 10;
-/// Segments that an application is taken to read in a round trip at first (`TCP_INIT_CWND`).
+/// Segments that an application is assumed to read in the first round trip (`TCP_INIT_CWND`).
 const FIRST_READ: u32 = 10;
-/// Smaller segments do not enlarge the window.
+/// Payload below which a segment does not enlarge the window.
 const SMALL: u32 = 128;
 
-/// What one receiver knows. Made when data come first: most endpoints of a simulation idle or send.
+/// Autotuning state of a receiver. Allocated at the first data: most endpoints of a simulation are
+/// idle or only send.
 #[derive(Debug)]
 pub(super) struct Autotuning {
-    /// Largest window to advertise yet (Linux: `rcv_ssthresh`).
+    /// Largest window to advertise at present (Linux: `rcv_ssthresh`).
     window: u32,
-    /// The most that was read in a round trip, bytes (Linux: `rcvq_space.space`).
+    /// Most bytes read in a round trip (Linux: `rcvq_space.space`).
     most_read: u32,
-    /// When and where in the stream the present round trip began.
+    /// Beginning of the current round trip: its time, and its position in the stream.
     began: Instant,
     began_at: SeqNum,
     rtt: Option<Duration>,
-    /// The right edge of the window when it was last noted, and when that was.
+    /// Right edge of the window when last noted, and the time of the note.
     edge: SeqNum,
     edge_at: Instant,
 }
 
 impl Autotuning {
-    /// Data are about to come for the first time, at `nxt`, into a window that ends at `edge`.
+    /// Starts at the first data, which begins at `nxt`, in a window that ends at `edge`.
     pub(super) fn new(now: Instant, nxt: SeqNum, edge: SeqNum, window: u32, mss: u32) -> Self {
         Self {
             window,
@@ -53,29 +54,30 @@ impl Autotuning {
         }
     }
 
-    /// The buffer at first, where `most` bytes are the largest.
+    /// Initial size of a buffer of at most `most` bytes.
     pub(super) fn first_buffer(most: u32) -> u32 {
         most.min(FIRST_BUFFER)
     }
 
-    /// What is taken for read in a round trip before it is known.
+    /// Bytes assumed to be read in a round trip before the first measurement.
     pub(super) fn first_read(window: u32, mss: u32) -> u32 {
         (FIRST_READ * mss).min(window).max(1)
     }
 
-    /// The most that was read in a round trip.
+    /// Most bytes read in a round trip.
     pub(super) fn most_read(&self) -> u32 {
         self.most_read
     }
 
-    /// Largest window to advertise.
+    /// Largest window to advertise at present, bytes.
     pub(super) fn window(&self) -> u32 {
         self.window
     }
 
-    /// A full segment came that echoes an ACK of ours for the first time, `sample` after it. The
-    /// smallest counts, and a larger one by an eighth: it may hold the sender's silence. With data
-    /// `unread` it does not count at all, as a buffer is no remedy for a slow reader.
+    /// Takes the time from an ACK of ours to the first full segment that echoes it. A smaller
+    /// sample replaces the estimate. A larger one counts an eighth, as it may include the sender's
+    /// silence; with data `unread` it does not count, as a larger buffer does not help a slow
+    /// reader.
     pub(super) fn on_echo(&mut self, sample: Duration, unread: bool) {
         self.rtt = Some(match self.rtt {
             Some(rtt) if sample >= rtt => {
@@ -88,9 +90,9 @@ impl Autotuning {
         });
     }
 
-    /// Data came, in order up to `nxt`, with the right edge of the window at `edge`. A window's worth
-    /// takes a round trip or more, if it does not come in one burst. Without timestamps, the fastest
-    /// one is the estimate.
+    /// Takes in-order data up to `nxt`, with the right edge of the window at `edge`. A window's
+    /// worth takes at least a round trip unless it comes in one burst; the smallest such time is
+    /// the estimate without timestamps.
     pub(super) fn on_data(&mut self, now: Instant, nxt: SeqNum, edge: SeqNum) {
         if nxt.before(self.edge) {
             return;
@@ -101,8 +103,8 @@ impl Autotuning {
         self.edge_at = now;
     }
 
-    /// A segment of `len` bytes came, and leaves room for `free` in the buffer. Returns whether the
-    /// window grows.
+    /// Grows the window after a segment of `len` bytes that leaves `free` bytes of the buffer.
+    /// Returns true if the window has grown.
     pub(super) fn grow_window(&mut self, len: u32, mss: u32, free: u32) -> bool {
         let room = free.saturating_sub(self.window);
         if len < SMALL || room == 0 {
@@ -112,8 +114,9 @@ impl Autotuning {
         true
     }
 
-    /// The application has read up to `read`; `unread` bytes wait for it, and the furthest data
-    /// above a gap end `beyond` bytes after them. Returns the buffer that this asks for.
+    /// Handles a read by the application up to `read`: `unread` bytes wait for it, and the furthest
+    /// data above a gap ends `beyond` bytes after them. Returns the size that the buffer should
+    /// have.
     pub(super) fn on_read(
         &mut self,
         now: Instant,
@@ -136,7 +139,7 @@ impl Autotuning {
         Some(clamp(window + growth + u64::from(beyond)))
     }
 
-    /// Data came above a gap, up to `beyond` bytes after it. Returns the buffer that this asks for.
+    /// Size that the buffer should have after data arrived above a gap, `beyond` bytes after it.
     pub(super) fn on_out_of_order(&self, beyond: u32) -> u32 {
         clamp(2 * u64::from(self.most_read) + u64::from(beyond))
     }
@@ -157,7 +160,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
-    /// Data come at 1 s from sequence number 0 on.
+    /// A receiver whose first data comes at 1 s, with sequence number 0.
     fn begun() -> Autotuning {
         Autotuning::new(at(1000), SeqNum(0), SeqNum(WINDOW), WINDOW, MSS)
     }
@@ -169,8 +172,8 @@ mod tests {
         tuning
     }
 
-    /// A round trip that reads 10 segments is what every application is taken for; then twice what
-    /// was read, and the growth of that twice.
+    /// Every application is assumed to read 10 segments in a round trip. Reading more asks for a
+    /// buffer of twice the bytes read, plus twice the growth of that.
     #[test]
     fn a_round_trip_that_reads_more_than_any_before_asks_for_room() {
         let mut tuning = measured();
@@ -194,7 +197,7 @@ mod tests {
         assert_eq!(begun().on_read(at(9000), SeqNum(50_000), 0, 0), None);
     }
 
-    /// Linux since 6.16: a larger buffer does not make the application faster.
+    /// As Linux since 6.16: a larger buffer does not speed up the application.
     #[test]
     fn what_waits_to_be_read_is_deducted() {
         let mut tuning = measured();
@@ -219,7 +222,8 @@ mod tests {
         }
     }
 
-    /// Fisk and Feng 2001: what lies beyond the window comes after an ACK went there and the data back.
+    /// Fisk and Feng 2001: data beyond the window comes one round trip after the ACK that allows
+    /// it.
     #[test]
     fn a_window_of_data_takes_a_round_trip() {
         let mut tuning = begun();

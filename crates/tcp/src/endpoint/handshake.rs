@@ -1,21 +1,21 @@
-//! Opening a connection: SYN, SYN-ACK and what their options agree on (RFC 9293 §3.10.7, RFC 7323,
+//! Opening a connection: SYN, SYN-ACK and the options they negotiate (RFC 9293 §3.10.7, RFC 7323,
 //! RFC 2018).
 
 use super::receive::Reply;
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::config::TIMESTAMPS_LEN;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Ecn, Event, Flags, Instant, Options, Payload, Segment, Timestamps};
 
-/// RFC 9293 §3.7.1: assumed when the peer's SYN names none.
+/// MSS assumed if the peer's SYN has no MSS option (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u16 = 536;
-/// RFC 7323 §2.3.
+/// Largest window scale shift (RFC 7323 §2.3).
 const LARGEST_SHIFT: u8 = 14;
 
 impl<P: Payload> Endpoint<P> {
     /// Sends our SYN, or SYN-ACK in SYN-RECEIVED, for the first time or again.
     pub(super) fn send_syn(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        let reply = self.state == State::SynReceived;
+        let reply = self.state == TcpState::SynReceived;
         let mut options = Options {
             mss: Some(self.config.announced_mss()),
             window_scale: (self.config.window_scaling && (!reply || self.tx.scaling))
@@ -48,7 +48,7 @@ impl<P: Payload> Endpoint<P> {
         io.out.push(syn);
     }
 
-    /// Our clock as a timestamp: milliseconds, offset by the ISN so that wraparound happens.
+    /// Our timestamp: milliseconds, offset by the ISN so that it wraps in ordinary runs.
     pub(super) fn stamp(&self, now: Instant) -> Timestamps {
         Timestamps { value: self.clock(now), echo: self.rx.ts_recent }
     }
@@ -69,7 +69,7 @@ impl<P: Payload> Endpoint<P> {
         if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST) {
             self.adopt_peer(segment.flow.src);
             self.take_syn(segment);
-            self.state = State::SynReceived;
+            self.state = TcpState::SynReceived;
             self.send_syn(now, io);
         }
         Reply::None
@@ -97,7 +97,7 @@ impl<P: Payload> Endpoint<P> {
         self.take_syn(segment);
         if segment.ack.is_none() {
             // Simultaneous open (RFC 9293 §3.5, figure 8).
-            self.state = State::SynReceived;
+            self.state = TcpState::SynReceived;
             self.send_syn(now, io);
             return Reply::None;
         }
@@ -113,7 +113,7 @@ impl<P: Payload> Endpoint<P> {
         Reply::Ack
     }
 
-    /// The peer's initial sequence number and options.
+    /// Takes the peer's initial sequence number and options.
     fn take_syn(&mut self, syn: &Segment<P>) {
         self.rx.start_at(syn.seq + 1);
         self.timestamps = self.config.timestamps && syn.options.timestamps.is_some();
@@ -138,13 +138,14 @@ impl<P: Payload> Endpoint<P> {
         self.tx.wl2 = syn.ack.unwrap_or(self.tx.iss);
     }
 
-    /// The echo is of our first SYN: it was late, not lost (Linux: `tcp_try_undo_spurious_syn`).
+    /// True if the echo is of our first SYN: it was late, not lost (Linux:
+    /// `tcp_try_undo_spurious_syn`).
     fn answers_first_syn(&self, segment: &Segment<P>) -> bool {
         let echo = segment.options.timestamps.filter(|_| self.timestamps).map(|stamps| stamps.echo);
         self.config.recovery.is_rack() && echo == Some(self.tx.syn_stamp)
     }
 
-    /// Our SYN is acknowledged.
+    /// Enters ESTABLISHED: our SYN is acknowledged.
     pub(super) fn establish(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) {
         let syn_was_lost = self.tx.expiries > 0;
         if let Some(sample) = self.rtt_sample(now, segment, self.tx.iss + 1) {
@@ -162,7 +163,7 @@ impl<P: Payload> Endpoint<P> {
         self.tx.expiries = 0;
         self.tx.rtx_deadline = None;
         self.tx.last_sent = now;
-        self.state = if self.tx.closing { State::FinWait1 } else { State::Established };
+        self.state = if self.tx.closing { TcpState::FinWait1 } else { TcpState::Established };
         io.events.emit(now, || Event::Established);
     }
 }

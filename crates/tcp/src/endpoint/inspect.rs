@@ -1,7 +1,7 @@
-//! What a monitor may ask of a connection, in the terms of Linux's `tcp_info`.
+//! State of a connection for monitoring, in the terms of Linux's `tcp_info`.
 
 use super::Endpoint;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{Duration, Payload};
 
 impl<P: Payload> Endpoint<P> {
@@ -10,8 +10,8 @@ impl<P: Payload> Endpoint<P> {
         self.tx.mss
     }
 
-    /// Where loss recovery stands.
-    pub fn phase(&self) -> Phase {
+    /// Phase of loss recovery.
+    pub fn phase(&self) -> RecoveryPhase {
         self.tx.recovery.phase()
     }
 
@@ -28,8 +28,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Bytes taken for lost and neither acknowledged nor SACKed since; 0 without RACK, which alone
-    /// keeps count.
+    /// Bytes taken for lost and neither acknowledged nor SACKed since; 0 without RACK.
     pub fn lost(&self) -> u32 {
         self.tx.rack.as_ref().map_or(0, |rack| rack.queue().lost().bytes)
     }
@@ -39,15 +38,15 @@ impl<P: Payload> Endpoint<P> {
         self.tx.rack.as_ref().map_or(0, |rack| rack.queue().resent().bytes)
     }
 
-    /// Segments by which the path has been seen to reorder, at least 3 (RFC 5681's DupThresh).
+    /// Reordering degree of the path in segments, at least 3 (RFC 5681's DupThresh).
     pub fn reordering(&self) -> u32 {
         self.tx.rack.as_ref().map_or(3, |rack| rack.reordering())
     }
 
-    /// Nothing is known to be lost, but data is SACKed or retransmissions are in the network (what
-    /// Linux calls Disorder); false without RACK.
+    /// True if data is SACKed or retransmissions are in the network, but nothing is known to be
+    /// lost (Linux's Disorder); false without RACK.
     pub fn in_disorder(&self) -> bool {
-        let open = self.tx.recovery.phase() == Phase::Open;
+        let open = self.tx.recovery.phase() == RecoveryPhase::Open;
         open && self.tx.rack.as_ref().is_some_and(|rack| rack.in_disorder())
     }
 
@@ -61,7 +60,7 @@ impl<P: Payload> Endpoint<P> {
         self.tx.rack.as_ref().map_or(0, |rack| rack.delivered().ce())
     }
 
-    /// The smallest RTT of the last five minutes, measured by RACK.
+    /// Smallest RTT of the last five minutes, measured by RACK.
     pub fn min_rtt(&self) -> Option<Duration> {
         self.tx.rack.as_ref().and_then(|rack| rack.min_rtt())
     }
@@ -76,7 +75,7 @@ impl<P: Payload> Endpoint<P> {
         self.tx.persist.as_ref().map_or(0, |persist| persist.unanswered)
     }
 
-    /// The most that the application read in a round trip, bytes; at first ten segments. Measured only
+    /// Most bytes that the application read in a round trip; at first ten segments. Measured only
     /// with autotuning.
     pub fn receive_space(&self) -> u32 {
         self.rx.space()

@@ -1,37 +1,37 @@
-//! What keeps a sender from sending more, and for how long (Linux: `tcp_chrono`).
+//! The factor that limits a sender, and the time for which each did (Linux: `tcp_chrono`).
 
 use super::Endpoint;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::{Duration, Instant, Payload};
 
-/// What keeps an established connection from sending more.
+/// The factor that keeps an established connection from sending more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Nothing is unacknowledged, and there is nothing to send.
+    /// Nothing is unacknowledged, and nothing is left to send.
     Idle,
-    /// Everything written has been sent; or a small segment waits for more (Nagle).
+    /// Everything written has been sent, or a small segment waits for more data (Nagle).
     Application,
-    /// Everything written has been sent, and the application cannot write more before data is
+    /// Everything written has been sent, and the application cannot write until data is
     /// acknowledged.
     SendBuffer,
-    /// The peer's window.
+    /// The window that the peer advertises.
     ReceiveWindow,
-    /// cwnd, pacing or loss recovery: what the path can carry, as far as the sender knows.
+    /// The sender's view of the path: cwnd, pacing or loss recovery.
     Path,
 }
 
-/// How long each was the limit.
+/// Total time for which each [`Limit`] applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Neither data to send nor data unacknowledged.
+    /// Time with neither data to send nor data unacknowledged.
     pub idle: Duration,
-    /// [`Limit::Application`].
+    /// Time limited by the application ([`Limit::Application`]).
     pub application: Duration,
-    /// [`Limit::SendBuffer`].
+    /// Time limited by the send buffer ([`Limit::SendBuffer`]).
     pub send_buffer: Duration,
-    /// [`Limit::ReceiveWindow`].
+    /// Time limited by the peer's window ([`Limit::ReceiveWindow`]).
     pub receive_window: Duration,
-    /// [`Limit::Path`].
+    /// Time limited by the path ([`Limit::Path`]).
     pub path: Duration,
 }
 
@@ -53,10 +53,10 @@ impl Limits {
     }
 }
 
-/// The present limit and the times until now.
+/// The current limit and the totals so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LimitClock {
-    /// None after our FIN is acknowledged.
+    /// `None` once our FIN is acknowledged.
     current: Option<Limit>,
     since: Instant,
     until_then: Limits,
@@ -81,12 +81,12 @@ impl LimitClock {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// How long each limit kept the sender from sending more, from its first data until `now`.
+    /// Total time for which each limit applied, from the sender's first data until `now`.
     pub fn limits(&self, now: Instant) -> Limits {
         self.tx.limits.as_ref().map_or_else(Limits::default, |clock| clock.at(now))
     }
 
-    /// Call after everything that may change it.
+    /// Updates the current limit. Call after every event that may change it.
     pub(super) fn note_limit(&mut self, now: Instant) {
         let limit = self.sends_data().then(|| self.limit());
         match &mut self.tx.limits {
@@ -105,7 +105,7 @@ impl<P: Payload> Endpoint<P> {
             return Limit::ReceiveWindow;
         }
         let next = tx.unsent_data().min(tx.mss);
-        if matches!(tx.recovery.phase(), Phase::Recovery | Phase::Loss) {
+        if matches!(tx.recovery.phase(), RecoveryPhase::Recovery | RecoveryPhase::Loss) {
             return Limit::Path;
         }
         if next == 0 {

@@ -17,7 +17,7 @@
 //! - `Up` without `Fading` or `Down` before changes nothing: three duplicate ACKs would cost the
 //!   sender half its cwnd.
 
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::config::LinkReaction;
 use airtcp_core::{Instant, LinkSignal, Payload};
 
@@ -25,7 +25,8 @@ use airtcp_core::{Instant, LinkSignal, Payload};
 const TR_ACKS: usize = 3;
 
 impl<P: Payload> Endpoint<P> {
-    /// The radio of this host reports on its link; [`crate::TcpConfig::on_link`] says what follows.
+    /// Handles a report of this host's radio on its link, as [`crate::TcpConfig::on_link`]
+    /// specifies.
     pub fn on_link(&mut self, now: Instant, signal: LinkSignal, io: &mut Io<'_, P>) {
         match (self.config.on_link, signal) {
             (LinkReaction::None, _)
@@ -47,7 +48,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends `copies` of the last ACK, if the connection is open.
     fn send_link_acks(&mut self, now: Instant, copies: usize, io: &mut Io<'_, P>) {
-        if self.is_synchronised() && self.state != State::TimeWait {
+        if self.is_synchronised() && self.state != TcpState::TimeWait {
             for _ in 0..copies {
                 self.send_ack(now, io);
             }

@@ -9,7 +9,7 @@
 //! spurious retransmission detector and the congestion control, and enters or leaves recovery; then
 //! `transmit.rs` sends what the windows and the pacing rate allow, and what is left is a pure ACK
 //! if one is due. `timers.rs` handles the expiries, `mobility.rs` the signals of a mobile host's
-//! radio, `standby.rs` broken routes; `accecn.rs` tells of marks, and is told (RFC 9768). The caller
+//! radio, `standby.rs` broken routes; `accecn.rs` ECN feedback (RFC 9768). The caller
 //! passes in time, segments, signals and application calls, and sends what lands in [`Io::out`].
 
 mod accecn;
@@ -42,26 +42,26 @@ use receive::{Receiver, Reply};
 use std::sync::Arc;
 use transmit::Sender;
 
-/// Where an endpoint puts what it sends and publishes.
+/// Outputs of a call to an endpoint.
 pub struct Io<'a, P> {
     /// Segments to transmit, in order; the endpoint only appends.
     pub out: &'a mut Vec<Segment<P>>,
-    /// Event subscriber.
+    /// Subscriber to the endpoint's events.
     pub events: Events<'a>,
 }
 
-/// RFC 9293 §3.3.2.
+/// State of a connection (RFC 9293 §3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// No connection.
+pub enum TcpState {
+    /// No connection exists.
     Closed,
     /// Waiting for a SYN.
     Listen,
-    /// SYN sent.
+    /// SYN sent; waiting for the peer's.
     SynSent,
     /// SYN received and answered.
     SynReceived,
-    /// Open.
+    /// Open: both sides may send data.
     Established,
     /// We closed first; FIN not yet acknowledged.
     FinWait1,
@@ -94,12 +94,12 @@ pub struct Stats {
     pub duplicate_acks_received: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Those of them after exactly one or two duplicate ACKs for the oldest segment.
+    /// Time-outs after exactly one or two duplicate ACKs for the oldest segment.
     pub timeouts_after_duplicates: u64,
-    /// Those after which a rule of the congestion control, in force or not, starts from more than
-    /// one segment (TCP Karak).
+    /// Time-outs after which a rule of the congestion control, in force or not, starts from more
+    /// than one segment (TCP Karak).
     pub larger_restarts: u64,
-    /// Fast retransmits.
+    /// Fast retransmits performed.
     pub fast_retransmits: u64,
     /// Time-outs and fast retransmits that made cwnd smaller.
     pub cwnd_reductions: u64,
@@ -122,10 +122,10 @@ pub struct Stats {
 /// One end of a TCP connection: a state machine driven by segments, timers and application calls.
 #[derive(Debug)]
 pub struct Endpoint<P> {
-    /// Shared: in a simulation many endpoints have the same.
+    /// Shared: in a simulation many endpoints have the same configuration.
     config: Arc<TcpConfig>,
     flow: Flow,
-    state: State,
+    state: TcpState,
     tx: Sender<P>,
     rx: Receiver<P>,
     /// Timestamps were negotiated (RFC 7323 §3.2).
@@ -140,15 +140,16 @@ pub struct Endpoint<P> {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// A closed endpoint. `flow.src` is the local address; `isn` our initial sequence number (draw
-    /// it from a named random stream, so that wraparound happens in ordinary runs).
+    /// Creates a closed endpoint. `flow.src` is the local address, `isn` our initial sequence
+    /// number (drawn from a named random stream, so that wraparound happens in ordinary runs).
     pub fn new(config: impl Into<Arc<TcpConfig>>, flow: Flow, isn: SeqNum) -> Self {
         let config = config.into();
         let strategies = Strategies::new(&config);
         Self::with_strategies(config, flow, isn, strategies)
     }
 
-    /// A closed endpoint with other strategies than those that `config` names, such as your own.
+    /// Creates a closed endpoint with strategies of the caller's choice instead of those that
+    /// `config` selects.
     pub fn with_strategies(
         config: impl Into<Arc<TcpConfig>>,
         flow: Flow,
@@ -163,7 +164,7 @@ impl<P: Payload> Endpoint<P> {
             accecn_option: config.accecn_option,
             config,
             flow,
-            state: State::Closed,
+            state: TcpState::Closed,
             timestamps: false,
             accecn: None,
             time_wait: None,
@@ -173,25 +174,24 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// How long the host has been up at the start of time, at most
-    /// [`MAX_UPTIME`](crate::rto::MAX_UPTIME): its ticks fall by it, if its timers have any. To be
-    /// told before the connection opens.
+    /// Sets the host's uptime at the start of time, at most [`MAX_UPTIME`](crate::rto::MAX_UPTIME),
+    /// which fixes the phase of its timer ticks, if it has any. Call before the connection opens.
     pub fn set_uptime(&mut self, uptime: Duration) {
         self.tx.wheel = self.config.timer_wheel(uptime);
     }
 
     /// Active open: sends SYN. Does nothing unless closed and never opened.
     pub fn connect(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        if self.state == State::Closed && self.tx.is_fresh() {
-            self.state = State::SynSent;
+        if self.state == TcpState::Closed && self.tx.is_fresh() {
+            self.state = TcpState::SynSent;
             self.send_syn(now, io);
         }
     }
 
-    /// Passive open.
+    /// Passive open: waits for a SYN.
     pub fn listen(&mut self) {
-        if self.state == State::Closed && self.tx.is_fresh() {
-            self.state = State::Listen;
+        if self.state == TcpState::Closed && self.tx.is_fresh() {
+            self.state = TcpState::Listen;
         }
     }
 
@@ -219,11 +219,11 @@ impl<P: Payload> Endpoint<P> {
     pub fn send_space(&self) -> usize {
         let open = matches!(
             self.state,
-            State::Listen
-                | State::SynSent
-                | State::SynReceived
-                | State::Established
-                | State::CloseWait
+            TcpState::Listen
+                | TcpState::SynSent
+                | TcpState::SynReceived
+                | TcpState::Established
+                | TcpState::CloseWait
         );
         if open && !self.tx.closing {
             (self.config.send_buffer.get() as usize).saturating_sub(self.tx.buffer.len())
@@ -237,7 +237,7 @@ impl<P: Payload> Endpoint<P> {
         self.rx.readable.len()
     }
 
-    /// Takes up to `max` in-order bytes; sends a window update when that opens the window by a full
+    /// Takes up to `max` in-order bytes. Sends a window update when that opens the window by a full
     /// segment or half the buffer (RFC 9293 §3.8.6.2.2).
     pub fn read(&mut self, now: Instant, max: usize, io: &mut Io<'_, P>) -> P {
         let len = max.min(self.rx.readable.len());
@@ -253,42 +253,43 @@ impl<P: Payload> Endpoint<P> {
         data
     }
 
-    /// From the next expiry of a timer on, in the place of
-    /// [`TcpConfig::user_timeout`](crate::TcpConfig::user_timeout) (RFC 9293 §3.9.1.1: the timeout
-    /// of a connection can be changed).
+    /// Replaces [`TcpConfig::user_timeout`](crate::TcpConfig::user_timeout) from the next expiry of
+    /// a timer on (RFC 9293 §3.9.1.1: the timeout of a connection can be changed).
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
         self.tx.user_timeout = timeout.unwrap_or(Duration::MAX);
     }
 
-    /// Ends our side of the stream: FIN follows what is queued (half close).
+    /// Ends our side of the stream (half close): a FIN follows the queued data.
     pub fn close(&mut self, now: Instant, io: &mut Io<'_, P>) {
         match self.state {
-            State::Listen | State::SynSent => self.enter_closed(),
-            State::SynReceived | State::Established => self.start_closing(now, State::FinWait1, io),
-            State::CloseWait => self.start_closing(now, State::LastAck, io),
+            TcpState::Listen | TcpState::SynSent => self.enter_closed(),
+            TcpState::SynReceived | TcpState::Established => {
+                self.start_closing(now, TcpState::FinWait1, io)
+            }
+            TcpState::CloseWait => self.start_closing(now, TcpState::LastAck, io),
             _ => {}
         }
     }
 
-    fn start_closing(&mut self, now: Instant, next: State, io: &mut Io<'_, P>) {
+    fn start_closing(&mut self, now: Instant, next: TcpState, io: &mut Io<'_, P>) {
         self.tx.closing = true;
         // In SYN-RECEIVED the FIN waits for the handshake to end.
-        if self.state != State::SynReceived {
+        if self.state != TcpState::SynReceived {
             self.state = next;
             self.transmit(now, io);
         }
     }
 
-    /// Gives the connection up: RST to the peer.
+    /// Aborts the connection with a RST to the peer.
     pub fn abort(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        if self.is_synchronised() && self.state != State::TimeWait {
+        if self.is_synchronised() && self.state != TcpState::TimeWait {
             let seq = self.tx.max;
             self.send(now, seq, Flags::RST, P::default(), io);
         }
         self.enter_aborted(now, AbortReason::User, io);
     }
 
-    /// A segment of this flow arrived. Let the application read and write, then call
+    /// Processes a segment of this flow. Let the application read and write, then call
     /// [`Endpoint::reply`]: the acknowledgement then shows the window that the application leaves,
     /// and may travel with its data.
     #[inline]
@@ -297,7 +298,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// [`Endpoint::on_segment`] with the number of hops that the segment travelled, for strategies
-    /// that depend on the length of the path. A simulator knows it; a host infers it from the TTL.
+    /// that depend on the path's length. A simulator knows it; a host infers it from the TTL.
     #[inline]
     pub fn on_segment_over(
         &mut self,
@@ -308,9 +309,9 @@ impl<P: Payload> Endpoint<P> {
     ) {
         self.rx.hops = hops;
         let reply = match self.state {
-            State::Closed => self.refuse(segment, io),
-            State::Listen => self.on_segment_in_listen(now, segment, io),
-            State::SynSent => self.on_segment_in_syn_sent(now, segment, io),
+            TcpState::Closed => self.refuse(segment, io),
+            TcpState::Listen => self.on_segment_in_listen(now, segment, io),
+            TcpState::SynSent => self.on_segment_in_syn_sent(now, segment, io),
             _ => self.on_segment_synchronised(now, segment, io),
         };
         self.reply = self.reply.max(reply);
@@ -329,27 +330,27 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// State of the connection.
-    pub fn state(&self) -> State {
+    /// State of the connection (RFC 9293 §3.3.2).
+    pub fn state(&self) -> TcpState {
         self.state
     }
 
-    /// Why the connection was aborted, if it was.
+    /// Reason for the abort, if the connection was aborted.
     pub fn aborted(&self) -> Option<AbortReason> {
         self.aborted
     }
 
-    /// The peer has sent FIN and everything before it has been read.
+    /// True once the peer has sent FIN and everything before it has been read.
     pub fn is_eof(&self) -> bool {
         self.rx.fin_taken && self.rx.readable.is_empty()
     }
 
-    /// Everything written, and our FIN if we closed, is acknowledged.
+    /// True once everything written, and our FIN if we closed, is acknowledged.
     pub fn is_all_acked(&self) -> bool {
         self.tx.una == self.tx.end() && self.tx.buffer.is_empty()
     }
 
-    /// Counters.
+    /// Counters since the start of the connection.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
@@ -389,12 +390,12 @@ impl<P: Payload> Endpoint<P> {
         self.tx.rto.samples()
     }
 
-    /// In standby: the route to the peer is broken ([`Endpoint::on_route_failure`]).
+    /// True in standby: the route to the peer is broken ([`Endpoint::on_route_failure`]).
     pub fn is_standing_by(&self) -> bool {
         self.tx.standby
     }
 
-    /// In persist: waiting for a closed window to open (RFC 9293 §3.8.6.1).
+    /// True in persist: waiting for a closed window to open (RFC 9293 §3.8.6.1).
     pub fn is_persisting(&self) -> bool {
         self.tx.persist.is_some()
     }
@@ -404,13 +405,16 @@ impl<P: Payload> Endpoint<P> {
         self.flow
     }
 
-    /// Past the handshake, TIME-WAIT included.
+    /// True past the handshake, TIME-WAIT included.
     fn is_synchronised(&self) -> bool {
-        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+        !matches!(
+            self.state,
+            TcpState::Closed | TcpState::Listen | TcpState::SynSent | TcpState::SynReceived
+        )
     }
 
     fn enter_aborted(&mut self, now: Instant, reason: AbortReason, io: &mut Io<'_, P>) {
-        if self.state == State::Closed {
+        if self.state == TcpState::Closed {
             return;
         }
         self.aborted = Some(reason);
@@ -420,7 +424,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Stops every timer; counters and received data stay readable.
     fn enter_closed(&mut self) {
-        self.state = State::Closed;
+        self.state = TcpState::Closed;
         self.time_wait = None;
         self.tx.stop_timers();
         self.rx.policy.stop();
@@ -428,7 +432,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends a segment with the acknowledgement, window and options that every segment carries.
     fn send(&mut self, now: Instant, seq: SeqNum, flags: Flags, payload: P, io: &mut Io<'_, P>) {
-        let answers = self.state != State::SynSent;
+        let answers = self.state != TcpState::SynSent;
         let len = payload.len() as u32;
         // Written in its place: copying a segment costs more than all else here.
         io.out.push(Segment {
@@ -493,7 +497,7 @@ impl<P: Payload> Endpoint<P> {
         Reply::None
     }
 
-    /// Adopts the peer of a SYN received in LISTEN.
+    /// Takes the peer's address from a SYN received in LISTEN.
     fn adopt_peer(&mut self, peer: Addr) {
         self.flow.dst = peer;
     }

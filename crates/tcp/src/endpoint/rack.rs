@@ -1,24 +1,24 @@
-//! A sender with RACK-TLP ([`crate::recovery::rack`]): what its ACKs, timers and turns to send do
-//! to the rest of the endpoint.
+//! A sender with RACK-TLP ([`crate::recovery::rack`]): the effects of its ACKs, timers and
+//! transmissions on the rest of the endpoint.
 
 use super::transmit::Timer;
 use super::{Endpoint, Io};
 use crate::congestion::{Ack, Delivery, RateSample, Resume};
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use crate::recovery::rack::{Arrival, Began, Outcome, Rack};
 use airtcp_core::event::Cause;
 use airtcp_core::{Duration, Event, Flags, Instant, Payload, Segment, SeqNum};
 
 impl<P: Payload> Endpoint<P> {
-    /// The handshake agreed on SACK, and RACK is wanted.
+    /// Starts RACK if it is configured and the handshake agreed on SACK.
     pub(super) fn start_rack(&mut self, now: Instant) {
         if self.tx.sack_ok && self.config.recovery.is_rack() {
             self.tx.rack = Some(Box::new(Rack::new(now, self.tx.una)));
         }
     }
 
-    /// The acknowledgement `ack <= SND.MAX` of an acceptable segment, at or above SND.UNA. The
-    /// caller transmits.
+    /// Processes the acknowledgement `ack <= SND.MAX` of an acceptable segment, at or above
+    /// SND.UNA. The caller transmits.
     pub(super) fn on_rack_ack(
         &mut self,
         now: Instant,
@@ -27,34 +27,12 @@ impl<P: Payload> Endpoint<P> {
         io: &mut Io<'_, P>,
     ) {
         if self.tells_rack_nothing(segment) {
-            let heard = self.ack_event(now, 0, None);
-            self.tx.recovery.on_ack(&heard);
-            if !self.tx.standby {
-                self.tx.rtx_deadline = None;
-            }
-            self.publish_window(now, io);
-            return;
+            return self.on_empty_rack_ack(now, io);
         }
         let Some(mut rack) = self.tx.rack.take() else { return };
-        let tx = &self.tx;
-        let phase = tx.recovery.phase();
-        let waits = tx.unsent_data().min(tx.mss);
-        let mut arrival = Arrival {
-            now,
-            ack,
-            una: tx.una,
-            nxt: tx.max,
-            blocks: segment.options.sack.as_slice(),
-            echo: segment.options.timestamps.filter(|_| self.timestamps).map(|t| t.echo),
-            clock: self.clock(now),
-            ece: tx.ecn_ok && segment.flags.contains(Flags::ECE),
-            may_send_new: waits > 0 && (ack + tx.wnd).at_or_after(tx.max + waits),
-            max_window: tx.max_wnd,
-            smss: tx.mss,
-            srtt: tx.rto.estimate().map(|e| e.srtt),
-        };
-        let advances = ack.after(tx.una);
-        let flight = tx.flight();
+        let mut arrival = self.rack_arrival(now, ack, segment);
+        let (advances, flight) = (ack.after(self.tx.una), self.tx.flight());
+        let phase = self.tx.recovery.phase();
         let mut out = rack.on_ack(&mut self.tx.recovery, &arrival);
         self.take_marks(segment, &mut rack, &out, &mut arrival);
         rack.react(&mut self.tx.recovery, &arrival, &mut out);
@@ -90,8 +68,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// An ACK that reports neither segments nor marks, to an end that has sent no data. Nearly all
-    /// that come with data are such (Linux: `tcp_ack`, `no_queue`).
+    /// True for an ACK that reports neither segments nor marks, to an end that has sent no data,
+    /// like nearly all ACKs that come with data (Linux: `tcp_ack`, `no_queue`).
     fn tells_rack_nothing(&self, segment: &Segment<P>) -> bool {
         let echoes_mark = self.tx.ecn_ok && segment.flags.contains(Flags::ECE);
         self.tx.una == self.tx.max
@@ -99,6 +77,36 @@ impl<P: Payload> Endpoint<P> {
             && self.accecn.is_none()
             && !echoes_mark
             && segment.options.sack.is_empty()
+    }
+
+    /// Processes an ACK that [reports nothing](Self::tells_rack_nothing).
+    fn on_empty_rack_ack(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let heard = self.ack_event(now, 0, None);
+        self.tx.recovery.on_ack(&heard);
+        if !self.tx.standby {
+            self.tx.rtx_deadline = None;
+        }
+        self.publish_window(now, io);
+    }
+
+    /// The ACK on arrival, with the sender's state before it.
+    fn rack_arrival<'a>(&self, now: Instant, ack: SeqNum, segment: &'a Segment<P>) -> Arrival<'a> {
+        let tx = &self.tx;
+        let waits = tx.unsent_data().min(tx.mss);
+        Arrival {
+            now,
+            ack,
+            una: tx.una,
+            nxt: tx.max,
+            blocks: segment.options.sack.as_slice(),
+            echo: segment.options.timestamps.filter(|_| self.timestamps).map(|t| t.echo),
+            clock: self.clock(now),
+            ece: tx.ecn_ok && segment.flags.contains(Flags::ECE),
+            may_send_new: waits > 0 && (ack + tx.wnd).at_or_after(tx.max + waits),
+            max_window: tx.max_wnd,
+            smss: tx.mss,
+            srtt: tx.rto.estimate().map(|e| e.srtt),
+        }
     }
 
     /// With AccECN, notes the marks that the ACK reports.
@@ -128,14 +136,14 @@ impl<P: Payload> Endpoint<P> {
         self.on_fin_acked(now, io);
     }
 
-    /// What the congestion control hears of an ACK.
+    /// Describes an ACK to the congestion control.
     fn rack_event(
         &self,
         arrival: &Arrival<'_>,
         rack: &Rack,
         out: &Outcome,
         flight: u32,
-        phase: Phase,
+        phase: RecoveryPhase,
         rtt: Option<Duration>,
     ) -> Ack {
         let delivered = rack.delivered();
@@ -194,7 +202,7 @@ impl<P: Payload> Endpoint<P> {
         io.events.emit(now, || Event::FastRetransmit { seq });
     }
 
-    /// RFC 8985 §7.2, RFC 6298 §5.3: after an ACK the timer runs anew, or not at all.
+    /// Restarts or stops the timer after an ACK (RFC 8985 §7.2, RFC 6298 §5.3).
     fn set_timer_after_ack(&mut self, now: Instant, out: &Outcome) {
         let tx = &mut self.tx;
         if tx.standby {
@@ -209,8 +217,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 8985 §7.2. `advancing`: an ACK has just moved the time-out. Returns whether a probe is
-    /// due before it.
+    /// Schedules a tail loss probe (RFC 8985 §7.2). `advancing`: an ACK has just moved the
+    /// time-out. Returns true if the timer now runs, for a probe or that time-out.
     fn schedule_probe(&mut self, now: Instant, advancing: bool) -> bool {
         let Some(rack) = self.tx.rack.as_ref() else { return false };
         let Some(config) = self.config.recovery.rack().filter(|c| c.tail_loss_probe) else {
@@ -228,8 +236,8 @@ impl<P: Payload> Endpoint<P> {
         true
     }
 
-    /// A new segment has left: a probe or a time-out is due for it, and the congestion control may
-    /// want to know that the network had been empty.
+    /// Restarts the time-out after a new segment if the network had been empty or the timer ran for
+    /// a probe.
     pub(super) fn after_new_segment(&mut self, now: Instant, was_empty: bool) {
         if was_empty || self.tx.timer == Timer::Probe {
             self.tx.rearm_timeout(now);
@@ -257,9 +265,9 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The application is about to write. What leaves the network until then shows its rate, not the
-    /// network's, if it let the network run dry (Linux: `tcp_rate_check_app_limited`); with a full
-    /// send buffer it could not have written before.
+    /// Called before the application writes. If it let the network run dry, data that leaves until
+    /// then shows the application's rate, not the network's (Linux: `tcp_rate_check_app_limited`);
+    /// with a full send buffer it could not have written before.
     pub(super) fn note_application(&mut self) {
         let tx = &mut self.tx;
         let unsent = tx.unsent_left();
@@ -272,7 +280,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Data is about to leave into an empty network.
+    /// Reports to the congestion control that data is about to enter an empty network.
     fn resume(&mut self, now: Instant) {
         let tx = &mut self.tx;
         let Some(rack) = &tx.rack else { return };
@@ -318,7 +326,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The reordering timer expired (RFC 8985 §6.3).
+    /// Handles the expiry of the reordering timer (RFC 8985 §6.3).
     pub(super) fn on_reordering_timeout(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         tx.timer = Timer::Retransmission;
@@ -371,8 +379,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The retransmission timer expired with data outstanding: all of it may be lost, and the first
-    /// segment leaves (RFC 6298 §5.4; RFC 8985 §6.3).
+    /// Handles a time-out with data outstanding: all of it may be lost, and the first segment is
+    /// sent again (RFC 6298 §5.4; RFC 8985 §6.3).
     pub(super) fn on_rack_timeout(
         &mut self,
         now: Instant,
@@ -393,9 +401,9 @@ impl<P: Payload> Endpoint<P> {
         self.transmit(now, io);
     }
 
-    /// Asks the peer for its window: a segment without data from before SND.UNA, which it must
-    /// answer (RFC 9293 §3.10.7.4; as Linux probes). A window too small to be used until now is
-    /// used (RFC 9293 §3.8.6.2.1, case 4).
+    /// Sends a segment without data from before SND.UNA, which the peer must answer with its window
+    /// (RFC 9293 §3.10.7.4; Linux probes so). A window that was too small to be used is used now
+    /// (RFC 9293 §3.8.6.2.1, case 4).
     pub(super) fn send_window_probe(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let len = self.tx.unsent_data().min(self.tx.wnd).min(self.tx.mss);
         if len > 0 {

@@ -2,7 +2,7 @@
 //! §3.10.7.4).
 
 use super::autotuning::Autotuning;
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::ack::{AckPolicy, Arrival, Decision, Departure, Order};
 use crate::config::{EcnConfig, FIRST_WINDOW, TcpConfig, window_bytes};
 use airtcp_core::Bytes;
@@ -11,13 +11,13 @@ use airtcp_core::{
     Duration, Ecn, Event, Flags, Instant, Payload, SackBlock, SackBlocks, Segment, SeqNum,
 };
 
-/// The least time between two answers to unacceptable segments without data.
+/// Least time between two answers to unacceptable segments without data.
 const EMPTY_ANSWERS: Duration = Duration::from_millis(500);
 
-/// What a received segment asks for once everything else is sent.
+/// The reply that a received segment requires once everything else is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reply {
-    /// Nothing.
+    /// No reply is due.
     None,
     /// An acknowledgement, unless data that left meanwhile carried it.
     Ack,
@@ -30,7 +30,7 @@ pub(super) enum Reply {
 struct Island<P> {
     left: SeqNum,
     data: P,
-    /// Count of arrivals when it last grew: SACK reports the most recent first.
+    /// Arrival count when it last grew: SACK reports the most recent island first.
     touched: u64,
 }
 
@@ -43,43 +43,43 @@ impl<P: Payload> Island<P> {
 /// State of the receiving half.
 #[derive(Debug)]
 pub(super) struct Receiver<P> {
-    /// RCV.NXT.
+    /// RCV.NXT: next sequence number expected.
     pub(super) nxt: SeqNum,
     /// Right edge of the window advertised so far; never moves left.
     edge: SeqNum,
-    /// Size of the buffer, now.
+    /// Current size of the buffer, bytes.
     capacity: u32,
     tuning: Option<Box<Autotuning>>,
     mss: u16,
-    /// Largest segment the peer sends.
+    /// Largest segment that the peer sends, bytes.
     pub(super) peer_mss: u32,
     /// Shift we offer in our SYN; in force once negotiated.
     pub(super) shift_offered: u8,
     shift: u8,
     pub(super) readable: P,
-    /// Ascending, disjoint, not touching.
+    /// Ascending, disjoint, not adjacent.
     islands: Vec<Island<P>>,
     arrivals: u64,
     fin: Option<SeqNum>,
     pub(super) fin_taken: bool,
     pub(super) policy: Box<dyn AckPolicy>,
-    /// As [`AckPolicy::data_tells_window`].
+    /// Answer of [`AckPolicy::data_tells_window`].
     pub(super) data_tells_window: bool,
     owed: bool,
-    /// When an unacceptable segment without data was answered last.
+    /// Time of the last answer to an unacceptable segment without data.
     empty_answered: Option<Instant>,
-    /// Data that came again, for the next SACK option to report (RFC 2883).
+    /// Data received twice, for the next SACK option to report (RFC 2883).
     pub(super) duplicate: Option<SackBlock>,
     /// ACKs echo a congestion mark (RFC 3168 §6.1.3; RFC 8257 §3.2).
     pub(super) echoes_mark: bool,
-    /// Every segment closes the window, whatever it is (Freeze-TCP).
+    /// Every segment advertises a closed window (Freeze-TCP).
     pub(super) frozen: bool,
     /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
     pub(super) ts_recent: u32,
     last_ack_sent: SeqNum,
     /// TSecr of the last data segment: another one with the same TSecr gives no RTT sample.
     ts_echoed: Option<u32>,
-    /// Hops that the segment being processed travelled.
+    /// Hops that the current segment travelled.
     pub(super) hops: Option<u8>,
 }
 
@@ -134,7 +134,7 @@ impl<P: Payload> Receiver<P> {
         self.capacity.saturating_sub(self.readable.len() as u32)
     }
 
-    /// The largest window, with nothing to read.
+    /// Largest possible window, with nothing to read.
     fn largest_window(&self) -> u32 {
         self.tuning.as_ref().map_or(self.capacity, |tuning| tuning.window())
     }
@@ -143,7 +143,7 @@ impl<P: Payload> Receiver<P> {
         self.free().min(0xffff) as u16
     }
 
-    /// RCV.WND.
+    /// RCV.WND: bytes left of the advertised window.
     fn wnd(&self) -> u32 {
         self.edge.bytes_after(self.nxt)
     }
@@ -169,7 +169,8 @@ impl<P: Payload> Receiver<P> {
             && gain >= (2 * self.mss()).min(self.capacity / 2).max(1)
     }
 
-    /// The window field; moves the edge. A frozen window stays open for what was promised before.
+    /// Window field of a segment; moves the edge. A frozen window stays open as far as it was
+    /// promised.
     pub(super) fn window_field(&mut self) -> u16 {
         if self.frozen {
             return 0;
@@ -178,9 +179,9 @@ impl<P: Payload> Receiver<P> {
         (self.wnd() >> self.shift).min(0xffff) as u16
     }
 
-    /// An unacceptable segment without data is answered twice a second at most. Two hosts that find
-    /// each other's ACKs unacceptable would otherwise answer each other for ever, and a network that
-    /// copies packets would multiply the answers (Linux: `tcp_invalid_ratelimit`).
+    /// Limits answers to unacceptable segments without data to two per second. Two hosts that find
+    /// each other's ACKs unacceptable would otherwise answer each other forever, and a network that
+    /// duplicates packets would multiply the answers (Linux: `tcp_invalid_ratelimit`).
     fn may_answer_empty(&mut self, now: Instant) -> bool {
         let limited = self.empty_answered.is_some_and(|at| now.since(at) < EMPTY_ANSWERS);
         if !limited {
@@ -203,8 +204,8 @@ impl<P: Payload> Receiver<P> {
         self.policy.on_ack_sent(departure);
     }
 
-    /// Up to `most` blocks: a duplicate first (RFC 2883 §4), then the most recently touched island (RFC
-    /// 2018 §4).
+    /// Up to `most` blocks: a duplicate first (RFC 2883 §4), then the most recently touched island
+    /// (RFC 2018 §4).
     pub(super) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
         let mut blocks: SackBlocks = self.duplicate.take().into_iter().collect();
         let mut before = u64::MAX;
@@ -229,7 +230,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Of the data from `left` to `right`, what is here already: the first part without a gap.
+    /// The first contiguous part of the data from `left` to `right` that was received before.
     fn held(&self, left: SeqNum, right: SeqNum) -> Option<SackBlock> {
         if left.before(self.nxt) {
             return Some(SackBlock { left, right: right.earlier(self.nxt) });
@@ -239,7 +240,7 @@ impl<P: Payload> Receiver<P> {
         left.before(right).then_some(SackBlock { left, right })
     }
 
-    /// Takes data in, trimmed to the window. Returns how it arrived.
+    /// Takes data in, trimmed to the window. Returns its position in the stream.
     fn take_data(&mut self, seq: SeqNum, data: &P) -> Order {
         self.arrivals += 1;
         let skip = self.nxt.bytes_after(seq) as usize;
@@ -284,12 +285,12 @@ impl<P: Payload> Receiver<P> {
         self.islands.drain(..drained);
     }
 
-    /// How far the data above gaps reach beyond RCV.NXT.
+    /// Bytes from RCV.NXT to the end of the furthest data above a gap.
     fn beyond(&self) -> u32 {
         self.islands.last().map_or(0, |island| island.right().bytes_after(self.nxt))
     }
 
-    /// Data are about to be taken in; `rtt` is for [`Autotuning::on_echo`].
+    /// Updates autotuning before data is taken in; `rtt` is for [`Autotuning::on_echo`].
     fn tune_before(&mut self, now: Instant, most: u32, rtt: Option<Duration>) {
         if self.tuning.is_none() {
             let tuning = Autotuning::new(now, self.nxt, self.edge, self.capacity, self.mss());
@@ -301,7 +302,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// `len` bytes were taken in. Returns whether the window grows.
+    /// Updates autotuning after `len` bytes were taken in. Returns true if the window grows.
     fn tune_after(&mut self, now: Instant, most: u32, len: u32, order: Order, sack: bool) -> bool {
         let Some(mut tuning) = self.tuning.take() else { return false };
         tuning.on_data(now, self.nxt, self.edge);
@@ -320,7 +321,7 @@ impl<P: Payload> Receiver<P> {
         grows
     }
 
-    /// As [`Endpoint::receive_space`].
+    /// See [`Endpoint::receive_space`].
     pub(super) fn space(&self) -> u32 {
         match &self.tuning {
             Some(tuning) => tuning.most_read(),
@@ -328,7 +329,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// The application has read.
+    /// Updates autotuning after a read by the application.
     pub(super) fn tune_on_read(&mut self, now: Instant, most: u32) {
         let Some(mut tuning) = self.tuning.take() else { return };
         let unread = self.readable.len() as u32;
@@ -337,7 +338,7 @@ impl<P: Payload> Receiver<P> {
         self.capacity = self.capacity.max(wanted.unwrap_or(0).min(most));
     }
 
-    /// Returns false when there was nothing new.
+    /// Inserts data above a gap; returns false if none of it was new.
     fn insert_island(&mut self, seq: SeqNum, data: P) -> bool {
         let touched = self.arrivals;
         let mut new = Island { left: seq, data, touched };
@@ -375,7 +376,7 @@ impl<P: Payload> Receiver<P> {
     }
 }
 
-/// The sequence number after the data of a segment without SYN.
+/// Sequence number after the data of a segment without SYN.
 pub(super) fn data_end<P: Payload>(segment: &Segment<P>) -> SeqNum {
     segment.seq + segment.payload.len() as u32
 }
@@ -394,7 +395,7 @@ impl<P: Payload> Endpoint<P> {
             if is_old && !flags.intersects(Flags::RST | Flags::SYN) {
                 self.count_data(segment, Order::Duplicate);
                 // An ACK that answers an old ACK serves nobody. Where the network reorders, it may
-                // be old itself, and two hosts would answer each other for ever.
+                // be old itself, and two hosts would answer each other forever.
                 return if segment.seq_len() > 0 { Reply::PureAck } else { Reply::None };
             }
         }
@@ -402,22 +403,13 @@ impl<P: Payload> Endpoint<P> {
             return self.on_unacceptable(now, segment, io);
         }
         if flags.contains(Flags::RST) {
-            // RFC 5961 §3.2: exact match resets, anything else in the window is challenged.
-            if self.state == State::TimeWait {
-                self.enter_closed(); // everything is done (RFC 9293 §3.10.7.4)
-                return Reply::None;
-            }
-            if segment.seq == self.rx.nxt {
-                self.enter_aborted(now, AbortReason::Reset, io);
-                return Reply::None;
-            }
-            return Reply::PureAck;
+            return self.on_reset(now, segment, io);
         }
         if flags.contains(Flags::SYN) {
             return Reply::PureAck; // RFC 5961 §4.2
         }
         let Some(ack) = segment.ack else { return Reply::None };
-        let opens = self.state == State::SynReceived;
+        let opens = self.state == TcpState::SynReceived;
         if opens && !(ack.after(self.tx.una) && ack.at_or_before(self.tx.max)) {
             return self.refuse(segment, io);
         }
@@ -437,7 +429,7 @@ impl<P: Payload> Endpoint<P> {
             self.establish(now, segment, io);
         }
         self.on_ack(now, ack, segment, io);
-        if self.state == State::Closed {
+        if self.state == TcpState::Closed {
             return Reply::None;
         }
         let marked = self.accecn.is_some() && self.count_ecn(segment);
@@ -446,10 +438,23 @@ impl<P: Payload> Endpoint<P> {
         reply
     }
 
-    /// Outside the window: an old duplicate, a probe of our closed window, or nonsense. Each but a
-    /// RST gets an ACK. The acknowledgement that the first two carry counts, as in 4.4BSD: two
-    /// hosts that were shown smaller windows than before number their ACKs below what the other
-    /// expects, and would otherwise answer each other for ever.
+    /// Handles a RST in the window: an exact match resets, any other is challenged (RFC 5961 §3.2).
+    fn on_reset(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
+        if self.state == TcpState::TimeWait {
+            self.enter_closed(); // everything is done (RFC 9293 §3.10.7.4)
+            return Reply::None;
+        }
+        if segment.seq == self.rx.nxt {
+            self.enter_aborted(now, AbortReason::Reset, io);
+            return Reply::None;
+        }
+        Reply::PureAck
+    }
+
+    /// Answers a segment outside the window (an old duplicate, a probe of our closed window, or
+    /// garbage) with an ACK, unless it is a RST. The acknowledgement that a duplicate or probe
+    /// carries counts, as in 4.4BSD: two hosts whose peers shrank the window number their ACKs
+    /// below what the other expects, and would otherwise answer each other forever.
     fn on_unacceptable(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
         if segment.flags.contains(Flags::RST) {
             return Reply::None;
@@ -474,7 +479,7 @@ impl<P: Payload> Endpoint<P> {
             self.transmit(now, io);
         }
         let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
-        if self.state == State::SynReceived && is_syn {
+        if self.state == TcpState::SynReceived && is_syn {
             if self.offers_conflict(segment) {
                 self.accecn = None;
                 self.send(now, self.tx.max, Flags::RST, P::default(), io);
@@ -487,7 +492,7 @@ impl<P: Payload> Endpoint<P> {
             self.send_syn(now, io); // the peer lost our SYN-ACK
             return Reply::None;
         }
-        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+        if self.state == TcpState::TimeWait && segment.flags.contains(Flags::FIN) {
             self.time_wait = Some(now + self.config.time_wait);
         }
         if segment.seq_len() == 0 && !self.rx.may_answer_empty(now) {
@@ -496,8 +501,8 @@ impl<P: Payload> Endpoint<P> {
         Reply::PureAck
     }
 
-    /// A segment outside the window: old data counts all the same (RFC 9768 §3.2), and a SYN/ACK is
-    /// answered as the first one was (§3.2.2.1).
+    /// Reads the ECN feedback of a segment outside the window: old data counts (RFC 9768 §3.2), and
+    /// a SYN/ACK is answered like the first one (§3.2.2.1).
     fn note_ecn_of_duplicate(&mut self, segment: &Segment<P>, duplicate: bool) {
         let Some(accecn) = &mut self.accecn else { return };
         accecn.newer_timestamp = false;
@@ -532,7 +537,7 @@ impl<P: Payload> Endpoint<P> {
         })
     }
 
-    /// The time from an ACK of ours to the first segment that echoes its timestamp.
+    /// Time from our ACK to the first segment that echoes its timestamp.
     fn rtt_of_release(&mut self, now: Instant, segment: &Segment<P>) -> Option<Duration> {
         let echo = segment.options.timestamps.filter(|_| self.timestamps)?.echo;
         if self.rx.ts_echoed.replace(echo) == Some(echo) {
@@ -541,8 +546,8 @@ impl<P: Payload> Endpoint<P> {
         self.age_of(now, echo)
     }
 
-    /// Data came that we have already, which the next ACK reports (RFC 2883): as Linux does, and as
-    /// AccECN asks for (RFC 9768 §3.1.1).
+    /// Schedules the report of data received twice (RFC 2883), as Linux does and as AccECN requires
+    /// (RFC 9768 §3.1.1).
     fn report_duplicate(&mut self, block: SackBlock) {
         let tells = self.accecn.is_some() || self.config.recovery.is_rack();
         if tells && self.tx.sack_ok {
@@ -559,7 +564,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn on_data(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
         let takes_data =
-            matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
+            matches!(self.state, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2);
         if !takes_data {
             return if segment.seq_len() > 0 { Reply::PureAck } else { Reply::None };
         }
@@ -619,14 +624,14 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The segment's echo is an RTT for the autotuning: small segments may have waited for more, and
-    /// an echo of the present millisecond tells nothing.
+    /// True if the segment's echo is an RTT for autotuning. Small segments may have waited for more
+    /// data, and an echo of the current millisecond is too coarse.
     fn tells_rtt(&self, now: Instant, segment: &Segment<P>) -> bool {
         let echo = segment.options.timestamps.map(|stamps| stamps.echo);
         segment.payload.len() as u32 >= self.rx.peer_mss && echo != Some(self.clock(now))
     }
 
-    /// Whether the data came marked, for what the next ACK echoes.
+    /// Notes whether data came marked, for the next ACK to echo.
     fn note_mark(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) {
         let marked = segment.ecn == Ecn::Ce;
         match self.config.ecn {
@@ -652,16 +657,16 @@ impl<P: Payload> Endpoint<P> {
         self.rx.fin_taken = true;
         self.rx.nxt += 1;
         match self.state {
-            State::Established => self.state = State::CloseWait,
-            State::FinWait1 => self.state = State::Closing,
-            State::FinWait2 => self.enter_time_wait(now),
+            TcpState::Established => self.state = TcpState::CloseWait,
+            TcpState::FinWait1 => self.state = TcpState::Closing,
+            TcpState::FinWait2 => self.enter_time_wait(now),
             _ => {}
         }
     }
 
     pub(super) fn enter_time_wait(&mut self, now: Instant) {
         self.tx.stop_timers();
-        self.state = State::TimeWait;
+        self.state = TcpState::TimeWait;
         self.time_wait = Some(now + self.config.time_wait);
     }
 }

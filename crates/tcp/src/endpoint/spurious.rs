@@ -13,21 +13,21 @@ use crate::config::SpuriousDetection;
 use crate::rto::Estimate;
 use airtcp_core::event::Spurious;
 
-/// What the response restores: saved before the reduction (RFC 4015 §3.2 step 1).
+/// State that the response restores, saved before the reduction (RFC 4015 §3.2 step 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Saved {
-    /// max(FlightSize, ssthresh).
+    /// max(FlightSize, ssthresh), in bytes.
     pub(super) pipe_prev: u32,
     /// SRTT + 2·G and RTTVAR.
     pub(super) estimate: Option<Estimate>,
 }
 
-/// Where F-RTO stands (RFC 5682 §2.1).
+/// Step of F-RTO (RFC 5682 §2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FRtoStep {
     /// Step 2: waiting for the first ACK after the time-out.
     FirstAck,
-    /// Step 3: two new segments are out; waiting for the second.
+    /// Step 3: two new segments are out; waiting for the second ACK.
     SecondAck,
 }
 
@@ -44,20 +44,20 @@ struct Pending {
     kind: Spurious,
     /// Eifel: TSval of the retransmission.
     retransmitted_at: u32,
-    /// F-RTO.
+    /// F-RTO: the current step.
     step: FRtoStep,
 }
 
-/// What an ACK after a time-out means to F-RTO.
+/// F-RTO's verdict on an ACK after a time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FRtoVerdict {
-    /// Not ours, or conventional recovery goes on.
+    /// F-RTO does not apply, or conventional recovery continues.
     Conventional,
     /// Send up to two new segments and wait for the next ACK.
     ProbeWithNewData,
     /// The second ACK was a duplicate: conventional recovery, cwnd at most three segments.
     FellThrough,
-    /// Undo.
+    /// The time-out was spurious: undo it.
     Spurious(Saved),
 }
 
@@ -66,7 +66,8 @@ impl Detector {
         Self { method, pending: None }
     }
 
-    /// A time-out. Only the first in a row saves state: later ones would save the reduced one.
+    /// Handles a time-out. Only the first in a row saves state; later ones would save the reduced
+    /// one.
     pub(super) fn on_timeout(&mut self, first: bool, saved: Saved, clock: u32, in_recovery: bool) {
         match self.method {
             SpuriousDetection::None => {}
@@ -84,7 +85,7 @@ impl Detector {
         }
     }
 
-    /// A fast retransmit: Eifel covers it, F-RTO does not.
+    /// Handles a fast retransmit: Eifel covers it, F-RTO does not.
     pub(super) fn on_fast_retransmit(&mut self, saved: Saved, clock: u32) {
         match self.method {
             SpuriousDetection::Eifel => self.arm(Spurious::FastRetransmit, saved, clock),
@@ -161,7 +162,8 @@ impl Detector {
         }
     }
 
-    /// No new data could be sent in step 2: conventional recovery (RFC 5682 §2.1 step 2b).
+    /// Falls back to conventional recovery: no new data could be sent in step 2 (RFC 5682 §2.1 step
+    /// 2b).
     pub(super) fn give_up(&mut self) {
         self.pending = None;
     }

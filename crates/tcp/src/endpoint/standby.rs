@@ -1,5 +1,5 @@
 //! A sender on a broken route: frozen at the notice of a failure, until its
-//! [`RoutePolicy`](crate::route::RoutePolicy) lets it go on.
+//! [`RoutePolicy`](crate::route::RoutePolicy) ends standby.
 
 use super::{Endpoint, Io};
 use crate::congestion::Restart;
@@ -7,11 +7,11 @@ use crate::route::{Resume, RouteFailure, Standby, Thaw};
 use airtcp_core::{Event, Instant, Payload, SeqNum};
 
 impl<P: Payload> Endpoint<P> {
-    /// The network reports that the route to the peer broke, under the segment that begins at
-    /// `seq` if a node on the way noticed (`None`: the router of the endpoint's own node).
-    /// [`crate::TcpConfig::on_route_failure`] says what follows. A notice about data that is not
-    /// outstanding is old and ignored, as is any notice in persist, where probes find out, or
-    /// without outstanding data.
+    /// Handles a report of the network that the route to the peer broke, as
+    /// [`crate::TcpConfig::on_route_failure`] specifies. `seq` is the first sequence number of the
+    /// segment that a node on the path could not forward, or `None` if the endpoint's own router
+    /// reports. Notices about data that is not outstanding are old and ignored; so is any notice
+    /// without outstanding data, or in persist, where probes find out.
     pub fn on_route_failure(&mut self, now: Instant, seq: Option<SeqNum>, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         let seq = seq.unwrap_or(tx.una);
@@ -29,7 +29,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The network reports that there is a route to the peer again.
+    /// Handles a report of the network that there is a route to the peer again.
     pub fn on_route_restored(&mut self, now: Instant, io: &mut Io<'_, P>) {
         if self.tx.standby {
             let next = self.tx.route.on_restored(now);
@@ -42,9 +42,9 @@ impl<P: Payload> Endpoint<P> {
         self.continue_standby(now, next, io);
     }
 
-    /// The acknowledgement `ack` arrived in standby and is about to take effect. If it ends
-    /// standby, its effect is that of any other. Returns whether to send the first segment again
-    /// afterwards.
+    /// Handles an acknowledgement that arrives in standby, before it takes effect. If it ends
+    /// standby, it takes effect like any other. Returns true if the first segment must be sent
+    /// again afterwards.
     #[cold]
     pub(super) fn on_ack_in_standby(
         &mut self,
@@ -73,7 +73,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Does what the policy says. Returns whether to send the first segment again.
+    /// Carries out the policy's decision. Returns true if the first segment must be sent again.
     fn follow(&mut self, now: Instant, next: Standby, io: &mut Io<'_, P>) -> bool {
         let retransmit = match next {
             Standby::Stay => false,

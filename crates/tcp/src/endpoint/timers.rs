@@ -2,17 +2,17 @@
 //! standby, the ACK policy's, TIME-WAIT.
 
 use super::transmit::{Persist, Timer};
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::ack::Decision;
 use crate::config::PersistOnShrink;
 use crate::congestion::Timeout;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use crate::rto::Expiry;
 use airtcp_core::event::{AbortReason, Cause};
 use airtcp_core::{Duration, Event, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
-    /// When [`Endpoint::on_timer`] is due. Any call may move it: read it again after each.
+    /// Time at which [`Endpoint::on_timer`] is due. Any call may move it: read it again after each.
     pub fn next_deadline(&self) -> Option<Instant> {
         let tx = &self.tx;
         let persist = tx.persist.as_ref().map(|p| p.deadline);
@@ -28,7 +28,7 @@ impl<P: Payload> Endpoint<P> {
         next.filter(|&next| next < Instant::MAX)
     }
 
-    /// Call when `next_deadline()` has passed; harmless earlier.
+    /// Handles expired timers. Call when `next_deadline()` has passed; harmless earlier.
     pub fn on_timer(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let due = |deadline: Option<Instant>| deadline.is_some_and(|d| d <= now);
         if due(self.time_wait) {
@@ -76,12 +76,12 @@ impl<P: Payload> Endpoint<P> {
             self.tx.expiries = self.tx.expiries.min(1);
         }
         self.tx.expiries += 1;
-        let handshake = matches!(self.state, State::SynSent | State::SynReceived);
+        let handshake = matches!(self.state, TcpState::SynSent | TcpState::SynReceived);
         let (count, duplicate_acks) = (self.tx.expiries, self.tx.recovery.duplicate_acks());
         self.stats.timeouts += 1;
         self.stats.timeouts_after_duplicates += u64::from(matches!(duplicate_acks, 1 | 2));
         let linear = self.config.rto.linear_syn_timeouts;
-        if self.state != State::SynSent || count > linear {
+        if self.state != TcpState::SynSent || count > linear {
             self.tx.rto.on_expiry(&Expiry { now, count, duplicate_acks, handshake });
         }
         let (seq, rto) = (self.tx.una, self.tx.rto.rto());
@@ -100,14 +100,19 @@ impl<P: Payload> Endpoint<P> {
             self.stats.larger_restarts += 1;
             io.events.emit(now, || Event::LargerRestart { cwnd, duplicate_acks });
         }
-        if self.tx.rack.is_some() {
-            return self.on_rack_timeout(now, &timeout, io);
+        match self.tx.rack {
+            Some(_) => self.on_rack_timeout(now, &timeout, io),
+            None => self.go_back_after_timeout(now, &timeout, io),
         }
+    }
+
+    /// Without RACK, reduces the window after a time-out and sends again from SND.UNA on.
+    fn go_back_after_timeout(&mut self, now: Instant, timeout: &Timeout, io: &mut Io<'_, P>) {
         let saved = self.save();
         let clock = self.clock(now);
         let tx = &mut self.tx;
-        tx.spurious.on_timeout(first, saved, clock, phase == Phase::Loss);
-        let reduction = tx.recovery.on_timeout(&timeout, tx.max);
+        tx.spurious.on_timeout(timeout.first, saved, clock, timeout.phase == RecoveryPhase::Loss);
+        let reduction = tx.recovery.on_timeout(timeout, tx.max);
         tx.limited_transmit = 0;
         if tx.board.range_at_or_above(tx.una).is_some_and(|r| r.left.at_or_before(tx.una)) {
             tx.board.clear(); // the receiver reneged (RFC 2018 §8)
@@ -134,8 +139,8 @@ impl<P: Payload> Endpoint<P> {
         self.send_probe(now, io);
     }
 
-    /// Why a timer that has expired ends the connection, after so many attempts without an answer. A
-    /// peer that is `alive` may be asked for ever, within the user timeout.
+    /// Reason to abort after `attempts` expiries without an answer, if there is one. With a peer
+    /// that is `alive`, attempts are unlimited within the user timeout.
     fn gives_up(&self, now: Instant, attempts: u32, alive: bool) -> Option<AbortReason> {
         if self.tx.user_timeout < Duration::MAX {
             let overdue = now.since(self.tx.first_expiry) >= self.tx.user_timeout;

@@ -1,20 +1,20 @@
-//! The sending half: what may be sent, in which order, and how (RFC 9293 §3.8.6, RFC 5681 §3.1, RFC
-//! 6675 §5).
+//! The sending half: permission, order and form of transmissions (RFC 9293 §3.8.6, RFC 5681 §3.1,
+//! RFC 6675 §5).
 
 use super::limit::LimitClock;
 use super::spurious::Detector;
-use super::{Endpoint, Io, State};
+use super::{Endpoint, Io, TcpState};
 use crate::config::{CwndValidation, LossWindow, Nagle, PersistOnShrink, SackPipe, TcpConfig};
 use crate::congestion::{CongestionControl, Restart};
 use crate::recovery::rack::Rack;
 use crate::recovery::scoreboard::{LossRule, NextSeg, Scoreboard};
-use crate::recovery::{LossRecovery, Phase};
+use crate::recovery::{LossRecovery, RecoveryPhase};
 use crate::route::RoutePolicy;
 use crate::rto::{RtoEstimator, RtoPolicy, TimerWheel};
 use airtcp_core::{Bytes, DataRate, Duration, Event, Flags, Instant, Payload, SeqNum};
 use std::sync::Arc;
 
-/// Waiting for a closed window to open.
+/// State while waiting for a closed window to open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Persist {
     pub(super) deadline: Instant,
@@ -26,17 +26,18 @@ pub(super) struct Persist {
 /// Segments that are never paced (Linux: `tcp_update_skb_after_send`).
 const FIRST_UNPACED: u32 = 10;
 
-/// Spaces the segments of a sender that has a rate.
+/// Spaces the segments of a sender with a pacing rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacing {
-    /// When the segments sent so far have left at the rate then in force.
+    /// Time at which the segments sent so far have left at the pacing rate.
     free_at: Instant,
-    /// A segment waits for it.
+    /// Set while a segment waits for `free_at`.
     pub(super) deadline: Option<Instant>,
 }
 
 impl Pacing {
-    /// Whether `len` bytes may leave now. If so, accounts for them; if not, sets the deadline.
+    /// Returns true if `len` bytes may leave now, and accounts for them; otherwise sets the
+    /// deadline.
     pub(super) fn admits(&mut self, now: Instant, len: u32, rate: Option<DataRate>) -> bool {
         let Some(rate) = rate else { return true };
         if now < self.free_at {
@@ -47,20 +48,20 @@ impl Pacing {
         true
     }
 
-    /// No segment waits.
+    /// Clears the deadline: no segment waits.
     pub(super) fn stop(&mut self) {
         self.deadline = None;
     }
 }
 
-/// What the retransmission timer is for.
+/// Purpose of the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
     /// The retransmission time-out (RFC 6298).
     Retransmission,
-    /// A probe of the tail (RFC 8985 §7).
+    /// A tail loss probe (RFC 8985 §7).
     Probe,
-    /// Segments that may have been reordered (RFC 8985 §6.3).
+    /// Detection of losses among segments that may be reordered (RFC 8985 §6.3).
     Reordering,
 }
 
@@ -68,7 +69,7 @@ pub(super) enum Timer {
 #[derive(Debug)]
 pub(super) struct Sender<P> {
     pub(super) iss: SeqNum,
-    /// SND.UNA.
+    /// SND.UNA: first unacknowledged sequence number.
     pub(super) una: SeqNum,
     /// SND.NXT; behind `max` after a time-out (go-back-N).
     pub(super) nxt: SeqNum,
@@ -87,7 +88,7 @@ pub(super) struct Sender<P> {
     pub(super) shift: u8,
     /// Window scaling was negotiated.
     pub(super) scaling: bool,
-    /// SMSS.
+    /// SMSS: largest payload of a segment, bytes.
     pub(super) mss: u32,
     pub(super) recovery: LossRecovery,
     /// Bytes sent beyond cwnd by Limited Transmit; not part of FlightSize for ssthresh (RFC 5681
@@ -100,42 +101,42 @@ pub(super) struct Sender<P> {
     pub(super) sack_ok: bool,
     /// ECN was negotiated.
     pub(super) ecn_ok: bool,
-    /// The next new data tells that cwnd has been reduced (RFC 3168 §6.1.2).
+    /// The next new data segment carries CWR (RFC 3168 §6.1.2).
     pub(super) tell_reduced: bool,
     pub(super) rto: RtoEstimator,
-    /// The retransmission timer; in standby, the route policy's.
+    /// Expiry of the retransmission timer; in standby, of the route policy's.
     pub(super) rtx_deadline: Option<Instant>,
     pub(super) timer: Timer,
-    /// The first of `expiries`, or when persist's first probe is due.
+    /// Time of the first of `expiries`, or of persist's first probe.
     pub(super) first_expiry: Instant,
-    /// [`Duration::MAX`]: none.
+    /// [`Duration::MAX`] if there is none.
     pub(super) user_timeout: Duration,
-    /// RACK-TLP, once negotiated, in the place of `board`, `pipe` and `spurious`.
+    /// RACK-TLP, once negotiated; replaces `board`, `pipe` and `spurious`.
     pub(super) rack: Option<Box<Rack>>,
-    /// How the host's timers round.
+    /// Rounding of the host's timers, if they are coarse.
     pub(super) wheel: Option<TimerWheel>,
     /// Expiries of the retransmission timer since the last new ACK.
     pub(super) expiries: u32,
-    /// Any ACK since the last expiry (Linux's rule for shrunk windows).
+    /// True if any ACK has come since the last expiry (Linux's rule for shrunk windows).
     pub(super) answered: bool,
-    /// The one segment being timed when timestamps are off: its end, when it left (Karn).
+    /// The segment being timed when timestamps are off: its end, and its departure (Karn).
     pub(super) timed: Option<(SeqNum, Instant)>,
     pub(super) persist: Option<Persist>,
     pub(super) pacing: Pacing,
-    /// Segments left that leave without a pace, of a sender that is paced by its window.
+    /// Segments still to be sent without pacing, if the window paces the sender.
     unpaced: Option<u32>,
     pub(super) route: Box<dyn RoutePolicy>,
-    /// Frozen, because the route is broken.
+    /// In standby because the route is broken.
     pub(super) standby: bool,
     pub(super) spurious: Detector,
     pub(super) last_sent: Instant,
-    /// Where the last segment smaller than the MSS ends; for Minshall's variant of Nagle.
+    /// End of the last segment smaller than the MSS, for Minshall's variant of Nagle.
     small_end: SeqNum,
-    /// The timestamp of our first SYN or SYN-ACK.
+    /// Timestamp of our first SYN or SYN-ACK.
     pub(super) syn_stamp: u32,
     /// The last write left no room for a segment in the send buffer.
     pub(super) buffer_was_full: bool,
-    /// From the first data on: a pure receiver has none.
+    /// Allocated at the first data: a pure receiver has none.
     pub(super) limits: Option<Box<LimitClock>>,
 }
 
@@ -195,7 +196,7 @@ impl<P: Payload> Sender<P> {
         sender
     }
 
-    /// SMSS is known: the windows that depend on it.
+    /// Sets SMSS and the windows that depend on it.
     pub(super) fn set_mss(&mut self, config: &TcpConfig, mss: u32) {
         self.mss = mss;
         self.recovery.set_smss(config, mss);
@@ -207,13 +208,14 @@ impl<P: Payload> Sender<P> {
         room > 0 && room >= self.max_wnd / 2
     }
 
-    /// Whether, with nothing outstanding, the window has room for the next segment or a piece of it.
+    /// True if, with nothing outstanding, the window has room for the next segment or a piece of
+    /// it.
     fn window_is_usable(&self) -> bool {
         let next = self.fin_seq().bytes_after(self.nxt).min(self.mss);
         self.wnd > 0 && (self.wnd >= next || self.may_send_piece(self.wnd))
     }
 
-    /// Whether the pace admits `len` bytes now.
+    /// Returns true if pacing allows `len` bytes now.
     pub(super) fn admits(&mut self, now: Instant, len: u32) -> bool {
         if let Some(left @ 1..) = &mut self.unpaced {
             *left -= 1;
@@ -223,8 +225,8 @@ impl<P: Payload> Sender<P> {
         self.pacing.admits(now, len, rate)
     }
 
-    /// A window and a fifth in a round trip, two while cwnd is to double (Linux:
-    /// `tcp_update_pacing_rate`); `None` for a sender that is not paced, and before an RTT is known.
+    /// 1.2 windows per round trip, or 2 while cwnd is to double (Linux: `tcp_update_pacing_rate`);
+    /// `None` for a sender that is not paced, and before an RTT is known.
     fn rate_of_window(&self) -> Option<DataRate> {
         self.unpaced?;
         let srtt = self.rto.estimate()?.srtt.max(Duration::from_nanos(1));
@@ -235,7 +237,7 @@ impl<P: Payload> Sender<P> {
         DataRate::from_bits_per_sec(u64::try_from(rate).unwrap_or(u64::MAX).max(1))
     }
 
-    /// Nagle's algorithm: whether a small segment has to wait.
+    /// True if Nagle's algorithm makes a small segment wait.
     fn holds_small(&self, nagle: Nagle) -> bool {
         match nagle {
             Nagle::Off => false,
@@ -244,7 +246,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Never opened.
+    /// True if the connection was never opened.
     pub(super) fn is_fresh(&self) -> bool {
         self.max == self.iss
     }
@@ -259,17 +261,17 @@ impl<P: Payload> Sender<P> {
         self.fin_seq().bytes_after(self.max)
     }
 
-    /// One past everything there is to send.
+    /// One past the last sequence number to send, FIN included.
     pub(super) fn end(&self) -> SeqNum {
         self.fin_seq() + u32::from(self.closing)
     }
 
-    /// FlightSize.
+    /// FlightSize, bytes.
     pub(super) fn flight(&self) -> u32 {
         self.max.bytes_after(self.una)
     }
 
-    /// The first bytes of the buffer are acknowledged up to `ack`.
+    /// Drops the data acknowledged up to `ack` from the buffer; returns its length in bytes.
     pub(super) fn drop_acked(&mut self, ack: SeqNum) -> u32 {
         let acked = (ack.bytes_after(self.buffer_start) as usize).min(self.buffer.len());
         self.buffer.drop_front(acked);
@@ -306,8 +308,8 @@ impl<P: Payload> Sender<P> {
         self.arm(now, Timer::Retransmission, wait);
     }
 
-    /// In persist, the interval to the next probe begins now: a probe has left, or an ACK has left
-    /// the window closed (Linux: `tcp_ack_probe`).
+    /// Starts the interval to the next probe of persist: a probe was sent, or an ACK left the
+    /// window closed (Linux: `tcp_ack_probe`).
     pub(super) fn restart_persist(&mut self, now: Instant) {
         if let Some(mut persist) = self.persist {
             persist.deadline = self.due(now, self.within_user_timeout(now, persist.interval));
@@ -330,12 +332,12 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// When a timer of this host that is to run for `wait` expires.
+    /// Expiry of a timer of this host that is set for `wait`.
     pub(super) fn due(&self, now: Instant, wait: Duration) -> Instant {
         self.wheel.map_or(now + wait, |wheel| wheel.due(now, wait))
     }
 
-    /// How long until the time-out of the first unacknowledged segment, counted from its
+    /// Time left until the time-out of the first unacknowledged segment, counted from its
     /// transmission; zero if it has passed.
     pub(super) fn time_to_timeout(&self, now: Instant) -> Option<Duration> {
         let sent = self.rack.as_ref()?.first_sent_at()?;
@@ -343,7 +345,7 @@ impl<P: Payload> Sender<P> {
         Some(if age < rto { rto - age } else { Duration::ZERO })
     }
 
-    /// The time-out after a probe or the reordering timer: what is left of it since the first
+    /// Sets the time-out after a probe or the reordering timer to the time left since the first
     /// segment was sent (Linux: `tcp_rearm_rto`).
     pub(super) fn rearm_timeout(&mut self, now: Instant) {
         if self.una == self.max {
@@ -359,12 +361,12 @@ impl<P: Payload> Sender<P> {
         self.arm(now, Timer::Retransmission, wait);
     }
 
-    /// Bytes and FIN that wait to be sent for the first time.
+    /// Bytes and FIN not yet sent.
     pub(super) fn unsent_left(&self) -> u32 {
         self.end().bytes_after(self.max)
     }
 
-    /// Sets the timer anew as standby begins, goes on or ends.
+    /// Restarts the timer as standby begins, continues or ends.
     pub(super) fn restart_timer(&mut self, now: Instant) {
         self.rtx_deadline = if self.standby {
             self.route.deadline()
@@ -386,7 +388,10 @@ impl<P: Payload> Sender<P> {
         let (cwnd, duplicates) = (self.recovery.window().cwnd(), self.recovery.duplicate_acks());
         // With RACK each SACKed segment has left room already.
         let before_threshold = duplicates < config.duplicate_ack_threshold && self.rack.is_none();
-        if config.limited_transmit && self.recovery.phase() == Phase::Open && before_threshold {
+        if config.limited_transmit
+            && self.recovery.phase() == RecoveryPhase::Open
+            && before_threshold
+        {
             cwnd.saturating_add(duplicates.min(2) * self.mss)
         } else {
             cwnd
@@ -395,15 +400,15 @@ impl<P: Payload> Sender<P> {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// The states in which data (or FIN) is sent.
+    /// True in the states in which data (or FIN) is sent.
     pub(super) fn sends_data(&self) -> bool {
         matches!(
             self.state,
-            State::Established
-                | State::CloseWait
-                | State::FinWait1
-                | State::Closing
-                | State::LastAck
+            TcpState::Established
+                | TcpState::CloseWait
+                | TcpState::FinWait1
+                | TcpState::Closing
+                | TcpState::LastAck
         )
     }
 
@@ -424,14 +429,14 @@ impl<P: Payload> Endpoint<P> {
 
     fn send_what_may(&mut self, now: Instant, io: &mut Io<'_, P>) {
         // A window too small to be used does not end it: a peer that repeats itself more often than
-        // the interval would put the probe off for ever.
+        // the interval would put the probe off forever.
         if self.tx.persist.is_some() && self.tx.window_is_usable() {
             self.leave_persist(now, io);
         }
         self.restart_after_idle(now, io);
         if self.tx.rack.is_some() {
             self.transmit_with_rack(now, io);
-        } else if self.tx.sack_ok && self.tx.recovery.phase() == Phase::Recovery {
+        } else if self.tx.sack_ok && self.tx.recovery.phase() == RecoveryPhase::Recovery {
             self.transmit_by_pipe(now, io);
         } else {
             self.transmit_by_window(now, io);
@@ -450,7 +455,7 @@ impl<P: Payload> Endpoint<P> {
             if let Some(rack) = &tx.rack {
                 in_network = rack.inflight();
             }
-            if tx.recovery.phase() == Phase::Loss && !tx.board.is_empty() {
+            if tx.recovery.phase() == RecoveryPhase::Loss && !tx.board.is_empty() {
                 // Slow start after a time-out skips what the receiver holds (RFC 6675 §5.1).
                 if let Some(held) = tx.board.range_at_or_above(tx.nxt) {
                     if held.left.at_or_before(tx.nxt) {
@@ -491,7 +496,7 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             let beyond_cwnd = used + len > tx.recovery.window().cwnd();
-            if is_new && beyond_cwnd && tx.recovery.phase() == Phase::Open {
+            if is_new && beyond_cwnd && tx.recovery.phase() == RecoveryPhase::Open {
                 tx.limited_transmit += len;
             }
             let seq = tx.nxt;
@@ -638,7 +643,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Notes how much of cwnd is used (RFC 7661 §4.2).
+    /// Notes the use of cwnd (RFC 7661 §4.2).
     fn validate_cwnd(&mut self, now: Instant) {
         let tx = &mut self.tx;
         let inflight = match &tx.rack {
@@ -648,7 +653,7 @@ impl<P: Payload> Endpoint<P> {
         tx.recovery.note_usage(now, tx.rto.rto(), inflight, (tx.una, tx.max));
     }
 
-    /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
+    /// Restarts from the restart window after an idle RTO: the ACK clock is lost (RFC 5681 §4.1).
     fn restart_after_idle(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         let idle =
@@ -672,9 +677,9 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// With nothing outstanding, something to send and no room for it, only a probe can tell when
-    /// the window opens (RFC 9293 §3.8.6.1). With data outstanding under a closed window, the
-    /// configured rule decides.
+    /// Enters persist if nothing is outstanding and the window has no room for the data to send:
+    /// only a probe can find out when it opens (RFC 9293 §3.8.6.1). With data outstanding under a
+    /// closed window, the configured rule decides.
     fn enter_persist_if_stalled(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         if tx.persist.is_some() {
@@ -691,7 +696,7 @@ impl<P: Payload> Endpoint<P> {
             // Everything is sent again. An undo would go on with new data and leave it without a
             // timer.
             tx.spurious.give_up();
-            if tx.sack_ok && tx.recovery.phase() == Phase::Recovery {
+            if tx.sack_ok && tx.recovery.phase() == RecoveryPhase::Recovery {
                 tx.recovery.go_back();
             }
         }
@@ -740,9 +745,9 @@ impl<P: Payload> Endpoint<P> {
         io.events.emit(now, || Event::Window { cwnd, ssthresh, flight });
     }
 
-    /// The window that a loss detected now halves. Segments sent by Limited Transmit are not part
-    /// of FlightSize here (RFC 5681 §3.2 step 2). At a time-out, cwnd bounds it: with what the
-    /// receiver holds already, it may be several windows after a long recovery.
+    /// Window that a loss detected now halves, bytes. Segments sent by Limited Transmit are not
+    /// part of FlightSize here (RFC 5681 §3.2 step 2). At a time-out, cwnd is an upper bound: after
+    /// a long recovery, what the receiver holds already may be several windows.
     pub(super) fn loss_window(&self, at_timeout: bool) -> u32 {
         match self.config.loss_window {
             LossWindow::FlightSize => {

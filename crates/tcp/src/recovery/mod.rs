@@ -1,8 +1,8 @@
-//! Loss recovery: the phase of a sender, what cwnd does in it, and the SACK scoreboard that says
-//! what to retransmit.
+//! Loss recovery: the phase of a sender, cwnd in each phase, and the SACK scoreboard, which selects
+//! the segments to retransmit.
 //!
 //! `LossRecovery` owns the congestion window together with the [`CongestionControl`] algorithm. The
-//! endpoint tells it what happened and carries out what follows; it cannot write cwnd itself.
+//! endpoint reports events to it and carries out the results; it cannot write cwnd itself.
 
 pub(crate) mod rack;
 pub mod scoreboard;
@@ -15,10 +15,10 @@ use crate::congestion::{
 };
 use airtcp_core::{DataRate, Duration, Ecn, Instant, SeqNum};
 
-/// Where a sender stands.
+/// Phase of a sender's loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    /// No loss that we know of.
+pub enum RecoveryPhase {
+    /// No loss is known.
     #[default]
     Open,
     /// cwnd is being reduced because a queue marked a packet (RFC 3168); nothing is lost.
@@ -43,26 +43,26 @@ impl RecoveryPoint {
     pub fn set(&mut self, max: SeqNum) {
         self.0 = Some(max);
     }
-    /// Forgets the mark: the retransmission was spurious.
+    /// Clears the mark: the retransmission was spurious.
     pub fn clear(&mut self) {
         self.0 = None;
     }
-    /// SND.UNA advanced: drops the mark when it lies behind (RFC 6582 §3.2 step 2 wants *more* than
-    /// `recover` acknowledged).
+    /// Drops the mark once SND.UNA has passed it (RFC 6582 §3.2 step 2 wants *more* than `recover`
+    /// acknowledged).
     pub fn advance(&mut self, una: SeqNum) {
         if self.0.is_some_and(|mark| una.after(mark)) {
             self.0 = None;
         }
     }
-    /// A new reduction is allowed.
+    /// True if a new reduction is allowed.
     pub fn is_clear(&self) -> bool {
         self.0.is_none()
     }
-    /// All data up to the mark is acknowledged: a full, not a partial ACK.
+    /// True if all data up to the mark is acknowledged: a full, not a partial ACK.
     pub fn is_reached(&self, una: SeqNum) -> bool {
         self.0.is_none_or(|mark| una.at_or_after(mark))
     }
-    /// The mark.
+    /// SND.MAX at the last reduction; `None` once SND.UNA has passed it.
     pub fn mark(&self) -> Option<SeqNum> {
         self.0
     }
@@ -75,26 +75,27 @@ pub(crate) struct Reduction {
     pub(crate) to: u32,
 }
 
-/// How much of cwnd a sender uses (RFC 7661 §4.2; Linux: `tcp_cwnd_validate`).
+/// Use that a sender makes of cwnd (RFC 7661 §4.2; Linux: `tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
-    /// cwnd was used up.
+    /// cwnd was fully used.
     limited: bool,
-    /// The most in flight, while it was not, in bytes.
+    /// Most bytes in flight while it was not.
     most: u32,
-    /// The round trip that this is about ends when SND.UNA reaches it.
+    /// End of the round trip under observation: SND.UNA reaches it.
     until: Option<SeqNum>,
-    /// When cwnd was used up last, or came down for want of use, and the most in flight since then.
+    /// Time at which cwnd was last fully used or reduced for lack of use, and the most bytes in
+    /// flight since.
     since: Instant,
     most_since: u32,
 }
 
-/// What an ACK that advances SND.UNA means in fast recovery without SACK.
+/// Effect of an ACK that advances SND.UNA in fast recovery without SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// Recovery is over.
     Over,
-    /// A partial ACK (RFC 6582 §3.2 step 3): the next hole is to be retransmitted.
+    /// A partial ACK (RFC 6582 §3.2 step 3): the next hole must be retransmitted.
     Partial {
         /// The retransmission timer is left alone: impatient, and not the first partial ACK.
         keep_timer: bool,
@@ -104,23 +105,24 @@ pub(crate) enum Progress {
 /// The phase of one sender and its congestion window.
 #[derive(Debug)]
 pub(crate) struct LossRecovery {
-    /// Private, as the algorithm is: whatever writes cwnd is in this file or in
+    /// Private, like the algorithm: all code that writes cwnd is in this file or in
     /// [`crate::congestion`].
     window: Window,
     congestion: Box<dyn CongestionControl>,
     config: Recovery,
     newreno: NewRenoConfig,
     loss_window: LossWindow,
-    /// Of ns-2's rules, one raises ssthresh again, and the others halve a window that is bounded.
-    /// Without validation everything is as RFC 5681 has it.
+    /// Limits ssthresh in repeated reductions. Not with ns-2's rules, of which one raises ssthresh
+    /// again and the others halve a bounded window; without validation RFC 5681 applies as it
+    /// stands.
     bounds_ssthresh: bool,
     validation: CwndValidation,
     usage: Usage,
-    phase: Phase,
+    phase: RecoveryPhase,
     /// A partial ACK has already reset the timer in this recovery (RFC 6582 §4).
     partial_seen: bool,
     point: RecoveryPoint,
-    /// Duplicate ACKs for SND.UNA.
+    /// Duplicate ACKs counted for SND.UNA.
     duplicate_acks: u32,
 }
 
@@ -137,14 +139,14 @@ impl LossRecovery {
                 && config.repeated_timeout == RepeatedTimeout::Keep,
             validation: config.cwnd_validation,
             usage: Usage::default(),
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             partial_seen: false,
             point: RecoveryPoint::default(),
             duplicate_acks: 0,
         }
     }
 
-    /// SMSS is known, and with it the initial window.
+    /// Sets SMSS, and with it the initial window.
     pub(crate) fn set_smss(&mut self, config: &TcpConfig, smss: u32) {
         let initial = config.initial_window.bytes(smss);
         let ssthresh = config.initial_ssthresh.map(window_bytes);
@@ -159,7 +161,7 @@ impl LossRecovery {
         &self.window
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> RecoveryPhase {
         self.phase
     }
 
@@ -175,7 +177,7 @@ impl LossRecovery {
         self.congestion.pacing_rate(&self.window)
     }
 
-    /// Whether a further fast retransmit would answer a loss event not yet dealt with.
+    /// True if a fast retransmit would answer a loss event not yet dealt with.
     pub(crate) fn may_fast_retransmit(&self) -> bool {
         match self.config {
             Recovery::Tahoe { avoid_multi_fr } | Recovery::Reno { avoid_multi_fr } => {
@@ -185,7 +187,7 @@ impl LossRecovery {
         }
     }
 
-    /// The SYN or SYN-ACK was lost: start with one segment (RFC 5681 §3.1).
+    /// Starts with one segment: the SYN or SYN-ACK was lost (RFC 5681 §3.1).
     pub(crate) fn on_syn_loss(&mut self) {
         self.window.set_cwnd(self.window.smss());
     }
@@ -194,18 +196,18 @@ impl LossRecovery {
         self.congestion.on_restart(&mut self.window, cause);
     }
 
-    /// A duplicate ACK; returns how many that makes.
+    /// Counts a duplicate ACK; returns the count.
     pub(crate) fn count_duplicate(&mut self) -> u32 {
         self.duplicate_acks += 1;
         self.duplicate_acks
     }
 
-    /// SND.UNA advanced: the count starts again.
+    /// Resets the count of duplicate ACKs: SND.UNA advanced.
     pub(crate) fn forget_duplicates(&mut self) {
         self.duplicate_acks = 0;
     }
 
-    /// The recovery point lies behind SND.UNA once everything below it is acknowledged.
+    /// Drops the recovery point once everything below it is acknowledged.
     pub(crate) fn advance_point(&mut self, una: SeqNum) {
         self.point.advance(una);
     }
@@ -215,14 +217,14 @@ impl LossRecovery {
         self.congestion.on_ack(&mut self.window, ack);
     }
 
-    /// New data was acknowledged outside fast recovery.
+    /// Handles new data acknowledged outside fast recovery.
     pub(crate) fn grow(&mut self, ack: &Ack) {
         if ack.cwnd_limited {
             self.congestion.on_growth(&mut self.window, ack);
         }
     }
 
-    /// What is in the network, and in flight, after the sender has sent what it may.
+    /// Notes the bytes in the network and in flight after the sender has sent all it may.
     pub(crate) fn note_usage(
         &mut self,
         now: Instant,
@@ -242,7 +244,8 @@ impl LossRecovery {
         }
     }
 
-    /// RFC 2861 §3.2; Linux: `tcp_cwnd_application_limited`.
+    /// Reduces cwnd by half of its unused part after an RTO in which it was not fully used (RFC
+    /// 2861 §3.2; Linux: `tcp_cwnd_application_limited`).
     fn decay_if_unused(&mut self, now: Instant, rto: Duration, flight: u32) {
         if self.is_cwnd_limited() {
             (self.usage.since, self.usage.most_since) = (now, 0);
@@ -253,7 +256,7 @@ impl LossRecovery {
             return;
         }
         let used = self.usage.most_since.max(self.window.initial());
-        if self.phase == Phase::Open && used < self.window.cwnd() {
+        if self.phase == RecoveryPhase::Open && used < self.window.cwnd() {
             let ssthresh = self.windows_before().ssthresh;
             self.window.set_ssthresh(ssthresh);
             self.window.set_cwnd(self.window.cwnd().midpoint(used));
@@ -261,7 +264,7 @@ impl LossRecovery {
         (self.usage.since, self.usage.most_since) = (now, 0);
     }
 
-    /// Nothing was sent for `idle`, which is more than an RTO (RFC 2861 §3.1; Linux:
+    /// Reduces cwnd after `idle`, more than an RTO without data sent (RFC 2861 §3.1; Linux:
     /// `tcp_cwnd_restart`).
     pub(crate) fn decay_after_idle(&mut self, idle: Duration, rto: Duration) {
         let Windows { mut cwnd, ssthresh } = self.windows_before();
@@ -276,21 +279,21 @@ impl LossRecovery {
         self.window.set_cwnd(cwnd.max(least));
     }
 
-    /// cwnd is what limits the sender, or nearly so in slow start, where it may double before the
-    /// next judgement.
+    /// True if cwnd limits the sender, or nearly so in slow start, where it may double before the
+    /// next check.
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         self.validation == CwndValidation::Off
             || self.usage.limited
             || (self.window.in_slow_start() && self.window.cwnd() < 2 * self.usage.most)
     }
 
-    /// All data sent before the reduction is acknowledged.
+    /// True if all data sent before the reduction is acknowledged.
     pub(crate) fn is_complete(&self, una: SeqNum) -> bool {
         self.point.is_reached(una)
     }
 
-    /// RACK moves the phase itself.
-    pub(crate) fn set_phase(&mut self, phase: Phase) {
+    /// Sets the phase, for RACK.
+    pub(crate) fn set_phase(&mut self, phase: RecoveryPhase) {
         self.phase = phase;
     }
 
@@ -309,7 +312,7 @@ impl LossRecovery {
         self.window.set_cwnd(bytes);
     }
 
-    /// What a loss halves, with `flight` bytes sent and not SACKed.
+    /// Window that a loss halves, with `flight` bytes sent and not SACKed.
     pub(crate) fn loss_window(&self, flight: u32) -> u32 {
         match self.loss_window {
             LossWindow::FlightSize => flight.min(self.window.cwnd()),
@@ -317,16 +320,16 @@ impl LossRecovery {
         }
     }
 
-    /// The windows to which an undo returns. In a reduction ssthresh is the new one; otherwise it
+    /// Windows to which an undo returns. In a reduction ssthresh is the new one; otherwise it
     /// remembers most of cwnd (Linux: `tcp_current_ssthresh`).
     pub(crate) fn windows_before(&self) -> Windows {
         let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
-        let reducing = matches!(self.phase, Phase::Cwr | Phase::Recovery);
+        let reducing = matches!(self.phase, RecoveryPhase::Cwr | RecoveryPhase::Recovery);
         let ssthresh = if reducing { ssthresh } else { ssthresh.max(cwnd / 2 + cwnd / 4) };
         Windows { cwnd, ssthresh }
     }
 
-    /// A reduction begins: the algorithm sets ssthresh, and cwnd follows in proportion to what is
+    /// Begins a reduction: the algorithm sets ssthresh, and cwnd follows in proportion to the data
     /// delivered.
     pub(crate) fn begin_reduction(&mut self, loss: &Loss, marked: bool) -> Reduction {
         let from = self.window.cwnd();
@@ -342,7 +345,7 @@ impl LossRecovery {
         Reduction { from, to }
     }
 
-    /// A reduction ends: whatever cwnd was in between, it is ssthresh now.
+    /// Ends a reduction: sets cwnd to ssthresh.
     pub(crate) fn end_reduction(&mut self) {
         if self.window.ssthresh() < u32::MAX {
             self.window.set_cwnd(self.window.ssthresh());
@@ -369,8 +372,8 @@ impl LossRecovery {
         self.congestion.on_resume(&mut self.window, resume);
     }
 
-    /// A time-out with RACK, which leaves `inflight` bytes in the network: cwnd is for what the
-    /// algorithm starts from beside them.
+    /// Handles a time-out with RACK, which leaves `inflight` bytes in the network: cwnd makes room
+    /// for the algorithm's restart window beside them.
     pub(crate) fn on_rack_timeout(&mut self, timeout: &Timeout, inflight: u32) -> Reduction {
         let from = self.window.cwnd();
         let before = self.window.ssthresh();
@@ -378,19 +381,19 @@ impl LossRecovery {
         self.bound_ssthresh(before);
         let cwnd = self.window.cwnd().saturating_add(inflight);
         self.window.set_cwnd(cwnd);
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.duplicate_acks = 0;
         Reduction { from, to: cwnd }
     }
 
-    /// The last reduction was needless: the windows go back, the phase is the caller's.
+    /// Restores the windows after a needless reduction; the phase is the caller's.
     pub(crate) fn restore(&mut self, undo: &Undo) {
         self.congestion.on_spurious(&mut self.window, undo);
     }
 
-    /// Back to normal; cwnd is set.
+    /// Returns to the open phase; cwnd is already set.
     pub(crate) fn open(&mut self) {
-        self.phase = Phase::Open;
+        self.phase = RecoveryPhase::Open;
     }
 
     /// See [`CongestionControl::larger_restart`].
@@ -398,20 +401,20 @@ impl LossRecovery {
         self.congestion.larger_restart(&self.window, timeout)
     }
 
-    /// The retransmission timer expired with `max` = SND.MAX.
+    /// Handles a time-out, with `max` = SND.MAX.
     pub(crate) fn on_timeout(&mut self, timeout: &Timeout, max: SeqNum) -> Reduction {
         let from = self.window.cwnd();
         let before = self.window.ssthresh();
         self.congestion.on_timeout(&mut self.window, timeout);
         self.bound_ssthresh(before);
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.point.set(max);
         self.duplicate_acks = 0;
         Reduction { from, to: self.window.cwnd() }
     }
 
     /// Fast retransmit with `max` = SND.MAX (RFC 5681 §3.2 steps 2 and 3, RFC 6582 §3.2 step 2, RFC
-    /// 6675 §5 step 4). With SACK the pipe takes the place of inflation.
+    /// 6675 §5 step 4). With SACK the pipe replaces inflation.
     pub(crate) fn on_fast_retransmit(
         &mut self,
         loss: &Loss,
@@ -425,10 +428,10 @@ impl LossRecovery {
         self.point.set(max);
         if let Recovery::Tahoe { .. } = self.config {
             self.window.set_cwnd(self.window.smss());
-            self.phase = Phase::Loss;
+            self.phase = RecoveryPhase::Loss;
             return Reduction { from, to: self.window.cwnd() };
         }
-        self.phase = Phase::Recovery;
+        self.phase = RecoveryPhase::Recovery;
         self.partial_seen = false;
         let to = self.window.cwnd();
         if !with_sack {
@@ -438,21 +441,21 @@ impl LossRecovery {
         Reduction { from, to }
     }
 
-    /// A loss while an earlier one is being repaired does not raise ssthresh: what is in flight then,
-    /// or cwnd inflated by duplicates, is no measure of what the path holds.
+    /// Keeps a loss during the repair of an earlier one from raising ssthresh: neither the data in
+    /// flight nor a cwnd inflated by duplicates measures the path.
     fn bound_ssthresh(&mut self, before: u32) {
-        if self.phase != Phase::Open && self.bounds_ssthresh {
+        if self.phase != RecoveryPhase::Open && self.bounds_ssthresh {
             self.window.set_ssthresh(self.window.ssthresh().min(before));
         }
     }
 
-    /// `segments` more have left the network (RFC 5681 §3.2 steps 3 and 4).
+    /// Inflates cwnd by `segments` that have left the network (RFC 5681 §3.2 steps 3 and 4).
     pub(crate) fn inflate(&mut self, segments: u32) {
         let left = segments * self.window.smss();
         self.window.set_cwnd(self.window.cwnd().saturating_add(left));
     }
 
-    /// Fast recovery without SACK: new data was acknowledged and `flight` is still out.
+    /// Handles new data acknowledged in fast recovery without SACK, with `flight` bytes still out.
     pub(crate) fn on_new_ack_in_recovery(
         &mut self,
         acked: u32,
@@ -463,7 +466,7 @@ impl LossRecovery {
         // RFC 5681 §3.2 step 6: any new ACK ends Reno's fast recovery.
         if let Recovery::Reno { .. } | Recovery::Tahoe { .. } = self.config {
             self.window.set_cwnd(ssthresh);
-            self.phase = Phase::Open;
+            self.phase = RecoveryPhase::Open;
             return Progress::Over;
         }
         // Also for SACK's and RACK's senders, if the peer does without SACK.
@@ -472,7 +475,7 @@ impl LossRecovery {
         if self.point.is_reached(una) {
             let most = if deflate { flight.max(smss) + smss } else { u32::MAX };
             self.window.set_cwnd(ssthresh.min(most));
-            self.phase = Phase::Open;
+            self.phase = RecoveryPhase::Open;
             return Progress::Over;
         }
         let cwnd = if deflate {
@@ -488,32 +491,32 @@ impl LossRecovery {
         Progress::Partial { keep_timer }
     }
 
-    /// F-RTO sends two new segments beside the `in_network` bytes (RFC 5682 §2.1 step 2b); a
+    /// Lets F-RTO send two new segments beside the `in_network` bytes (RFC 5682 §2.1 step 2b); a
     /// duplicate or the verdict sets cwnd anew.
     pub(crate) fn probe_with_new_data(&mut self, in_network: u32) {
         self.window.set_cwnd(in_network + 2 * self.window.smss());
     }
 
-    /// F-RTO's second ACK was a duplicate (RFC 5682 §2.1 step 3a).
+    /// Handles a duplicate as F-RTO's second ACK (RFC 5682 §2.1 step 3a).
     pub(crate) fn on_probe_failed(&mut self) {
         self.window.set_cwnd(3 * self.window.smss());
     }
 
-    /// The last retransmission was needless.
+    /// Undoes the last reduction, which was needless.
     pub(crate) fn on_spurious(&mut self, undo: &Undo) {
-        if self.phase == Phase::Recovery {
+        if self.phase == RecoveryPhase::Recovery {
             // The algorithm sees cwnd without what duplicates added.
             self.window.set_cwnd(self.window.ssthresh());
         }
-        self.phase = Phase::Open;
+        self.phase = RecoveryPhase::Open;
         self.point.clear();
         self.duplicate_acks = 0;
         self.congestion.on_spurious(&mut self.window, undo);
     }
 
-    /// What is outstanding is sent again from SND.NXT on, not as the pipe allows.
+    /// Switches to sending again from SND.NXT on, instead of as the pipe allows.
     pub(crate) fn go_back(&mut self) {
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
     }
 }
 

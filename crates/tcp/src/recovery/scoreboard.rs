@@ -6,7 +6,7 @@
 
 use airtcp_core::{SackBlock, SeqNum};
 
-/// What the receiver told us it holds, and what we retransmitted in this recovery.
+/// Data SACKed by the receiver, and data retransmitted in this recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     /// SACKed ranges above SND.UNA: ascending, disjoint, not touching.
@@ -19,21 +19,21 @@ pub struct Scoreboard {
     first_repair: Option<(SeqNum, SeqNum)>,
 }
 
-/// When a hole counts as lost: the parameters of IsLost (RFC 6675 §4).
+/// Parameters of IsLost, which decides when a hole counts as lost (RFC 6675 §4).
 #[derive(Clone, Copy, Debug)]
 pub struct LossRule {
-    /// DupThresh.
+    /// DupThresh: SACKed segments above a lost hole.
     pub dup_thresh: u32,
-    /// SMSS.
+    /// SMSS, in bytes.
     pub smss: u32,
 }
 
-/// Which rule of NextSeg chose a segment.
+/// Result of NextSeg, by its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextSeg {
     /// Retransmit from `seq`, at most to `end` (rules 1, 3, 4).
     Retransmit {
-        /// First byte.
+        /// First byte to send.
         seq: SeqNum,
         /// End of the hole, exclusive.
         end: SeqNum,
@@ -80,7 +80,7 @@ impl Scoreboard {
         merged.right.bytes_after(merged.left) - held
     }
 
-    /// SND.UNA advanced.
+    /// Drops everything below SND.UNA, which has advanced.
     pub fn advance(&mut self, una: SeqNum) {
         let gone = self.ranges.partition_point(|r| r.right.at_or_before(una));
         self.ranges.drain(..gone);
@@ -91,26 +91,26 @@ impl Scoreboard {
         self.first_repair = self.first_repair.filter(|(seq, _)| *seq == una);
     }
 
-    /// Forgets everything.
+    /// Forgets everything: the receiver reneged (RFC 2018 §8).
     pub fn clear(&mut self) {
         self.ranges.clear();
         self.start_recovery();
     }
 
-    /// A new recovery, or a time-out: nothing is retransmitted yet.
+    /// Begins a recovery, or restarts after a time-out: nothing is retransmitted yet.
     pub fn start_recovery(&mut self) {
         self.high_rxt = None;
         self.rescued = false;
         self.first_repair = None;
     }
 
-    /// The first unacknowledged segment was retransmitted when so much had been sent.
+    /// Notes the retransmission of the first unacknowledged segment, with `max` as SND.MAX.
     pub fn on_first_repaired(&mut self, una: SeqNum, max: SeqNum) {
         self.first_repair = Some((una, max));
     }
 
-    /// The retransmission of the first hole was lost, too: what was sent after it is SACKed as IsLost
-    /// asks for. RFC 6675 leaves that to the retransmission timer.
+    /// True if the retransmission of the first hole was lost, too: data sent after it is SACKed as
+    /// IsLost requires. RFC 6675 leaves this case to the retransmission timer.
     pub fn retransmission_is_lost(&self, una: SeqNum, rule: LossRule) -> bool {
         let Some((_, max)) = self.first_repair.filter(|&(seq, _)| seq == una) else {
             return false;
@@ -122,7 +122,7 @@ impl Scoreboard {
         ranges >= rule.dup_thresh || bytes > (rule.dup_thresh - 1).saturating_mul(rule.smss)
     }
 
-    /// Nothing is SACKed.
+    /// True if nothing is SACKed.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -142,13 +142,13 @@ impl Scoreboard {
         self.ranges.get(i).copied()
     }
 
-    /// Everything below `end` counts as retransmitted.
+    /// Counts everything below `end` as retransmitted.
     pub fn retransmitted_up_to(&mut self, end: SeqNum) {
         self.high_rxt = Some(self.high_rxt.map_or(end, |h| h.later(end)));
     }
 
-    /// The holes from `una` to the highest SACKed byte, each with whether it is lost (IsLost:
-    /// DupThresh discontiguous SACKed ranges above, or more than (DupThresh - 1)·SMSS bytes).
+    /// Holes from `una` to the highest SACKed byte, each with IsLost's result: lost if there are
+    /// DupThresh discontiguous SACKed ranges above it, or more than (DupThresh - 1)·SMSS bytes.
     fn holes(&self, una: SeqNum, rule: LossRule) -> impl Iterator<Item = (SackBlock, bool)> + '_ {
         let mut above_bytes: u32 = self.ranges.iter().map(|r| r.right.bytes_after(r.left)).sum();
         let mut left = una;

@@ -1,7 +1,7 @@
 //! Explicit Link Failure Notification (Holland and Vaidya, "Analysis of TCP Performance over Mobile
 //! Ad Hoc Networks", MobiCom 1999, §5).
 //!
-//! The node whose link fails tells the sender. The sender turns its retransmission timer off and
+//! The node whose link fails notifies the sender. The sender turns its retransmission timer off and
 //! sends its first unacknowledged segment again at intervals, to find out whether there is a route.
 //! Any acknowledgement ends that; the sender then restores its timer and goes on.
 //!
@@ -18,7 +18,7 @@ use super::{Resume, RouteFailure, RoutePolicy, Standby};
 use crate::config::ElfnConfig;
 use airtcp_core::Instant;
 
-/// Stands by at a notice and probes until an acknowledgement arrives.
+/// Enters standby at a notice and probes until an acknowledgement arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Elfn {
     config: ElfnConfig,
@@ -26,7 +26,7 @@ pub struct Elfn {
 }
 
 impl Elfn {
-    /// With these settings.
+    /// A policy with these settings.
     pub fn new(config: ElfnConfig) -> Self {
         Self { config, next_probe: None }
     }

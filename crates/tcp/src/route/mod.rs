@@ -1,4 +1,4 @@
-//! What a sender does when the network reports that the route to the peer is broken, one file a
+//! Reactions of a sender to the network's report that the route to the peer is broken: one file per
 //! policy.
 //!
 //! Over several wireless hops a route breaks because nodes move, and the routing protocol knows so
@@ -7,8 +7,8 @@
 //! 1999, §5), TCP-Feedback (Chandran et al. 1998). The endpoint does the freezing; a
 //! [`RoutePolicy`] decides when to stand by, when to probe and how to go on.
 //!
-//! To add a policy: write its file here and a word for it in [`RouteConfig`] and [`policy`]. To try
-//! one from another crate, hand it to
+//! To add a policy: write its file here and add a word for it to [`RouteConfig`] and [`policy`]. To
+//! try one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod elfn;
@@ -23,39 +23,39 @@ use std::fmt::Debug;
 /// A notice that the route broke under a segment of ours.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteFailure {
-    /// Now.
+    /// Time of the notice.
     pub now: Instant,
-    /// First sequence number of the segment that went no further, or of all outstanding data.
+    /// First sequence number of the segment that could not be forwarded, or of all outstanding
+    /// data.
     pub seq: SeqNum,
     /// FlightSize, in bytes; never 0.
     pub flight: u32,
 }
 
-/// What a sender that stands by does next.
+/// Next step of a sender in standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standby {
-    /// Stands by.
+    /// Stays in standby.
     Stay,
-    /// Sends the first unacknowledged segment again, to find out whether there is a route, and
-    /// stands by.
+    /// Stays in standby, and sends the first unacknowledged segment again to test for a route.
     Probe,
-    /// Goes on.
+    /// Leaves standby and continues sending.
     Leave(Resume),
 }
 
-/// How a sender goes on.
+/// State in which a sender continues after standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// cwnd.
+    /// Treatment of the congestion window.
     pub window: Thaw,
-    /// The RTT estimate and the back-off.
+    /// Treatment of the RTT estimate and the back-off.
     pub rto: Thaw,
     /// Send the first unacknowledged segment at once instead of waiting for the timer.
     pub retransmit: bool,
 }
 
 choice! {
-    /// What becomes of a frozen value (Holland and Vaidya 1999 compare both).
+    /// Treatment of a frozen value (Holland and Vaidya 1999 compare both).
     pub enum Thaw {
         /// as it was before
         AsFrozen = "as-frozen",
@@ -69,8 +69,8 @@ choice! {
 /// While the sender stands by, its retransmission timer is off, new data waits, cwnd and ssthresh
 /// stay as they are, and acknowledgements only move SND.UNA and the RTT estimate.
 pub trait RoutePolicy: Debug + Send {
-    /// The route broke under outstanding data. Whether the sender stands by from now on. Not asked
-    /// again until it has left standby.
+    /// The route broke under outstanding data. Returns true to enter standby. Not asked again until
+    /// the sender has left standby.
     fn on_failure(&mut self, failure: &RouteFailure) -> bool;
 
     /// In standby: the network reports that there is a route again.
@@ -79,14 +79,14 @@ pub trait RoutePolicy: Debug + Send {
     /// In standby: an acknowledgement arrived, of new data or not, before it takes effect.
     fn on_ack(&mut self, now: Instant, advances: bool) -> Standby;
 
-    /// In standby: when [`on_timer`](Self::on_timer) is due.
+    /// In standby: time at which [`on_timer`](Self::on_timer) is due.
     fn deadline(&self) -> Option<Instant>;
 
     /// In standby: the deadline has passed. Must move it.
     fn on_timer(&mut self, now: Instant) -> Standby;
 }
 
-/// Takes no notice: the retransmission timer deals with it.
+/// Ignores notices: the retransmission timer handles the failure.
 #[derive(Clone, Copy, Debug)]
 pub struct Ignore;
 
@@ -108,7 +108,7 @@ impl RoutePolicy for Ignore {
     }
 }
 
-/// The policy that `config` asks for.
+/// Creates the policy that `config` selects.
 pub fn policy(config: RouteConfig) -> Box<dyn RoutePolicy> {
     match config {
         RouteConfig::Ignore => Box::new(Ignore),

@@ -1,27 +1,28 @@
-//! The variation of the RTT as Linux counts it (`tcp_rtt_estimator`), which differs from RFC 6298 in
-//! three ways. The time-out takes the largest mean deviation of a round trip, not the latest one, so
-//! that many samples in a round trip do not make it forget; it comes down by a quarter in each. And
-//! where the RTT falls, the deviation grows an eighth as fast: getting better is no reason to wait
-//! longer.
+//! Variation of the RTT as Linux measures it (`tcp_rtt_estimator`), which differs from RFC 6298 in
+//! three ways. The time-out takes the largest mean deviation of a round trip, not the latest one,
+//! so that many samples in a round trip do not make it forget. That maximum decays by a quarter per
+//! round trip. And if the RTT falls, the deviation grows only an eighth as fast: an improvement is
+//! no reason to wait longer.
 
 use airtcp_core::{Duration, SeqNum};
 
-/// The deviations are four times the mean ones, as the time-out needs them.
+/// Linux's deviation of the RTT, as four times the mean one, the form in which the time-out adds
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deviation {
     mean: Duration,
-    /// The largest mean of this round trip; at least `floor`.
+    /// Largest mean of this round trip; at least `floor`.
     largest: Duration,
-    /// What is added to SRTT.
+    /// Time that is added to SRTT.
     bound: Duration,
     /// SND.NXT when the round trip began.
     round_end: SeqNum,
-    /// Never less is added to SRTT.
+    /// Least time that is added to SRTT.
     floor: Duration,
 }
 
 impl Deviation {
-    /// After the first sample.
+    /// State after the first sample.
     pub(super) fn new(rtt: Duration, nxt: SeqNum, floor: Duration) -> Self {
         let bound = (rtt * 2).max(floor);
         Self { mean: rtt * 2, largest: bound, bound, round_end: nxt, floor }
@@ -52,7 +53,7 @@ impl Deviation {
         self.rttvar()
     }
 
-    /// RTTVAR is at least so much.
+    /// Raises RTTVAR to at least `rttvar`.
     pub(super) fn rise_to(&mut self, rttvar: Duration) {
         self.mean = self.mean.max(rttvar * 4);
         self.largest = self.largest.max(self.mean);
@@ -64,7 +65,7 @@ impl Deviation {
         self.mean / 4
     }
 
-    /// What the time-out adds to SRTT.
+    /// Time that the time-out adds to SRTT.
     pub(super) fn bound(self) -> Duration {
         self.bound
     }

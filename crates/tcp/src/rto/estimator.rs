@@ -6,7 +6,7 @@ use crate::config::{RtoConfig, RttVariation, TcpConfig};
 use airtcp_core::{Duration, Histogram, SeqNum};
 use std::sync::Arc;
 
-/// RTT estimate and time-out.
+/// RTT estimate and retransmission time-out.
 ///
 /// Karn's algorithm (RFC 6298 §3) is up to the caller: it passes no sample of a retransmitted
 /// segment unless timestamps resolve the ambiguity. The back-off stays until the next valid sample
@@ -17,10 +17,10 @@ pub struct RtoEstimator {
     config: Arc<TcpConfig>,
     policy: Box<dyn RtoPolicy>,
     estimate: Option<Estimate>,
-    /// With [`RttVariation::Linux`], once there is a sample.
+    /// Set with [`RttVariation::Linux`] once there is a sample.
     deviation: Option<Box<Deviation>>,
     samples: RttSamples,
-    /// The SYN was sent again, and data starts with the time-out for this case.
+    /// The SYN was sent again: data starts with the time-out for this case.
     syn_lost: bool,
     backoff: u32,
     /// The time-out in force, from all of the above.
@@ -33,7 +33,7 @@ pub struct RttSamples {
     histogram: Histogram,
     least: Option<Duration>,
     latest: Option<Duration>,
-    /// Sum of the differences between neighbours.
+    /// Sum of the differences between consecutive samples.
     variation: Duration,
 }
 
@@ -45,12 +45,12 @@ impl RttSamples {
         self.latest = Some(rtt);
     }
 
-    /// How often each length was measured.
+    /// Distribution of the samples.
     pub fn histogram(&self) -> &Histogram {
         &self.histogram
     }
 
-    /// The smallest sample; `None` before the first one.
+    /// Smallest sample; `None` before the first one.
     pub fn least(&self) -> Option<Duration> {
         self.least
     }
@@ -65,14 +65,14 @@ impl RttSamples {
 /// A smoothed RTT and its variation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// SRTT.
+    /// SRTT, as RFC 6298 defines it.
     pub srtt: Duration,
-    /// RTTVAR.
+    /// RTTVAR, as RFC 6298 defines it.
     pub rttvar: Duration,
 }
 
 impl RtoEstimator {
-    /// Without samples: the initial RTO is in force.
+    /// An estimator without samples: the initial RTO is in force.
     pub fn new(config: Arc<TcpConfig>, policy: Box<dyn RtoPolicy>) -> Self {
         let mut estimator = Self {
             config,
@@ -88,8 +88,8 @@ impl RtoEstimator {
         estimator
     }
 
-    /// Takes a sample (RFC 6298 §2.2, §2.3) and clears the back-off. `una` and `nxt` are SND.UNA and
-    /// SND.NXT after the ACK that brought it.
+    /// Takes a sample (RFC 6298 §2.2, §2.3) and clears the back-off. `una` and `nxt` are SND.UNA
+    /// and SND.NXT after the ACK that brought it.
     pub fn sample(&mut self, rtt: Duration, una: SeqNum, nxt: SeqNum) {
         self.samples.record(rtt);
         let rtt = self.in_ticks(rtt);
@@ -126,13 +126,14 @@ impl RtoEstimator {
         self.update();
     }
 
-    /// The time-out in force: `SRTT + max(G, 4·RTTVAR)`, or SRTT and Linux's bound, within its limits, as the policy has it,
-    /// times the configured factor, doubled for each back-off (RFC 6298 §2, §5.5).
+    /// The time-out in force: `SRTT + max(G, 4·RTTVAR)`, or SRTT and Linux's bound, within its
+    /// limits, adjusted by the policy, times the configured factor, doubled for each back-off (RFC
+    /// 6298 §2, §5.5).
     pub fn rto(&self) -> Duration {
         self.rto
     }
 
-    /// The timer expired: the policy decides whether the time-out doubles (RFC 6298 §5.5).
+    /// Handles an expiry: the policy decides whether the time-out doubles (RFC 6298 §5.5).
     pub fn on_expiry(&mut self, expiry: &Expiry) {
         if self.policy.on_expiry(expiry) == Backoff::Double {
             self.backoff = self.backoff.saturating_add(1);
@@ -140,7 +141,8 @@ impl RtoEstimator {
         self.update();
     }
 
-    /// The SYN was lost: data starts with the larger RTO, without back-off (RFC 6298 §5.7).
+    /// Notes the loss of the SYN: data starts with the larger RTO, without back-off (RFC 6298
+    /// §5.7).
     pub fn restart_after_syn_loss(&mut self) {
         self.syn_lost = true;
         self.backoff = 0;
@@ -177,17 +179,17 @@ impl RtoEstimator {
         self.estimate
     }
 
-    /// All samples so far, also those from before a [restart](Self::restart).
+    /// All samples so far, including those before a [restart](Self::restart).
     pub fn samples(&self) -> &RttSamples {
         &self.samples
     }
 
-    /// Clock granularity G.
+    /// Clock granularity G of RFC 6298.
     pub fn granularity(&self) -> Duration {
         self.config.rto.granularity
     }
 
-    /// A coarse clock sees whole ticks, to the nearest and at least one.
+    /// Rounds to the ticks of a coarse clock: to the nearest one, at least one.
     fn in_ticks(&self, rtt: Duration) -> Duration {
         let tick = self.config.rto.tick;
         if tick.is_zero() {

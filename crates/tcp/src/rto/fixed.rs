@@ -3,7 +3,7 @@
 
 use super::{Backoff, Expiry, RtoPolicy};
 
-/// Two expiries in a row without an ACK are taken for a broken route: from the second one on the
+/// Takes two expiries in a row without an ACK for a broken route: from the second one on the
 /// time-out no longer doubles, so that the sender soon notices a new route. The handshake backs off
 /// as usual.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
-//! The retransmission time-out: estimated by RFC 6298 (`estimator.rs`), with what a policy makes of
-//! it and of an expiry, one file a policy.
+//! The retransmission time-out: estimated by RFC 6298 (`estimator.rs`) and modified by a policy,
+//! which also decides about the back-off: one file per policy.
 //!
-//! To add a policy: write its file here and a word for it in [`RtoPolicyConfig`] and [`policy`]. To
-//! try one from another crate, hand it to
+//! To add a policy: write its file here and add a word for it to [`RtoPolicyConfig`] and
+//! [`policy`]. To try one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod constant;
@@ -24,35 +24,35 @@ use std::fmt::Debug;
 /// An expiry of the retransmission timer.
 #[derive(Clone, Copy, Debug)]
 pub struct Expiry {
-    /// Now.
+    /// Time of the expiry.
     pub now: Instant,
-    /// Expiries in a row, this one included: since the last ACK that advanced SND.UNA.
+    /// Expiries in a row since the last ACK that advanced SND.UNA, this one included.
     pub count: u32,
-    /// Duplicate ACKs counted for SND.UNA before it.
+    /// Duplicate ACKs counted for SND.UNA before the expiry.
     pub duplicate_acks: u32,
-    /// The SYN or SYN-ACK is what was not acknowledged.
+    /// The SYN or SYN-ACK was unacknowledged.
     pub handshake: bool,
 }
 
-/// What an expiry does to the time-out.
+/// Effect of an expiry on the time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backoff {
-    /// It doubles (RFC 6298 §5.5).
+    /// The time-out doubles (RFC 6298 §5.5).
     Double,
-    /// It stays as it is.
+    /// The time-out stays as it is.
     Keep,
 }
 
-/// How the time-out moves apart from the RTT estimate.
+/// Changes of the time-out other than by the RTT estimate.
 ///
-/// The back-off that expiries have built up stays until the next valid RTT sample (RFC 6298 §5.7),
-/// and the time-out never exceeds [`RtoConfig::max`].
+/// The back-off built up by expiries stays until the next valid RTT sample (RFC 6298 §5.7), and the
+/// time-out never exceeds [`RtoConfig::max`].
 pub trait RtoPolicy: Debug + Send {
-    /// The timer expired.
+    /// Decides about the back-off when the timer expires.
     fn on_expiry(&mut self, expiry: &Expiry) -> Backoff;
 
-    /// The time-out before back-off, from the one of RFC 6298 §2 (its lower bound included). Asked
-    /// after each RTT sample and each expiry.
+    /// The time-out before back-off, derived from that of RFC 6298 §2 (its lower bound included).
+    /// Asked after each RTT sample and each expiry.
     fn time_out(&mut self, rfc6298: Duration) -> Duration {
         rfc6298
     }
@@ -68,7 +68,7 @@ impl RtoPolicy for Exponential {
     }
 }
 
-/// The policy that `config` asks for.
+/// Creates the policy that `config` selects.
 pub fn policy(config: &RtoConfig) -> Box<dyn RtoPolicy> {
     match config.policy {
         RtoPolicyConfig::Exponential => Box::new(Exponential),

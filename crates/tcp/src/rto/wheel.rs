@@ -1,35 +1,34 @@
-//! Timers that expire at ticks, the coarser the later (Linux: `kernel/time/timer.c`).
+//! Timers that expire at ticks, which are coarser for longer timers (Linux: `kernel/time/timer.c`).
 
 use airtcp_core::{Duration, Instant};
 use std::num::NonZeroU32;
 
-/// The longest uptime that can be told. At 250 Hz a slot of the last two levels is longer, and no
-/// other.
+/// Longest supported uptime. At 250 Hz only the slots of the last two levels are longer.
 pub const MAX_UPTIME: Duration = Duration::from_secs(3600);
-/// Slots of a level, all but one of which a timer may lie ahead.
+/// Slots of a level; a timer may lie ahead by all but one.
 const SLOTS: u64 = 64;
-/// Each level is eight times as coarse as the one before.
+/// Bits by which each level is coarser than the one below: eight times.
 const COARSER: u32 = 3;
 const LEVELS: u32 = 9;
 
-/// A wheel that turns at some frequency. It takes eight bytes of every endpoint.
+/// A timer wheel of some frequency. It takes eight bytes of every endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimerWheel {
-    /// Nanoseconds from tick to tick.
+    /// Length of a tick, in nanoseconds.
     tick: NonZeroU32,
-    /// Microseconds from the host's start, with which the ticks begin, to the start of time.
+    /// Uptime of the host at the start of time, in microseconds; the ticks begin with the host.
     uptime: u32,
 }
 
 impl TimerWheel {
-    /// `uptime`: how long the host has been up at the start of time; at most [`MAX_UPTIME`].
+    /// A wheel of a host with this `uptime` at the start of time; at most [`MAX_UPTIME`].
     pub(crate) fn new(hz: u32, uptime: Duration) -> Self {
         let tick = NonZeroU32::new(1_000_000_000 / hz.max(1)).unwrap_or(NonZeroU32::MIN);
         Self { tick, uptime: (uptime.min(MAX_UPTIME).as_nanos() / 1000) as u32 }
     }
 
-    /// When a timer set at `now` for `wait` expires: never before its time, but late by up to a slot
-    /// of its level.
+    /// Expiry of a timer set at `now` for `wait`: never early, but late by up to a slot of its
+    /// level.
     pub(crate) fn due(self, now: Instant, wait: Duration) -> Instant {
         let tick = u64::from(self.tick.get());
         let uptime = u64::from(self.uptime) * 1000;
@@ -46,7 +45,7 @@ impl TimerWheel {
 mod tests {
     use super::*;
 
-    /// How long a timer for so many milliseconds runs at 250 Hz, from 1 s on, in milliseconds.
+    /// Running time at 250 Hz of a timer set for `ms` at 1 s, in milliseconds.
     fn runs_for(ms: u64) -> u64 {
         let now = Instant::from_millis(1000);
         let wheel = TimerWheel::new(250, Duration::ZERO);

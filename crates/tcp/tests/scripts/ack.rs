@@ -1,4 +1,4 @@
-//! ACK policies other than delayed ACKs and TCP-DCA, and what all policies have in common.
+//! ACK policies other than delayed ACKs and TCP-DCA, and rules common to all policies.
 
 use crate::{config, run_open};
 use airtcp_core::Duration;
@@ -21,7 +21,8 @@ fn altman() -> TcpConfig {
     with(AckConfig::Altman { timeout: Duration::from_millis(100) })
 }
 
-/// Segments arrive every 10 ms from 1 s on; ACKs leave with these of them, by number from 1.
+/// Script of segments arriving every 10 ms from 1 s on, with ACKs after these of them, by number
+/// from 1.
 fn acked_with(acked: &[u32], segments: u32) -> String {
     let mut script = String::new();
     for n in 1..=segments {

@@ -32,8 +32,8 @@ fn run_tuned(config: &TcpConfig, script: &str) {
     );
 }
 
-/// How ACKs open the window by two segments each, up to the 80 KiB of the buffer once data came, less
-/// the one segment that is taken while the window is worked out.
+/// Growth of the window by two segments per ACK, up to the buffer's 80 KiB after the first data,
+/// less the one segment taken before the window is computed.
 const GROWTH: &str = "1.000 > . 1:1(0) ack 1001 win 4221
          1.000 > . 1:1(0) ack 2001 win 4346
          1.000 > . 1:1(0) ack 3001 win 4471

@@ -1,5 +1,5 @@
-//! TCP-DCA (Chen, Lee, Gerla, Sanadidi): the delay window, its timer, the repeated ACK, and how the
-//! sender tells its cwnd.
+//! TCP-DCA (Chen, Lee, Gerla, Sanadidi): the delay window, its timer, the repeated ACK, and the
+//! sender's report of its cwnd.
 
 use crate::{config, run_open, window};
 use airtcp_tcp::TcpConfig;
@@ -53,7 +53,7 @@ fn a_sender_with_less_than_a_segment_gets_an_ack_for_each() {
     );
 }
 
-/// The segments that an ACK covers over so many hops, with a cwnd of 20 segments.
+/// Checks the segments that an ACK covers over this many hops, with a cwnd of 20 segments.
 #[track_caller]
 fn covers(config: &TcpConfig, hops: u8, at: &str, segments: u32) {
     let (before, end) = (segments - 1, segments * 1000 + 1);

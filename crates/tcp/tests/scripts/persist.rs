@@ -209,7 +209,7 @@ fn a_silly_window_is_used_after_the_persist_interval() {
     );
 }
 
-// The peer may repeat itself for ever: data that it does not need, sent again and again by a node on
+// The peer may repeat itself forever: data that it does not need, sent again and again by a node on
 // the path, is acknowledged each time.
 #[test]
 fn repeated_acks_do_not_put_off_the_use_of_a_silly_window() {

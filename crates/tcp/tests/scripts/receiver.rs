@@ -244,7 +244,7 @@ fn a_segment_that_acknowledges_too_much_leaves_no_timestamp() {
     );
 }
 
-// Otherwise two hosts behind a network that reorders ACKs answer each other for ever.
+// Otherwise two hosts behind a network that reorders ACKs answer each other forever.
 #[test]
 fn an_ack_with_an_old_timestamp_gets_no_answer() {
     run_open(

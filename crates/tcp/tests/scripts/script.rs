@@ -73,7 +73,7 @@ struct Written {
     options: Option<WrittenOptions>,
     repeat: u32,
     read: bool,
-    /// The sequence number is the wire's, not relative.
+    /// The sequence number is absolute, as on the wire.
     wire: bool,
 }
 
@@ -87,7 +87,7 @@ struct WrittenOptions {
     cwnd: Option<u32>,
 }
 
-/// Counts the events that the state of the endpoint does not show.
+/// Counts the events that the endpoint's state does not show.
 #[derive(Default)]
 struct Published {
     established: u32,
@@ -171,7 +171,7 @@ impl<'a> Runner<'a> {
         );
     }
 
-    /// One of our segments with relative numbers.
+    /// Formats one of our segments with relative numbers.
     fn show(&self, segment: &Segment<Vec<u8>>) -> String {
         let relative = Segment {
             seq: SeqNum(segment.seq.0.wrapping_sub(self.isn.0)),
@@ -255,17 +255,11 @@ impl<'a> Runner<'a> {
             "abort" => self.call(|e, now, io| e.abort(now, io)),
             "write" => {
                 let len: u32 = self.number(words.next());
-                let takes = if words.next() == Some("takes") {
-                    self.number(words.next())
-                } else {
-                    len as usize
+                let takes = match words.next() {
+                    Some("takes") => self.number(words.next()),
+                    _ => len as usize,
                 };
-                let data = bytes(self.written + 1, len);
-                let taken = self.call(|e, now, io| e.write(now, &data, io));
-                if taken != takes {
-                    self.fail(&format!("write took {taken}"));
-                }
-                self.written += taken as u32;
+                self.write(len, takes);
             }
             "read" => {
                 let len: usize = self.number(words.next());
@@ -297,7 +291,16 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Calls the endpoint and keeps what it sends.
+    fn write(&mut self, len: u32, takes: usize) {
+        let data = bytes(self.written + 1, len);
+        let taken = self.call(|e, now, io| e.write(now, &data, io));
+        if taken != takes {
+            self.fail(&format!("write took {taken}"));
+        }
+        self.written += taken as u32;
+    }
+
+    /// Calls the endpoint and keeps the segments that it sends.
     fn call<T>(
         &mut self,
         f: impl FnOnce(&mut Endpoint<Vec<u8>>, Instant, &mut Io<'_, Vec<u8>>) -> T,
@@ -461,33 +464,28 @@ impl<'a> Runner<'a> {
                 return Some("the timestamp clock jumped".to_owned());
             }
         }
-        if let Some(options) = &written.options {
-            let got = WrittenOptions {
-                mss: segment.options.mss,
-                window_scale: segment.options.window_scale,
-                sack_permitted: segment.options.sack_permitted,
-                timestamps: segment.options.timestamps.map(|t| {
-                    // Before the peer's first timestamp there is nothing to echo: plain zero.
-                    let origin = if segment.ack.is_some() { self.peer_clock_base() } else { 0 };
-                    (
-                        t.value.wrapping_sub(self.clock_base.unwrap_or(0)),
-                        t.echo.wrapping_sub(origin),
-                    )
-                }),
-                sack: segment
-                    .options
-                    .sack
-                    .as_slice()
-                    .iter()
-                    .map(|b| (relative(b.left, self.peer_isn), relative(b.right, self.peer_isn)))
-                    .collect(),
-                cwnd: segment.options.cwnd,
-            };
-            if got != *options {
-                return Some(format!("options are {got:?}"));
-            }
+        let expected = written.options.as_ref()?;
+        let got = self.relative_options(segment);
+        (got != *expected).then(|| format!("options are {got:?}"))
+    }
+
+    /// The options of one of our segments with relative numbers.
+    fn relative_options(&self, segment: &Segment<Vec<u8>>) -> WrittenOptions {
+        let options = &segment.options;
+        let relative = |n: SeqNum| n.0.wrapping_sub(self.peer_isn.0);
+        let blocks = options.sack.as_slice().iter();
+        WrittenOptions {
+            mss: options.mss,
+            window_scale: options.window_scale,
+            sack_permitted: options.sack_permitted,
+            timestamps: options.timestamps.map(|t| {
+                // Before the peer's first timestamp there is nothing to echo: plain zero.
+                let origin = if segment.ack.is_some() { self.peer_clock_base() } else { 0 };
+                (t.value.wrapping_sub(self.clock_base.unwrap_or(0)), t.echo.wrapping_sub(origin))
+            }),
+            sack: blocks.map(|b| (relative(b.left), relative(b.right))).collect(),
+            cwnd: options.cwnd,
         }
-        None
     }
 
     fn parse(&self, text: &str) -> Written {
@@ -531,7 +529,7 @@ impl<'a> Runner<'a> {
         written
     }
 
-    /// `1:2001(2000)` or `1:2001(2*1000)`.
+    /// Parses `1:2001(2000)` or `1:2001(2*1000)`.
     fn parse_range(&self, word: &str, written: &mut Written) {
         let parts: Vec<&str> = word.split([':', '(', ')']).collect();
         let [seq, end, len, _] = parts[..] else { self.fail("bad range") };

@@ -107,7 +107,7 @@ fn eifel_leaves_a_genuine_fast_retransmit() {
     );
 }
 
-// RFC 5682 §2.1 step 2b, then 3b: two new segments, and the second ACK tells.
+// RFC 5682 §2.1 step 2b, then 3b: two new segments, and the second ACK decides.
 #[test]
 fn f_rto_undoes_a_spurious_time_out() {
     for recovery in [NEWRENO, Recovery::Sack, Recovery::Reno { avoid_multi_fr: false }] {

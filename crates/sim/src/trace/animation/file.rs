@@ -2,9 +2,9 @@
 //! (LEB128) in base64, times as differences in microseconds.
 
 use super::{Animation, Drop, FlowHistory, NewPath, Transmission, layout};
-use crate::scenario::NodeId;
+use crate::scenario::{FlowSpec, NodeId, Scenario};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Duration, Instant, Position};
+use airtcp_core::{Duration, IdVec, Instant, Position};
 use airtcp_net::mobility::Mobility;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// The page. The line `DATA` stands for the data.
 const PAGE: &str = include_str!("page.html");
 
-/// What the page reads. Times are microseconds, lengths in units of 0.1 m.
+/// The data that the page reads. Times are microseconds, lengths in units of 0.1 m.
 #[derive(Debug, Serialize)]
 struct Data<'a> {
     program: &'static str,
@@ -67,6 +67,24 @@ struct Flow<'a> {
     timeouts: Base64,
 }
 
+impl<'a> Flow<'a> {
+    fn new(
+        flow: &'a FlowSpec,
+        history: &FlowHistory,
+        intervals: u64,
+        span: &Range<Instant>,
+    ) -> Self {
+        Self {
+            name: &flow.name,
+            from: flow.from.0,
+            to: flow.to.0,
+            mss: flow.sender.mss,
+            windows: encode_windows(history, intervals),
+            timeouts: encode_times(&history.timeouts, span),
+        }
+    }
+}
+
 /// Writes the page.
 pub(super) fn write(animation: Animation<'_>, mut writer: impl Write) -> io::Result<()> {
     let (before, after) = PAGE.split_once("DATA\n").expect("the page has a place for the data");
@@ -80,17 +98,18 @@ fn data(animation: Animation<'_>) -> Data<'_> {
     let cut = animation.cut_at();
     let Animation { scenario, seed, span, windows, mut traffic } = animation;
     let span = span.start..cut.unwrap_or(span.end);
-    let mut movement: Vec<Option<Mobility>> = vec![None; scenario.nodes.len()];
-    let mut cells = vec![Vec::new(); scenario.nodes.len()];
+    let mut movement: IdVec<NodeId, Option<Mobility>> =
+        scenario.nodes.iter().map(|_| None).collect();
+    let mut cells: IdVec<NodeId, Vec<u32>> = scenario.nodes.iter().map(|_| Vec::new()).collect();
     for (number, wlan) in (0..).zip(&scenario.wlans) {
         for station in &wlan.stations {
-            let node = station.node.0 as usize;
-            movement[node].get_or_insert_with(|| scenario.movement(station, seed));
-            cells[node].push(number);
+            let get = || scenario.movement(station, seed);
+            movement[station.node].get_or_insert_with(get);
+            cells[station.node].push(number);
         }
     }
     let at_first = |movement: &Option<Mobility>| movement.as_ref().map(|m| m.position(span.start));
-    let stations: Vec<Option<Position>> = movement.iter().map(at_first).collect();
+    let stations: IdVec<NodeId, Option<Position>> = movement.iter().map(at_first).collect();
     let places = layout::places(scenario, &stations);
     let nodes = scenario.nodes.iter().zip(cells).zip(&movement).zip(places);
     let nodes = nodes.map(|(((node, cells), movement), place)| {
@@ -100,13 +119,6 @@ fn data(animation: Animation<'_>) -> Data<'_> {
         };
         Node { name: &node.name, cells, path }
     });
-    let mut links: Vec<(u32, u32)> = scenario
-        .links
-        .iter()
-        .map(|link| (link.from.0.min(link.to.0), link.from.0.max(link.to.0)))
-        .collect();
-    links.sort_unstable();
-    links.dedup();
     let transmissions = traffic.transmissions(&movement);
     let intervals = span.end.since(span.start).as_nanos() / windows.interval.as_nanos();
     Data {
@@ -126,19 +138,12 @@ fn data(animation: Animation<'_>) -> Data<'_> {
                 Cell { name: &wlan.name, decode: decimetres(decode), sense: decimetres(sense) }
             })
             .collect(),
-        links,
+        links: linked_pairs(scenario),
         flows: scenario
             .flows
             .iter()
             .zip(&windows.flows)
-            .map(|(flow, history)| Flow {
-                name: &flow.name,
-                from: flow.from.0,
-                to: flow.to.0,
-                mss: flow.sender.mss,
-                windows: encode_windows(history, intervals),
-                timeouts: encode_times(&history.timeouts, &span),
-            })
+            .map(|(flow, history)| Flow::new(flow, history, intervals, &span))
             .collect(),
         reasons: DropReason::VARIANTS.iter().map(|reason| reason.prose).collect(),
         interval: windows.interval.as_nanos() / 1000,
@@ -146,6 +151,15 @@ fn data(animation: Animation<'_>) -> Data<'_> {
         drops: encode_drops(&traffic.drops, span.start),
         paths: encode_paths(&traffic.paths, span.start),
     }
+}
+
+/// The pairs of nodes with a link, in either direction.
+fn linked_pairs(scenario: &Scenario) -> Vec<(u32, u32)> {
+    let ends = scenario.links.iter().map(|link| (link.from.0, link.to.0));
+    let mut pairs: Vec<_> = ends.map(|(a, b)| (a.min(b), a.max(b))).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
 }
 
 /// The movement within `span`.
@@ -252,7 +266,7 @@ fn encode_paths(paths: &[NewPath], start: Instant) -> Base64 {
     let (mut out, mut clock) = (Base64::default(), Clock::starting(start));
     for NewPath { at, flow, nodes } in paths {
         clock.put((*at).max(start), &mut out);
-        out.put((*flow).into());
+        out.put(flow.0.into());
         out.put(nodes.len() as u64);
         nodes.iter().for_each(|node| out.put(node.0.into()));
     }

@@ -4,24 +4,30 @@
 //! right. Otherwise they stand outside the cells, each beside the node it is linked to.
 
 use crate::scenario::{NodeId, Scenario};
-use airtcp_core::Position;
+use airtcp_core::{IdVec, Position};
 use std::collections::{BTreeMap, VecDeque};
+
+/// The nodes that each node has links to, ascending.
+type Neighbours = IdVec<NodeId, Vec<NodeId>>;
 
 /// Distance between columns and between the nodes in a column.
 const STEP: f64 = 100.0;
 
 /// The places of all nodes, if `placed` are those of the nodes with radios.
-pub(super) fn places(scenario: &Scenario, placed: &[Option<Position>]) -> Vec<Position> {
+pub(super) fn places(
+    scenario: &Scenario,
+    placed: &IdVec<NodeId, Option<Position>>,
+) -> Vec<Position> {
     let neighbours = neighbours(scenario);
     if placed.iter().all(Option::is_none) {
         return columns(scenario, &neighbours);
     }
-    let mut places = placed.to_vec();
+    let mut places = placed.clone();
     let stations: Vec<Position> = placed.iter().flatten().copied().collect();
     let (centre, extent) = centre_and_extent(&stations);
     let step = (extent / 4.0).max(1.0);
-    let mut reached: VecDeque<usize> =
-        (0..places.len()).filter(|&node| placed[node].is_some()).collect();
+    let mut reached: VecDeque<NodeId> =
+        places.ids().filter(|&node| placed[node].is_some()).collect();
     while let Some(node) = reached.pop_front() {
         let Some(here) = places[node] else { continue };
         let away = Position { x: here.x - centre.x, y: here.y - centre.y };
@@ -54,12 +60,11 @@ pub(super) fn places(scenario: &Scenario, placed: &[Option<Position>]) -> Vec<Po
     places.into_iter().map(place).collect()
 }
 
-/// The nodes that each node has links to, in ascending order.
-fn neighbours(scenario: &Scenario) -> Vec<Vec<usize>> {
-    let mut neighbours = vec![Vec::new(); scenario.nodes.len()];
+fn neighbours(scenario: &Scenario) -> Neighbours {
+    let mut neighbours: Neighbours = scenario.nodes.iter().map(|_| Vec::new()).collect();
     for link in &scenario.links {
-        neighbours[link.from.0 as usize].push(link.to.0 as usize);
-        neighbours[link.to.0 as usize].push(link.from.0 as usize);
+        neighbours[link.from].push(link.to);
+        neighbours[link.to].push(link.from);
     }
     for list in &mut neighbours {
         list.sort_unstable();
@@ -80,13 +85,13 @@ fn centre_and_extent(places: &[Position]) -> (Position, f64) {
 }
 
 /// Nodes in columns.
-fn columns(scenario: &Scenario, neighbours: &[Vec<usize>]) -> Vec<Position> {
-    let mut column: Vec<Option<i64>> = vec![None; neighbours.len()];
+fn columns(scenario: &Scenario, neighbours: &Neighbours) -> Vec<Position> {
+    let mut column: IdVec<NodeId, Option<i64>> = vec![None; neighbours.len()].into();
     let flows = scenario.flows.iter().map(|flow| (flow.from, flow.to));
     let udp = scenario.udp.iter().map(|source| (source.from, source.to));
     for (from, to) in flows.chain(udp) {
         let path = path(neighbours, from, to);
-        let known = |(at, &node): (usize, &usize)| Some((at as i64, column[node]?));
+        let known = |(at, &node): (usize, &NodeId)| Some((at as i64, column[node]?));
         let places: Vec<(i64, i64)> = path.iter().enumerate().filter_map(known).collect();
         // Along a path from right to left, columns count down.
         let step = match (places.first(), places.last()) {
@@ -99,8 +104,8 @@ fn columns(scenario: &Scenario, neighbours: &[Vec<usize>]) -> Vec<Position> {
         }
     }
     // The others stand one column beside what they are linked to.
-    let mut reached: VecDeque<usize> =
-        (0..column.len()).filter(|&node| column[node].is_some()).collect();
+    let mut reached: VecDeque<NodeId> =
+        column.ids().filter(|&node| column[node].is_some()).collect();
     while let Some(node) = reached.pop_front() {
         for &next in &neighbours[node] {
             if column[next].is_none() {
@@ -125,9 +130,8 @@ fn columns(scenario: &Scenario, neighbours: &[Vec<usize>]) -> Vec<Position> {
 }
 
 /// A path with the fewest links; empty if there is none.
-fn path(neighbours: &[Vec<usize>], from: NodeId, to: NodeId) -> Vec<usize> {
-    let (from, to) = (from.0 as usize, to.0 as usize);
-    let mut before = vec![None; neighbours.len()];
+fn path(neighbours: &Neighbours, from: NodeId, to: NodeId) -> Vec<NodeId> {
+    let mut before: IdVec<NodeId, _> = vec![None; neighbours.len()].into();
     before[to] = Some(to);
     let mut reached = VecDeque::from([to]);
     while let Some(node) = reached.pop_front() {
@@ -141,7 +145,7 @@ fn path(neighbours: &[Vec<usize>], from: NodeId, to: NodeId) -> Vec<usize> {
     if before[from].is_none() {
         return Vec::new();
     }
-    let step = |&node: &usize| before[node].filter(|&next| next != node);
+    let step = |&node: &NodeId| before[node].filter(|&next| next != node);
     std::iter::successors(Some(from), step).collect()
 }
 
@@ -163,7 +167,7 @@ mod tests {
                     { between = ["l", "r"], rate = "1 Mbit/s", delay = "1 ms" },
                     { between = ["r", "d"], rate = "1 Mbit/s", delay = "1 ms" }]
             flow = [{ from = "s0", to = "d0" }, { from = "d1", to = "s1" }]"#;
-        let places = places(&scenario(text), &[None; 6]);
+        let places = places(&scenario(text), &vec![None; 6].into());
         let x: Vec<f64> = places.iter().map(|place| place.x).collect();
         let y: Vec<f64> = places.iter().map(|place| place.y).collect();
         assert_eq!(x, [0.0, 0.0, 100.0, 200.0, 300.0, 300.0]);
@@ -180,8 +184,8 @@ mod tests {
             wlan = [{ name = "cell", stations = ["B", "M"] }]
             flow = [{ from = "F", to = "M" }]"#;
         let stations =
-            [None, Some(Position { x: 0.0, y: 0.0 }), Some(Position { x: 80.0, y: 0.0 })];
-        let places = places(&scenario(text), &stations);
+            vec![None, Some(Position { x: 0.0, y: 0.0 }), Some(Position { x: 80.0, y: 0.0 })];
+        let places = places(&scenario(text), &stations.into());
         assert_eq!((places[0].x, places[0].y.abs()), (-20.0, 0.0));
     }
 }

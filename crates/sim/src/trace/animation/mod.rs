@@ -16,20 +16,19 @@ mod tests;
 use super::{AirFrame, Crossing, Direction, PacketTap};
 use crate::addr::{self, Destination};
 use crate::packet::Packet;
-use crate::scenario::{NodeId, Scenario};
+use crate::scenario::{FlowId, NodeId, Scenario, WlanId};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
+use airtcp_core::{Duration, Event, Id, IdVec, Instant, Source, Subscriber};
 use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::FrameKind;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// How many transmissions an animation holds unless the caller says otherwise: a file of about
-/// 40 MB.
+/// Default limit on the transmissions in an animation: a file of about 40 MB.
 pub const MAX_TRANSMISSIONS: usize = 4_000_000;
 
-/// What an animation shows of a run.
+/// The part of a run that an animation shows.
 #[derive(Debug)]
 pub struct Animation<'a> {
     scenario: &'a Scenario,
@@ -133,8 +132,8 @@ impl Subscriber for Windows {
     }
 }
 
-/// What is in a transmission. The page knows the codes: 0 nothing of a network packet, 1 routing, 2
-/// UDP; of flow k, 3 + 2k to the receiver and 4 + 2k to the sender.
+/// The content of a transmission. The page knows the codes: 0 nothing of a network packet, 1
+/// routing, 2 UDP; of flow k, 3 + 2k to the receiver and 4 + 2k to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Content(u32);
 
@@ -154,7 +153,7 @@ impl Content {
     }
 }
 
-/// How a packet travels.
+/// The medium that carries a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carrier {
     Rts = 0,
@@ -175,7 +174,7 @@ impl From<FrameKind> for Carrier {
     }
 }
 
-/// What became of a transmission.
+/// The outcome of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// It was received, a broadcast by at least one node; or the run ended before.
@@ -231,7 +230,7 @@ struct Drop {
 #[derive(Clone, Debug)]
 struct NewPath {
     at: Instant,
-    flow: u32,
+    flow: FlowId,
     nodes: Vec<NodeId>,
 }
 
@@ -251,18 +250,17 @@ struct Traffic<'a> {
     limit: usize,
     cut_at: Option<Instant>,
     count: usize,
-    /// By cell.
-    cells: Vec<CellFrames>,
-    /// What was in the latest data frame of each node: what is in a retry.
-    latest: Vec<Content>,
+    cells: IdVec<WlanId, CellFrames>,
+    /// Content of the latest data frame of each node, which a retry repeats.
+    latest: IdVec<NodeId, Content>,
     wires: Vec<Transmission>,
     /// The packets on each link.
     on_wires: BTreeMap<(NodeId, NodeId), VecDeque<OnWire>>,
     drops: Vec<Drop>,
     /// The nodes that the data packets under way have passed, by flow and sequence number.
-    under_way: BTreeMap<(u32, u32), Vec<NodeId>>,
+    under_way: BTreeMap<(FlowId, u32), Vec<NodeId>>,
     /// The latest path of each flow.
-    current: Vec<Vec<NodeId>>,
+    current: IdVec<FlowId, Vec<NodeId>>,
     paths: Vec<NewPath>,
 }
 
@@ -275,13 +273,13 @@ impl<'a> Traffic<'a> {
             limit,
             cut_at: None,
             count: 0,
-            cells: vec![CellFrames::default(); scenario.wlans.len()],
-            latest: vec![Content::NONE; scenario.nodes.len()],
+            cells: vec![CellFrames::default(); scenario.wlans.len()].into(),
+            latest: vec![Content::NONE; scenario.nodes.len()].into(),
             wires: Vec::new(),
             on_wires: links.map(|link| ((link.from, link.to), VecDeque::new())).collect(),
             drops: Vec::new(),
             under_way: BTreeMap::new(),
-            current: vec![Vec::new(); scenario.flows.len()],
+            current: vec![Vec::new(); scenario.flows.len()].into(),
             paths: Vec::new(),
         }
     }
@@ -290,7 +288,7 @@ impl<'a> Traffic<'a> {
         at >= self.span.start && at <= self.span.end && self.cut_at.is_none()
     }
 
-    /// Whether there is room for a transmission that begins now.
+    /// True if there is room for a transmission that begins now.
     fn has_room(&mut self, at: Instant) -> bool {
         if !self.shows(at) {
             return false;
@@ -313,7 +311,7 @@ impl<'a> Traffic<'a> {
     /// A data packet of a flow is at a node.
     fn follow(&mut self, crossing: &Crossing<'_>) {
         let Some((flow, seq)) = data_of(crossing.packet) else { return };
-        let Some(spec) = self.scenario.flows.get(flow as usize) else { return };
+        let Some(spec) = self.scenario.flows.get(flow.index()) else { return };
         let Crossing { at, node, direction, neighbour, .. } = *crossing;
         match (direction, neighbour) {
             (Direction::Sent, _) if node == spec.from => {
@@ -328,8 +326,8 @@ impl<'a> Traffic<'a> {
                     return;
                 }
                 let Some(nodes) = self.under_way.remove(&(flow, seq)) else { return };
-                if self.current[flow as usize] != nodes {
-                    self.current[flow as usize].clone_from(&nodes);
+                if self.current[flow] != nodes {
+                    self.current[flow].clone_from(&nodes);
                     self.paths.push(NewPath { at, flow, nodes });
                 }
             }
@@ -339,10 +337,12 @@ impl<'a> Traffic<'a> {
 }
 
 /// The flow and the sequence number of a segment with data.
-fn data_of(packet: &Packet) -> Option<(u32, u32)> {
+fn data_of(packet: &Packet) -> Option<(FlowId, u32)> {
     let Packet::Tcp(segment) = packet else { return None };
     match addr::destination(&segment.flow) {
-        Some(Destination::Receiver(flow)) if packet.has_data() => Some((flow, segment.seq.0)),
+        Some(Destination::Receiver(flow)) if packet.has_data() => {
+            Some((FlowId(flow), segment.seq.0))
+        }
         _ => None,
     }
 }
@@ -415,26 +415,26 @@ impl PacketTap for Traffic<'_> {
         let AirFrame { wlan, number, at, duration, from, to, kind, packet } = *frame;
         let content = match (kind, packet) {
             (FrameKind::Data, Some(packet)) => {
-                self.latest[from.0 as usize] = Content::of(packet);
-                self.latest[from.0 as usize]
+                self.latest[from] = Content::of(packet);
+                self.latest[from]
             }
-            (FrameKind::Data, None) => self.latest[from.0 as usize],
+            (FrameKind::Data, None) => self.latest[from],
             _ => Content::NONE,
         };
         if !self.has_room(at) {
             return;
         }
-        let cell = &mut self.cells[wlan as usize];
+        let cell = &mut self.cells[wlan];
         cell.first.get_or_insert(number);
         let carrier = Carrier::from(kind);
         let fate = Fate::Lost;
         cell.frames.push(Transmission { start: at, duration, from, to, carrier, content, fate });
     }
 
-    fn on_reception(&mut self, wlan: u32, number: u32, _: NodeId) {
+    fn on_reception(&mut self, wlan: WlanId, number: u32, _: NodeId) {
         /// Frames are numbered modulo 2^30.
         const NUMBERS: u32 = (1 << 30) - 1;
-        let CellFrames { first: Some(first), frames } = &mut self.cells[wlan as usize] else {
+        let CellFrames { first: Some(first), frames } = &mut self.cells[wlan] else {
             return;
         };
         let index = number.wrapping_sub(*first) & NUMBERS;
@@ -446,7 +446,7 @@ impl PacketTap for Traffic<'_> {
 
 impl Traffic<'_> {
     /// All transmissions in order of time, those lost in cells with the reason.
-    fn transmissions(&mut self, movement: &[Option<Mobility>]) -> Vec<Transmission> {
+    fn transmissions(&mut self, movement: &IdVec<NodeId, Option<Mobility>>) -> Vec<Transmission> {
         let mut all = std::mem::take(&mut self.wires);
         let run_end = Instant::ZERO + self.scenario.duration;
         for (cell, wlan) in self.cells.iter_mut().zip(&self.scenario.wlans) {
@@ -455,7 +455,7 @@ impl Traffic<'_> {
                 frame.fate = Fate::Received;
             }
             give_reasons(&mut cell.frames, ranges, |node, at| {
-                movement[node.0 as usize].as_ref().map(|movement| movement.position(at))
+                movement[node].as_ref().map(|movement| movement.position(at))
             });
             all.append(&mut cell.frames);
         }

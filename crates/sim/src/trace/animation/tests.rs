@@ -68,10 +68,10 @@ fn frames_are_shown_with_what_is_in_them_and_what_became_of_them() {
     let scenario = scenario(CHAIN);
     let mut animation = run(&scenario, whole(), 30, 1);
     let mut text = String::new();
-    for frame in animation.traffic.transmissions(&[None, None, None]) {
+    for frame in animation.traffic.transmissions(&vec![None; 3].into()) {
         let Transmission { start, duration, from, to, carrier, content, fate } = frame;
-        let to = to.map_or("all".to_owned(), |to| scenario.nodes[to.0 as usize].name.clone());
-        let from = &scenario.nodes[from.0 as usize].name;
+        let to = to.map_or("all".to_owned(), |to| scenario.nodes[to].name.clone());
+        let from = &scenario.nodes[from].name;
         let micros = duration.as_nanos() / 1000;
         writeln!(text, "{start} {micros:>5} us {from} > {to} {carrier:?} {} {fate:?}", content.0)
             .unwrap();
@@ -89,7 +89,7 @@ fn the_lost_frames_are_those_that_stations_retry() {
     world.run(&mut Observers::default());
     let retries: u64 = world.metrics().stations.iter().map(|station| station.retries).sum();
     let mut animation = run(&scenario, whole(), MAX_TRANSMISSIONS, 1);
-    let movement: Vec<_> = scenario.nodes.iter().map(|_| None).collect();
+    let movement = scenario.nodes.iter().map(|_| None).collect();
     let frames = animation.traffic.transmissions(&movement);
     let lost = frames.iter().filter(|frame| frame.fate != Fate::Received).count();
     assert!(retries > 10);
@@ -143,7 +143,8 @@ fn packets_that_a_link_loses_are_shown_as_lost() {
     let losses: u64 = world.metrics().links.iter().map(|link| link.loss_drops).sum();
     let mut animation = run(&scenario, whole(), MAX_TRANSMISSIONS, 1);
     let lost = |t: &Transmission| t.fate == Fate::Lost;
-    let shown = animation.traffic.transmissions(&[None, None]).into_iter().filter(lost).count();
+    let shown =
+        animation.traffic.transmissions(&vec![None; 2].into()).into_iter().filter(lost).count();
     assert!(losses > 10);
     assert_eq!(shown as u64, losses);
 }
@@ -191,7 +192,7 @@ fn a_part_of_a_run_begins_and_ends_where_it_was_asked_to() {
     let scenario = scenario(CHAIN);
     let span = Instant::from_millis(500)..Instant::from_millis(700);
     let mut animation = run(&scenario, span.clone(), MAX_TRANSMISSIONS, 1);
-    let shown = animation.traffic.transmissions(&[None, None, None]);
+    let shown = animation.traffic.transmissions(&vec![None; 3].into());
     assert!(shown.len() > 50);
     assert!(shown.iter().all(|frame| span.contains(&frame.start)));
     assert!(shown.iter().any(|frame| frame.fate == Fate::Received));

@@ -4,7 +4,7 @@
 use super::super::path::{Path, Policer, SMSS};
 use super::*;
 use crate::congestion::Delivery;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryPhase;
 use airtcp_core::DataRate;
 
 /// 20 Mbit/s and 40 ms: 100 segments.
@@ -49,7 +49,7 @@ fn startup_finds_the_rate_in_a_logarithm_of_rounds_and_leaves_it_after_three() {
 fn drain_leaves_no_queue_of_startup() {
     let mut path = path(4.0);
     path.run(1.0);
-    let most = path.between(0.0, 1.0).map(|point| point.queue).max().unwrap();
+    let most = path.longest_queue(0.0, 1.0);
     assert!(most > path.bdp(), "Startup queues: {most}");
     assert_eq!(path.cc.mode, Mode::ProbeBw);
     let drained = path.between(0.0, 1.0).skip_while(|point| point.queue < most);
@@ -180,7 +180,7 @@ fn begin_recovery(path: &mut Path<Bbr>) {
     path.cc.on_fast_retransmit(&mut path.window, &loss);
 }
 
-/// An ACK that delivers a segment and leaves so much in the network.
+/// An ACK that delivers a segment and leaves `inflight` bytes in the network.
 fn one_delivered(path: &mut Path<Bbr>, inflight: u32) {
     let delivered = path.cc.heard.delivered + u64::from(SMSS);
     let delivery = Delivery { delivered, newly_delivered: SMSS, inflight, ..Delivery::default() };
@@ -191,7 +191,7 @@ fn one_delivered(path: &mut Path<Bbr>, inflight: u32) {
         srtt: None,
         flight: inflight,
         duplicate_acks: 0,
-        phase: Phase::Recovery,
+        phase: RecoveryPhase::Recovery,
         cwnd_limited: true,
         una: SeqNum(0),
         max: SeqNum(0),
@@ -239,8 +239,13 @@ fn a_timeout_leaves_one_segment_and_the_rate() {
     path.run(3.0);
     let (before, rate) = (path.window.cwnd(), path.cc.bandwidth.get());
     let now = Instant::ZERO + Duration::from_secs(4);
-    let timeout =
-        Timeout { now, flight: 100 * SMSS, first: true, duplicate_acks: 0, phase: Phase::Open };
+    let timeout = Timeout {
+        now,
+        flight: 100 * SMSS,
+        first: true,
+        duplicate_acks: 0,
+        phase: RecoveryPhase::Open,
+    };
     path.cc.on_timeout(&mut path.window, &timeout);
     assert_eq!((path.window.cwnd(), path.cc.bandwidth.get()), (SMSS, rate));
     assert_eq!(path.window.ssthresh(), {

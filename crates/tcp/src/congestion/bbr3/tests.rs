@@ -1,11 +1,11 @@
-//! Each test names the section of draft-ietf-ccwg-bbr that it proves, or the example of its appendix
-//! ("App.").
+//! Each test names the section of draft-ietf-ccwg-bbr that it proves, or the example of its
+//! appendix ("App.").
 
 use super::super::path::{Path, Policer, SMSS};
 use super::super::tests::{ack, loss, timeout};
 use super::super::{Delivery, Spurious};
 use super::*;
-use State::{Drain, ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp, Startup};
+use BbrState::{Drain, ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp, Startup};
 use std::fmt::Write;
 
 const RTT: Duration = Duration::from_millis(40);
@@ -17,7 +17,7 @@ fn path(bdps: f64) -> Path<Bbr3> {
 }
 
 /// Goes on to when the state is `state` and was another; returns when that is, in seconds.
-fn run_to(path: &mut Path<Bbr3>, state: State) -> f64 {
+fn run_to(path: &mut Path<Bbr3>, state: BbrState) -> f64 {
     let limit = path.now + Duration::from_secs(20);
     let mut before = path.cc.state;
     loop {
@@ -45,7 +45,7 @@ fn mbps(rate: u64) -> f64 {
 }
 
 /// A sender that has found 20 Mbit/s and 40 ms, in `state`, and its window.
-fn model(state: State) -> (Bbr3, Window) {
+fn model(state: BbrState) -> (Bbr3, Window) {
     let mut cc = Bbr3 { state, bw: 20_000_000, min_rtt: Some(RTT), ..Bbr3::default() };
     cc.max_bw.update(1, 0, cc.bw);
     cc.full.reached = state != Startup;
@@ -137,11 +137,11 @@ fn startup_ends_by_losses_only_when_all_criteria_are_met() {
         cc.state == Drain
     };
     let more_than_two_percent = 2001;
-    assert!(ends(Phase::Recovery, 6, more_than_two_percent, false));
-    assert!(ends(Phase::Recovery, 6, more_than_two_percent, true), "application-limited");
-    assert!(!ends(Phase::Open, 6, more_than_two_percent, false), "no recovery");
-    assert!(!ends(Phase::Recovery, 5, more_than_two_percent, false), "five ranges");
-    assert!(!ends(Phase::Recovery, 6, 2000, false), "no more than 2 %");
+    assert!(ends(RecoveryPhase::Recovery, 6, more_than_two_percent, false));
+    assert!(ends(RecoveryPhase::Recovery, 6, more_than_two_percent, true), "application-limited");
+    assert!(!ends(RecoveryPhase::Open, 6, more_than_two_percent, false), "no recovery");
+    assert!(!ends(RecoveryPhase::Recovery, 5, more_than_two_percent, false), "five ranges");
+    assert!(!ends(RecoveryPhase::Recovery, 6, 2000, false), "no more than 2 %");
 }
 
 // §5.3.1.3.
@@ -159,7 +159,7 @@ fn adjacent_losses_are_one_range() {
 fn drain_empties_the_queue_of_startup_in_a_round() {
     let mut path = path(4.0);
     let began = run_to(&mut path, Drain);
-    assert!(path.between(0.0, began).map(|point| point.queue).max().unwrap() > BDP * 9 / 10);
+    assert!(path.longest_queue(0.0, began) > BDP * 9 / 10);
     let rate = path.cc.pacing_rate(&path.window).unwrap().bits_per_sec();
     assert!((mbps(rate) - 0.5 * 19.8).abs() < 0.1, "{}", mbps(rate));
     let ended = run_out(&mut path);
@@ -230,7 +230,7 @@ fn up_ends_when_it_loses_more_than_two_percent() {
     run_to(&mut path, ProbeBwDown);
     let cc = &path.cc;
     assert!(cc.probe.prev_too_high && !cc.probe.is_sample && !cc.full.now);
-    // The pipe and its queue, and what left before the loss was heard of.
+    // The pipe and its queue, and the segments sent before the loss was known.
     let longterm = cc.inflight_longterm;
     assert!((BDP..BDP * 3 / 2).contains(&longterm), "{longterm}");
     assert_eq!(cc.recovery.undo_state, Some(ProbeBwUp));
@@ -474,14 +474,14 @@ fn every_five_seconds_it_halves_what_is_in_flight_for_200_ms() {
 #[test]
 fn probe_rtt_leads_back_to_cruise_or_startup() {
     for (reached, state) in [(true, ProbeBwCruise), (false, Startup)] {
-        let (mut cc, mut window) = model(State::ProbeRtt);
+        let (mut cc, mut window) = model(BbrState::ProbeRtt);
         cc.full.reached = reached;
         cc.short_term.bw = 1;
         cc.recovery.prior_cwnd = 150 * SMSS;
         cc.probe_rtt.done_stamp = Some(Instant::from_millis(200));
         window.set_cwnd(BDP / 2);
         cc.check_probe_rtt_done(&mut window, Instant::from_millis(200));
-        assert_eq!(cc.state, State::ProbeRtt);
+        assert_eq!(cc.state, BbrState::ProbeRtt);
         cc.check_probe_rtt_done(&mut window, Instant::from_millis(201));
         assert_eq!((cc.state, window.cwnd()), (state, 150 * SMSS));
         assert_eq!(cc.short_term, ShortTerm::default());
@@ -577,7 +577,7 @@ fn a_round_with_loss_brings_the_short_term_towards_what_is_delivered() {
         cc.adapt_lower_bounds(&window);
         cc.short_term
     };
-    for state in [Drain, ProbeBwDown, ProbeBwCruise, State::ProbeRtt] {
+    for state in [Drain, ProbeBwDown, ProbeBwCruise, BbrState::ProbeRtt] {
         let delivered = ShortTerm { bw: 18_000_000, inflight: 150 * SMSS };
         assert_eq!(adapt(state, 18_000_000, 150 * SMSS), delivered, "{state:?}");
         let beta = ShortTerm { bw: 14_000_000, inflight: 140 * SMSS };
@@ -602,7 +602,7 @@ fn the_models_bound_the_window() {
     for state in [ProbeBwDown, ProbeBwRefill, ProbeBwUp] {
         assert_eq!(bounded(state, 100 * SMSS, NO_VOLUME_BOUND), 100, "{state:?}");
     }
-    for state in [ProbeBwCruise, State::ProbeRtt] {
+    for state in [ProbeBwCruise, BbrState::ProbeRtt] {
         assert_eq!(bounded(state, 100 * SMSS, NO_VOLUME_BOUND), 85, "{state:?}");
         assert_eq!(bounded(state, NO_VOLUME_BOUND, 70 * SMSS), 70, "{state:?}");
         assert_eq!(bounded(state, SMSS, SMSS), 4, "{state:?}");
@@ -718,7 +718,7 @@ fn marks_end_startup_as_losses_do() {
     let (mut cc, mut window) = model(Startup);
     cc.on_ecn(&mut window, &loss(BDP));
     let mut heard = delivering(SMSS);
-    heard.phase = Phase::Cwr;
+    heard.phase = RecoveryPhase::Cwr;
     heard.delivery.newly_ce = SMSS;
     let rs = Sample { lost: u64::from(6 * SMSS), ..sample(1) };
     for _ in 0..6 {

@@ -1,11 +1,11 @@
-//! What a flow has delivered, and how fast: the delivery rate samples that BBR lives on
+//! Data delivered by a flow, and the delivery rate samples that BBR needs
 //! (draft-ietf-ccwg-bbr §4.1; draft-cheng-iccrg-delivery-rate-estimation).
 
 use super::queue::{Sent, Snapshot};
 use crate::congestion::{Lost, RateSample};
 use airtcp_core::{Duration, Instant, SeqNum};
 
-/// How long the smallest RTT counts (Linux: `tcp_min_rtt_wlen`).
+/// Lifetime of the smallest RTT (Linux: `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
 /// Counts since the connection began, in bytes.
@@ -14,11 +14,11 @@ pub(crate) struct Delivered {
     total: u64,
     ce: u64,
     lost: u64,
-    /// When something was delivered last.
+    /// Time of the last delivery.
     at: Instant,
-    /// When the newest segment delivered was sent: the flight now in the network began then.
+    /// Transmission of the newest delivered segment: the beginning of the flight in the network.
     flight_began: Instant,
-    /// Until so much is delivered, samples are the application's.
+    /// Total up to which samples show the application's rate.
     app_limited_until: u64,
     min_rtt: MinRtt,
     newest: Option<Newest>,
@@ -47,27 +47,27 @@ impl Delivered {
         }
     }
 
-    /// Bytes delivered.
+    /// Bytes delivered since the connection began.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    /// Of these, marked.
+    /// Of these, reported as marked.
     pub(crate) fn ce(&self) -> u64 {
         self.ce
     }
 
-    /// The peer reports so many bytes as marked.
+    /// Counts bytes that the peer reports as marked.
     pub(super) fn add_ce(&mut self, bytes: u32) {
         self.ce += u64::from(bytes);
     }
 
-    /// Bytes taken for lost.
+    /// Bytes taken for lost since the connection began.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// What is sent now is the application's rate.
+    /// True if data sent now leaves at the application's rate.
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited_until > 0
     }
@@ -80,7 +80,7 @@ impl Delivered {
         self.min_rtt.sample(now, rtt);
     }
 
-    /// Something is sent into an empty network.
+    /// Begins a flight: a segment enters an empty network.
     pub(super) fn begin_flight(&mut self, now: Instant) {
         self.at = now;
         self.flight_began = now;
@@ -102,17 +102,17 @@ impl Delivered {
         }
     }
 
-    /// An ACK begins.
+    /// Begins an ACK: forgets the newest segment of the one before.
     pub(super) fn begin_ack(&mut self) {
         self.newest = None;
     }
 
-    /// The newest of the segments that the ACK has delivered so far.
+    /// Newest segment that the ACK has delivered so far.
     pub(super) fn newest(&self) -> Option<&Newest> {
         self.newest.as_ref()
     }
 
-    /// A segment was delivered.
+    /// Counts a delivered segment.
     pub(super) fn take(&mut self, now: Instant, sent: &Sent, marked: bool) {
         let bytes = u64::from(sent.len());
         self.total += bytes;
@@ -128,7 +128,7 @@ impl Delivered {
         }
     }
 
-    /// A segment is taken for lost.
+    /// Counts a segment taken for lost.
     pub(super) fn lose(&mut self, now: Instant, sent: &Sent) -> Lost {
         self.lost += u64::from(sent.len());
         Lost {
@@ -143,7 +143,7 @@ impl Delivered {
         }
     }
 
-    /// The rate that an ACK shows.
+    /// Delivery rate sample of an ACK.
     pub(super) fn rate_sample(&mut self, now: Instant, newly_delivered: u32) -> Option<RateSample> {
         if self.app_limited_until > 0 && self.total > self.app_limited_until {
             self.app_limited_until = 0;
@@ -166,8 +166,8 @@ impl Delivered {
     }
 }
 
-/// The smallest RTT of a window of time: the least so far, and the least of the second half of its
-/// window, which takes its place.
+/// Smallest RTT of a window of time: the minimum so far, and that of the second half of the window,
+/// which replaces it.
 #[derive(Clone, Copy, Debug, Default)]
 struct MinRtt {
     least: Option<(Instant, Duration)>,

@@ -1,15 +1,15 @@
-//! Which segments are lost (RFC 8985 §6): those sent before one that was delivered, and longer ago
-//! than a round trip and a reordering window. The window adapts to what the path shows (§6.2 step
-//! 4).
+//! Detection of lost segments (RFC 8985 §6): those sent before one that was delivered, and longer
+//! ago than a round trip and a reordering window. The window adapts to what the path shows (§6.2
+//! step 4).
 
 use super::Arrival;
 use super::queue::{Queue, Sent};
 use airtcp_core::{Duration, Instant, SeqNum};
 
-/// DupThresh (RFC 5681 §3.2): so many SACKed segments, and the reordering window is zero as long as
-/// no reordering has been seen (RFC 8985 §6.2 step 4).
+/// DupThresh (RFC 5681 §3.2): with this many segments SACKed, the reordering window is zero until
+/// reordering has been seen (RFC 8985 §6.2 step 4).
 pub(super) const DUP_THRESH: u32 = 3;
-/// Linux: `tcp_max_reordering`.
+/// Largest reordering degree, in segments (Linux: `tcp_max_reordering`).
 const MOST_REORDERING: u32 = 300;
 /// RFC 8985 §6.2 step 4: RACK.reo_wnd_persist, in recoveries.
 const PERSIST: u8 = 16;
@@ -25,14 +25,14 @@ struct Latest {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Detection {
     latest: Option<Latest>,
-    /// Something was delivered since losses were looked for.
+    /// Something was delivered since the last search for losses.
     advanced: bool,
-    /// Where the highest SACKed segment ends.
+    /// End of the highest SACKed segment.
     highest: Option<SeqNum>,
 }
 
 impl Detection {
-    /// A segment was delivered (RFC 8985 §6.2 steps 1 and 2).
+    /// Takes a delivered segment (RFC 8985 §6.2 steps 1 and 2).
     pub(super) fn on_delivered(
         &mut self,
         ack: &Arrival<'_>,
@@ -57,7 +57,7 @@ impl Detection {
         self.highest = Some(self.highest.map_or(end, |highest| highest.later(end)));
     }
 
-    /// Nothing is SACKed.
+    /// Forgets the highest SACKed segment: nothing is SACKed.
     pub(super) fn forget_highest(&mut self) {
         self.highest = None;
     }
@@ -66,25 +66,25 @@ impl Detection {
         self.highest.unwrap_or(nxt)
     }
 
-    /// Whether losses are to be looked for; once for each advance.
+    /// True once after each advance: losses must be searched for.
     pub(super) fn take_advance(&mut self) -> bool {
         std::mem::take(&mut self.advanced)
     }
 
-    /// Losses are to be looked for again.
+    /// Requests another search for losses.
     pub(super) fn look_again(&mut self) {
         self.advanced = true;
     }
 
-    /// Whether a segment sent `at` should have been delivered by now.
+    /// True if a segment sent `at` should have been delivered by now.
     pub(super) fn is_overdue(&self, now: Instant, at: Instant, window: Duration) -> bool {
         let rtt = self.latest.map_or(Duration::ZERO, |latest| latest.rtt);
         now.since(at) >= rtt + window
     }
 
-    /// Marks what is lost (RFC 8985 §6.2 step 5). `lose` gets each segment as it was, and whether it
-    /// is its retransmission that was lost. Returns how long until the last of those that are not
-    /// yet overdue is.
+    /// Marks lost segments (RFC 8985 §6.2 step 5). `lose` gets each segment as it was, and true if
+    /// its retransmission was lost. Returns the time until the last segment not yet overdue becomes
+    /// so.
     pub(super) fn detect(
         &self,
         queue: &mut Queue,
@@ -114,8 +114,8 @@ impl Detection {
     }
 }
 
-/// RACK_sent_after (RFC 8985 §6.2 step 2): of segments sent at one time, the one with the higher
-/// number.
+/// RACK_sent_after (RFC 8985 §6.2 step 2): of segments sent at the same time, the higher one counts
+/// as later.
 fn is_sent_after(at: Instant, end: SeqNum, latest: &Latest) -> bool {
     at > latest.at || (at == latest.at && end.after(latest.end))
 }
@@ -124,18 +124,18 @@ fn is_sent_before(sent: &Sent, latest: &Latest) -> bool {
     sent.at < latest.at || (sent.at == latest.at && sent.end.before(latest.end))
 }
 
-/// What the path has shown of reordering.
+/// Reordering observed on the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reordering {
     seen: bool,
-    /// In segments.
+    /// Reordering degree, in segments.
     degree: u32,
-    /// RACK.reo_wnd_mult.
+    /// RACK.reo_wnd_mult: quarters of the smallest RTT in the window.
     steps: u8,
     persist: u8,
-    /// A DSACK is to widen the window.
+    /// A DSACK has come: the window is to be widened.
     duplicate: bool,
-    /// What had been delivered when the window was widened last.
+    /// Bytes delivered when the window was last widened.
     widened: u64,
 }
 
@@ -150,7 +150,7 @@ impl Reordering {
         self.degree
     }
 
-    /// A segment arrived that `distance` bytes of later ones had overtaken.
+    /// Notes a segment that `distance` bytes of later data had overtaken.
     pub(super) fn on_overtaken(&mut self, distance: u32, smss: u32) {
         if distance > self.degree.saturating_mul(smss) {
             self.degree = distance.div_ceil(smss.max(1)).min(MOST_REORDERING);
@@ -158,18 +158,18 @@ impl Reordering {
         self.seen = true;
     }
 
-    /// A time-out in spite of duplicate ACKs: the degree was too high.
+    /// Lowers the degree after a time-out in spite of duplicate ACKs: it was too high.
     pub(super) fn reset_degree(&mut self) {
         self.degree = self.degree.min(DUP_THRESH);
     }
 
-    /// A retransmission was one too many, other than a probe of the tail.
+    /// Notes a needless retransmission, other than a tail loss probe.
     pub(super) fn on_duplicate(&mut self, of_probe: bool) {
         self.duplicate |= self.seen && !of_probe;
     }
 
-    /// RACK_update_reo_wnd (RFC 8985 §6.2 step 4): wider by a step in each round with a DSACK.
-    /// `sampled_from`: what had been delivered when the newest segment now delivered was sent.
+    /// RACK_update_reo_wnd (RFC 8985 §6.2 step 4): widens the window by a step in each round with a
+    /// DSACK. `sampled_from`: bytes delivered when the newest segment now delivered was sent.
     pub(super) fn on_round(&mut self, sampled_from: Option<u64>, delivered: u64) {
         let Some(from) = sampled_from.filter(|&from| from > 0) else { return };
         if from < self.widened {
@@ -184,12 +184,12 @@ impl Reordering {
         }
     }
 
-    /// A recovery ended, and was needed.
+    /// Notes the end of a recovery that was needed.
     pub(super) fn end_recovery(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// A recovery was needless.
+    /// Notes a needless recovery: the window stays wide for longer.
     pub(super) fn prolong(&mut self) {
         self.persist = (self.persist + 1).min(PERSIST);
     }

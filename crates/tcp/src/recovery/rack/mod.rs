@@ -4,11 +4,11 @@
 //!
 //! Read in this order: `queue.rs` (a record of each segment sent), `detection.rs` (which of them
 //! are lost, and how much reordering the path shows), `delivery.rs` (what was delivered, and how
-//! fast), `undo.rs`, `prr.rs`; then this file, which is told of ACKs and expiries, asks all of them
+//! fast), `undo.rs`, `prr.rs`; then this file, which handles ACKs and expiries, asks all of them
 //! and moves the phase of the sender.
 //!
-//! Phases are those of [`Phase`]. A sender in [`Phase::Open`] with SACKed segments or
-//! retransmissions in the network is what Linux calls Disorder.
+//! Phases are those of [`RecoveryPhase`]. A sender in [`RecoveryPhase::Open`] with SACKed segments
+//! or retransmissions in the network is what Linux calls Disorder.
 
 mod delivery;
 mod detection;
@@ -16,7 +16,7 @@ mod prr;
 mod queue;
 mod undo;
 
-use super::{LossRecovery, Phase, Reduction};
+use super::{LossRecovery, RecoveryPhase, Reduction};
 use crate::congestion::{Ack, Loss, RateSample, Spurious, Timeout, Undo as Needless};
 use airtcp_core::{Duration, Instant, SackBlock, SackBlocks, SeqNum};
 use delivery::Delivered;
@@ -25,33 +25,33 @@ use prr::{Progress, Prr};
 use queue::Queue;
 use undo::Undo;
 
-/// An ACK that arrived, and the sender as it found it.
+/// An ACK on arrival, and the sender's state before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
     pub(crate) now: Instant,
     pub(crate) ack: SeqNum,
-    /// SND.UNA before it.
+    /// SND.UNA before the ACK.
     pub(crate) una: SeqNum,
-    /// SND.NXT.
+    /// SND.NXT on arrival.
     pub(crate) nxt: SeqNum,
     pub(crate) blocks: &'a [SackBlock],
-    /// The timestamp it echoes, if any (our clock, in milliseconds).
+    /// Echoed timestamp, if any (our clock, in milliseconds).
     pub(crate) echo: Option<u32>,
-    /// Our clock.
+    /// Our timestamp clock, in milliseconds.
     pub(crate) clock: u32,
-    /// It echoes a congestion mark (RFC 3168), or reports new ones (RFC 9768).
+    /// The ACK echoes a congestion mark (RFC 3168), or reports new ones (RFC 9768).
     pub(crate) ece: bool,
     /// Data waits and the peer's window has room for it.
     pub(crate) may_send_new: bool,
-    /// The largest window the peer ever had: older blocks are nonsense.
+    /// Largest window the peer ever had: older SACK blocks are invalid.
     pub(crate) max_window: u32,
     pub(crate) smss: u32,
-    /// The smoothed RTT before it.
+    /// Smoothed RTT before the ACK.
     pub(crate) srtt: Option<Duration>,
 }
 
 impl Arrival<'_> {
-    /// The timestamp it echoes shows that it is for a transmission before the one `at`.
+    /// True if the echoed timestamp shows that the ACK is for a transmission before the one `at`.
     fn is_for_one_before(&self, at: Instant) -> bool {
         let millis = |at: Instant| (at.as_nanos() / 1_000_000) as u32;
         let clock = self.clock.wrapping_sub(millis(self.now).wrapping_sub(millis(at)));
@@ -59,16 +59,16 @@ impl Arrival<'_> {
     }
 }
 
-/// What an ACK brought, as the endpoint needs it.
+/// Results of an ACK for the endpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) newly_delivered: u32,
-    /// Segments of these.
+    /// Segments newly delivered.
     pub(crate) segments_delivered: u32,
-    /// Bytes reported as marked.
+    /// Bytes newly reported as marked.
     pub(crate) newly_ce: u32,
     pub(crate) newly_sacked: bool,
-    /// RTT for the estimator, measured on a segment sent once.
+    /// RTT sample for the estimator, from a segment sent once.
     pub(crate) rtt: Option<Duration>,
     pub(crate) rate: Option<RateSample>,
     pub(crate) prior_inflight: u32,
@@ -77,22 +77,22 @@ pub(crate) struct Outcome {
     pub(crate) reduction: Option<(Reduction, Began)>,
     /// The reduction that was undone.
     pub(crate) undone: Option<Spurious>,
-    /// New data goes before retransmissions (F-RTO).
+    /// New data is sent before retransmissions (F-RTO).
     pub(crate) new_first: bool,
-    /// The retransmission timer is to run anew.
+    /// The retransmission timer must restart.
     pub(crate) rearm: bool,
-    /// The reordering timer is to run for so long.
+    /// Time for which the reordering timer must run.
     pub(crate) reorder: Option<Duration>,
     una_advanced: bool,
-    /// Bytes delivered, marked and lost before the ACK.
+    /// Totals before the ACK.
     before: Totals,
     dsack: bool,
     dsack_of_probe: bool,
-    /// Of the segments SACKed that were sent once: the first and the last.
+    /// First and last of the SACKed segments that were sent once.
     sacked: Option<[(SeqNum, Instant); 2]>,
-    /// Data that was never retransmitted was delivered, sent before the last time-out.
+    /// The ACK delivered data sent before the last time-out and never retransmitted.
     original_arrived: bool,
-    /// The lowest segment delivered that had been overtaken.
+    /// Lowest delivered segment that later ones had overtaken.
     overtaken: Option<SeqNum>,
     lost_again: bool,
 }
@@ -117,7 +117,7 @@ struct Totals {
     lost: u64,
 }
 
-/// Why a reduction began.
+/// Cause of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Began {
     Loss,
@@ -144,17 +144,17 @@ pub(crate) struct Rack {
     prr: Prr,
     undo: Undo,
     probe: Option<Probe>,
-    /// F-RTO looks at the ACKs after a time-out.
+    /// F-RTO examines the ACKs after a time-out.
     f_rto: bool,
-    /// SND.NXT when the phase began; SND.UNA ends it there.
+    /// SND.NXT when the phase began; the phase ends when SND.UNA reaches it.
     high: SeqNum,
-    /// The blocks of the ACK before.
+    /// SACK blocks of the previous ACK.
     seen: SackBlocks,
-    /// The first retransmission of this phase, by our clock in milliseconds.
+    /// Timestamp of the first retransmission of this phase, in milliseconds.
     first_retransmission: Option<u32>,
-    /// The receiver dropped what it had reported to hold.
+    /// The receiver dropped data that it had reported (reneging).
     reneged: bool,
-    /// As of the last ACK.
+    /// Smoothed RTT at the last ACK.
     srtt: Option<Duration>,
 }
 
@@ -190,28 +190,28 @@ impl Rack {
         &self.delivered
     }
 
-    /// The smallest RTT of the last minutes.
+    /// Smallest RTT of the last five minutes.
     pub(crate) fn min_rtt(&self) -> Option<Duration> {
         self.delivered.min_rtt()
     }
 
-    /// Segments by which the path has been seen to reorder, at least 3.
+    /// Reordering degree of the path in segments, at least 3.
     pub(crate) fn reordering(&self) -> u32 {
         self.reordering.degree()
     }
 
-    /// Data has been SACKed or sent again in an open phase.
+    /// True if data is SACKed or retransmissions are in the network in the open phase.
     pub(crate) fn in_disorder(&self) -> bool {
         self.queue.sacked().segments > 0 || self.queue.resent().segments > 0
     }
 
-    /// Whether a retransmission may leave: not while F-RTO waits for its verdict.
-    pub(crate) fn may_retransmit(&self, phase: Phase) -> bool {
-        !(phase == Phase::Loss && self.f_rto)
+    /// False while F-RTO waits for its verdict: no retransmission may leave.
+    pub(crate) fn may_retransmit(&self, phase: RecoveryPhase) -> bool {
+        !(phase == RecoveryPhase::Loss && self.f_rto)
     }
 
-    /// A segment leaves for the first time.
-    pub(crate) fn on_sent(&mut self, now: Instant, seq: SeqNum, end: SeqNum, phase: Phase) {
+    /// Records the first transmission of a segment.
+    pub(crate) fn on_sent(&mut self, now: Instant, seq: SeqNum, end: SeqNum, phase: RecoveryPhase) {
         let len = end.bytes_after(seq);
         if self.queue.is_empty() {
             self.delivered.begin_flight(now);
@@ -221,33 +221,39 @@ impl Rack {
         self.count_sent(len, phase);
     }
 
-    /// The next segment to retransmit.
+    /// Next segment to retransmit.
     pub(crate) fn next_lost(&mut self) -> Option<(u64, SeqNum, SeqNum)> {
         let serial = self.queue.next_lost()?;
         let record = self.queue.get(serial);
         Some((serial, record.seq, record.end))
     }
 
-    /// The first segment not acknowledged.
+    /// First unacknowledged segment.
     pub(crate) fn first(&self) -> Option<(u64, SeqNum, SeqNum)> {
         let (serial, record) = self.queue.iter().next()?;
         Some((serial, record.seq, record.end))
     }
 
-    /// The last segment sent.
+    /// Last segment sent.
     pub(crate) fn last(&self) -> Option<(u64, SeqNum, SeqNum)> {
         let serial = self.queue.last()?;
         let record = self.queue.get(serial);
         Some((serial, record.seq, record.end))
     }
 
-    /// When the first unacknowledged segment was last sent.
+    /// Time of the last transmission of the first unacknowledged segment.
     pub(crate) fn first_sent_at(&self) -> Option<Instant> {
         self.queue.front().map(|record| record.at)
     }
 
-    /// A segment leaves again. `clock` is what our timestamps show.
-    pub(crate) fn on_retransmitted(&mut self, now: Instant, serial: u64, clock: u32, phase: Phase) {
+    /// Records a retransmission. `clock` is our timestamp clock.
+    pub(crate) fn on_retransmitted(
+        &mut self,
+        now: Instant,
+        serial: u64,
+        clock: u32,
+        phase: RecoveryPhase,
+    ) {
         let record = self.queue.get(serial);
         let (len, in_network) = (record.len(), u32::from(!record.resent) * record.len());
         let snapshot = self.delivered.snapshot(self.queue.inflight() + in_network);
@@ -257,18 +263,18 @@ impl Rack {
         self.count_sent(len, phase);
     }
 
-    fn count_sent(&mut self, len: u32, phase: Phase) {
-        if matches!(phase, Phase::Recovery | Phase::Cwr) {
+    fn count_sent(&mut self, len: u32, phase: RecoveryPhase) {
+        if matches!(phase, RecoveryPhase::Recovery | RecoveryPhase::Cwr) {
             self.prr.on_sent(len);
         }
     }
 
-    /// The application left the network with room for more.
+    /// Notes that the application leaves the network with room for more.
     pub(crate) fn on_app_limited(&mut self) {
         self.delivered.on_app_limited(self.queue.inflight());
     }
 
-    /// An ACK: updates the records. The caller then reads the marks that it reports, and goes on with
+    /// Updates the records after an ACK. The caller then reads the marks that it reports and calls
     /// [`Rack::react`].
     pub(crate) fn on_ack(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>) -> Outcome {
         let mut out = Outcome {
@@ -289,18 +295,18 @@ impl Rack {
         out
     }
 
-    /// Bytes that the ACK delivered, so far.
+    /// Bytes delivered by the ACK so far.
     pub(crate) fn newly_delivered(&self, out: &Outcome) -> u32 {
         (self.delivered.total() - out.before.delivered) as u32
     }
 
-    /// The ACK reports `bytes` as marked (RFC 9768).
+    /// Adds `bytes` that the ACK reports as marked (RFC 9768).
     pub(crate) fn on_marks(&mut self, bytes: u32) {
         self.delivered.add_ce(bytes);
     }
 
-    /// The rest of what an ACK does: finds losses, and moves the phase. The caller then lets the
-    /// congestion control hear it ([`Rack::control`]) and sends.
+    /// Finds losses and moves the phase after an ACK. The caller then informs the congestion
+    /// control ([`Rack::control`]) and sends.
     pub(crate) fn react(
         &mut self,
         recovery: &mut LossRecovery,
@@ -323,7 +329,7 @@ impl Rack {
         }
     }
 
-    /// Lets the congestion control hear an ACK, and moves cwnd.
+    /// Informs the congestion control of an ACK, and moves cwnd.
     pub(crate) fn control(&mut self, recovery: &mut LossRecovery, heard: &Ack, out: &Outcome) {
         recovery.on_ack(heard);
         if recovery.owns_recovery() {
@@ -332,12 +338,12 @@ impl Rack {
         let progressed = out.una_advanced
             || (self.reordering.degree() > detection::DUP_THRESH && out.newly_sacked);
         match recovery.phase() {
-            Phase::Recovery | Phase::Cwr => {
+            RecoveryPhase::Recovery | RecoveryPhase::Cwr => {
                 let safe = out.una_advanced && out.newly_lost == 0;
                 self.reduce_in_proportion(recovery, out.newly_delivered, safe);
             }
-            Phase::Open | Phase::Loss if progressed => recovery.grow(heard),
-            Phase::Open | Phase::Loss => {}
+            RecoveryPhase::Open | RecoveryPhase::Loss if progressed => recovery.grow(heard),
+            RecoveryPhase::Open | RecoveryPhase::Loss => {}
         }
     }
 
@@ -355,13 +361,12 @@ impl Rack {
         }
     }
 
-    /// Where the highest SACKed segment ends (Linux: `tcp_highest_sack_seq`).
+    /// End of the highest SACKed segment (Linux: `tcp_highest_sack_seq`).
     fn highest_sacked(&self, una: SeqNum, nxt: SeqNum) -> SeqNum {
         if self.queue.sacked().segments == 0 { una } else { self.detection.highest(nxt) }
     }
 
-    /// The SACK blocks: first whether one reports a duplicate, then what they report for the first
-    /// time.
+    /// Processes the SACK blocks: first a report of duplicates, then newly reported data.
     fn take_blocks(&mut self, recovery: &LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
         if ack.blocks.is_empty() {
             return;
@@ -389,7 +394,7 @@ impl Rack {
             }
         }
         self.seen = blocks;
-        if out.newly_sacked && (recovery.phase() != Phase::Loss || self.undo.is_armed()) {
+        if out.newly_sacked && (recovery.phase() != RecoveryPhase::Loss || self.undo.is_armed()) {
             self.note_reordering(ack, out.overtaken);
         }
     }
@@ -401,7 +406,7 @@ impl Rack {
         }
     }
 
-    /// A segment that a block covers.
+    /// Processes a segment that a block covers.
     fn take_sacked(&mut self, serial: u64, ack: &Arrival<'_>, out: &mut Outcome) {
         let record = *self.queue.get(serial);
         if record.sacked {
@@ -422,7 +427,8 @@ impl Rack {
         out.newly_sacked = true;
     }
 
-    /// RFC 2883: the first block lies below the acknowledgement, or inside the second one.
+    /// Processes a DSACK: the first block lies below the acknowledgement, or inside the second one
+    /// (RFC 2883).
     fn take_duplicate(&mut self, ack: &Arrival<'_>, out: &mut Outcome) -> Option<SackBlock> {
         let (&first, rest) = ack.blocks.split_first()?;
         let inside = |outer: &SackBlock| {
@@ -453,7 +459,7 @@ impl Rack {
         Some(first)
     }
 
-    /// The segments below the acknowledgement.
+    /// Processes the segments below the acknowledgement.
     fn take_acknowledged(&mut self, ack: &Arrival<'_>, highest: SeqNum, out: &mut Outcome) {
         let mut oldest: Option<Instant> = None;
         let mut newest: Option<Instant> = None;
@@ -497,7 +503,7 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §7.4: what the ACK says of a tail loss probe.
+    /// Evaluates a tail loss probe after an ACK (RFC 8985 §7.4).
     fn judge_probe(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
         let Some(probe) = self.probe.filter(|probe| ack.ack.at_or_after(probe.end)) else {
             return;
@@ -506,9 +512,9 @@ impl Rack {
             self.probe = None; // new data arrived, or both original and probe did
         } else if ack.ack.after(probe.end) {
             self.probe = None;
-            if recovery.phase() == Phase::Open {
+            if recovery.phase() == RecoveryPhase::Open {
                 let reduction = self.reduce(recovery, ack.now, ack.nxt, false);
-                recovery.set_phase(Phase::Cwr);
+                recovery.set_phase(RecoveryPhase::Cwr);
                 self.end_reduction(recovery, ack.now);
                 out.reduction = Some((reduction, Began::ProbedLoss));
             }
@@ -517,10 +523,10 @@ impl Rack {
         }
     }
 
-    /// Something about the ACK, or the phase, asks for a closer look (Linux: `tcp_ack_is_dubious`).
+    /// True if the ACK or the phase requires a closer look (Linux: `tcp_ack_is_dubious`).
     fn is_dubious(&self, recovery: &LossRecovery, ack: &Arrival<'_>, out: &Outcome) -> bool {
         let plain = out.una_advanced && !out.newly_sacked && !out.dsack && !ack.ece;
-        !plain || recovery.phase() != Phase::Open || self.in_disorder()
+        !plain || recovery.phase() != RecoveryPhase::Open || self.in_disorder()
     }
 
     /// Ends, begins or changes phases (RFC 8985 §6.2; Linux: `tcp_fastretrans_alert`).
@@ -528,13 +534,13 @@ impl Rack {
         if ack.ece {
             self.undo.forget_windows();
         }
-        if recovery.phase() == Phase::Open && self.queue.resent().segments == 0 {
+        if recovery.phase() == RecoveryPhase::Open && self.queue.resent().segments == 0 {
             self.first_retransmission = None;
         }
         if ack.ack.at_or_after(self.high) {
             match recovery.phase() {
-                Phase::Cwr if ack.ack != self.high => self.end_reduction(recovery, ack.now),
-                Phase::Recovery => {
+                RecoveryPhase::Cwr if ack.ack != self.high => self.end_reduction(recovery, ack.now),
+                RecoveryPhase::Recovery => {
                     self.try_undo_at_end(recovery, ack, Spurious::FastRetransmit, out);
                     self.end_reduction(recovery, ack.now);
                 }
@@ -542,10 +548,10 @@ impl Rack {
             }
         }
         match recovery.phase() {
-            Phase::Recovery => self.move_on_in_recovery(recovery, ack, out),
-            Phase::Loss => self.move_on_in_loss(recovery, ack, out),
-            Phase::Open | Phase::Cwr => {
-                if recovery.phase() == Phase::Open {
+            RecoveryPhase::Recovery => self.move_on_in_recovery(recovery, ack, out),
+            RecoveryPhase::Loss => self.move_on_in_loss(recovery, ack, out),
+            RecoveryPhase::Open | RecoveryPhase::Cwr => {
+                if recovery.phase() == RecoveryPhase::Open {
                     self.try_undo_by_duplicates(recovery, ack, out);
                 }
                 self.look_for_losses(recovery, ack, out);
@@ -563,12 +569,12 @@ impl Rack {
             return;
         }
         if self.try_undo_by_duplicates(recovery, ack, out) {
-            recovery.set_phase(Phase::Open);
+            recovery.set_phase(RecoveryPhase::Open);
         }
         self.look_for_losses(recovery, ack, out);
     }
 
-    /// After a time-out (RFC 5682 §3.1; Linux: `tcp_process_loss`).
+    /// Handles an ACK after a time-out (RFC 5682 §3.1; Linux: `tcp_process_loss`).
     fn move_on_in_loss(
         &mut self,
         recovery: &mut LossRecovery,
@@ -582,7 +588,7 @@ impl Rack {
         if told || originals {
             self.restore(recovery, ack, Spurious::Timeout, out);
             self.queue_unmark(recovery);
-            recovery.set_phase(Phase::Open);
+            recovery.set_phase(RecoveryPhase::Open);
         } else if self.f_rto && ack.nxt.after(self.high) {
             // Step 3a: a duplicate ACK after new data.
             self.f_rto &= out.una_advanced && !out.newly_sacked;
@@ -595,12 +601,12 @@ impl Rack {
                 return;
             }
         }
-        if recovery.phase() == Phase::Loss && complete {
+        if recovery.phase() == RecoveryPhase::Loss && complete {
             self.try_undo_at_end(recovery, ack, Spurious::Timeout, out);
             self.leave(recovery, ack.now);
         }
         self.detect(recovery, ack, out);
-        if recovery.phase() == Phase::Open || out.lost_again {
+        if recovery.phase() == RecoveryPhase::Open || out.lost_again {
             self.enter_if_lost(recovery, ack, out);
         }
     }
@@ -612,12 +618,12 @@ impl Rack {
         out: &mut Outcome,
     ) {
         self.detect(recovery, ack, out);
-        if recovery.phase() != Phase::Recovery {
+        if recovery.phase() != RecoveryPhase::Recovery {
             self.enter_if_lost(recovery, ack, out);
         }
     }
 
-    /// RFC 8985 §6.2 step 5.
+    /// Detects losses (RFC 8985 §6.2 step 5).
     fn detect(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
         if !self.detection.take_advance() {
             return;
@@ -633,7 +639,7 @@ impl Rack {
         now: Instant,
     ) -> (bool, Option<Duration>) {
         let least = self.delivered.min_rtt().unwrap_or(Duration::ZERO);
-        let in_recovery = matches!(recovery.phase(), Phase::Recovery | Phase::Loss);
+        let in_recovery = matches!(recovery.phase(), RecoveryPhase::Recovery | RecoveryPhase::Loss);
         let sacked = self.queue.sacked().segments;
         let window = self.reordering.window(in_recovery, sacked, least, self.srtt);
         let mut lost_again = false;
@@ -644,16 +650,16 @@ impl Rack {
         (lost_again, timeout)
     }
 
-    /// Begins recovery if something is lost, or answers a mark.
+    /// Begins recovery if something is lost, or the reduction for a mark.
     fn enter_if_lost(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
         if self.queue.lost().segments == 0 {
-            if recovery.phase() == Phase::Open && !self.any_retransmitted() {
+            if recovery.phase() == RecoveryPhase::Open && !self.any_retransmitted() {
                 self.first_retransmission = None;
             }
-            if ack.ece && recovery.phase() == Phase::Open {
+            if ack.ece && recovery.phase() == RecoveryPhase::Open {
                 self.undo.disarm();
                 let reduction = self.reduce(recovery, ack.now, ack.nxt, true);
-                recovery.set_phase(Phase::Cwr);
+                recovery.set_phase(RecoveryPhase::Cwr);
                 out.reduction = Some((reduction, Began::Mark));
             }
             return;
@@ -672,14 +678,14 @@ impl Rack {
         let resent = self.queue.resent().segments;
         let probes = u32::from(self.probe.is_some_and(|probe| probe.retransmission));
         self.undo.arm(una, resent + probes);
-        let reduction = if recovery.phase() == Phase::Cwr {
+        let reduction = if recovery.phase() == RecoveryPhase::Cwr {
             self.undo.forget_windows();
             None // cwnd is being reduced already, because of a mark
         } else {
             self.undo.save(recovery.windows_before());
             Some(self.reduce(recovery, now, nxt, false))
         };
-        recovery.set_phase(Phase::Recovery);
+        recovery.set_phase(RecoveryPhase::Recovery);
         reduction
     }
 
@@ -698,9 +704,9 @@ impl Rack {
         recovery.begin_reduction(&loss, marked)
     }
 
-    /// cwnd has come down (Linux: `tcp_end_cwnd_reduction`).
+    /// Ends a reduction: cwnd has come down (Linux: `tcp_end_cwnd_reduction`).
     fn end_reduction(&mut self, recovery: &mut LossRecovery, now: Instant) {
-        let undone = !self.undo.is_armed() && recovery.phase() != Phase::Cwr;
+        let undone = !self.undo.is_armed() && recovery.phase() != RecoveryPhase::Cwr;
         if !recovery.owns_recovery() && !undone {
             recovery.end_reduction();
         }
@@ -708,7 +714,7 @@ impl Rack {
     }
 
     fn leave(&mut self, recovery: &mut LossRecovery, now: Instant) {
-        recovery.set_phase(Phase::Open);
+        recovery.set_phase(RecoveryPhase::Open);
         recovery.on_recovered(now);
         self.f_rto = false;
         self.reneged = false;
@@ -718,7 +724,7 @@ impl Rack {
         self.queue.resent().segments > 0 || self.queue.front().is_some_and(|r| r.retransmitted)
     }
 
-    /// At the end of recovery: all of it was needless (RFC 3522 §3.2, RFC 3708).
+    /// At the end of recovery, undoes it if all of it was needless (RFC 3522 §3.2, RFC 3708).
     fn try_undo_at_end(
         &mut self,
         recovery: &mut LossRecovery,
@@ -733,7 +739,7 @@ impl Rack {
         }
     }
 
-    /// A DSACK for each retransmission (RFC 3708).
+    /// Undoes the reduction if there is a DSACK for each retransmission (RFC 3708).
     fn try_undo_by_duplicates(
         &mut self,
         recovery: &mut LossRecovery,
@@ -748,8 +754,9 @@ impl Rack {
         needless
     }
 
-    /// A partial ACK for a segment that was late, not lost: its timestamp is older than the first
-    /// retransmission. Returns whether to wait for the retransmissions in the network.
+    /// Undoes the reduction after a partial ACK for a segment that was late, not lost: its
+    /// timestamp is older than the first retransmission. Returns true to wait for the
+    /// retransmissions in the network.
     fn try_undo_on_partial(
         &mut self,
         recovery: &mut LossRecovery,
@@ -772,7 +779,7 @@ impl Rack {
         }
         self.restore(recovery, ack, Spurious::FastRetransmit, out);
         self.queue_unmark(recovery);
-        recovery.set_phase(Phase::Open);
+        recovery.set_phase(RecoveryPhase::Open);
         false
     }
 
@@ -803,7 +810,7 @@ impl Rack {
         });
     }
 
-    /// The retransmission timer expired (RFC 8985 §6.3; Linux: `tcp_enter_loss`).
+    /// Handles a time-out (RFC 8985 §6.3; Linux: `tcp_enter_loss`).
     pub(crate) fn on_timeout(
         &mut self,
         recovery: &mut LossRecovery,
@@ -818,20 +825,20 @@ impl Rack {
             self.detection.forget_highest();
             self.seen = SackBlocks::new();
         }
-        if phase == Phase::Open && self.queue.sacked().segments >= detection::DUP_THRESH {
+        if phase == RecoveryPhase::Open && self.queue.sacked().segments >= detection::DUP_THRESH {
             self.reordering.reset_degree();
         }
         let before = recovery.windows_before();
         let flight = recovery.loss_window(self.queue.inflight() + self.queue.lost().bytes);
         self.mark_all_lost(recovery, timeout.now);
-        let is_new = matches!(phase, Phase::Open)
+        let is_new = matches!(phase, RecoveryPhase::Open)
             || !self.high.after(una)
-            || (phase == Phase::Loss && timeout.first);
+            || (phase == RecoveryPhase::Loss && timeout.first);
         if is_new {
             self.undo.save(before);
             self.undo.arm(una, self.queue.resent().segments);
         }
-        self.f_rto = matches!(phase, Phase::Open | Phase::Cwr) || !timeout.first;
+        self.f_rto = matches!(phase, RecoveryPhase::Open | RecoveryPhase::Cwr) || !timeout.first;
         let timeout = Timeout { flight, first: is_new, ..*timeout };
         let reduction = recovery.on_rack_timeout(&timeout, self.queue.inflight());
         self.high = nxt;
@@ -839,7 +846,7 @@ impl Rack {
         reduction
     }
 
-    /// All but what was sent less than an RTT ago.
+    /// Marks everything lost but what was sent less than an RTT ago.
     fn mark_all_lost(&mut self, recovery: &mut LossRecovery, now: Instant) {
         let lost: Vec<u64> = self
             .queue
@@ -861,7 +868,8 @@ impl Rack {
         }
     }
 
-    /// The reordering timer expired (RFC 8985 §6.3). Returns the reduction, if recovery begins.
+    /// Handles the expiry of the reordering timer (RFC 8985 §6.3). Returns the reduction, if
+    /// recovery begins.
     pub(crate) fn on_reordering_timeout(
         &mut self,
         recovery: &mut LossRecovery,
@@ -872,7 +880,7 @@ impl Rack {
         let inflight = self.queue.inflight();
         let (_, timeout) = self.mark_losses(recovery, now);
         let mut reduction = None;
-        if self.queue.inflight() != inflight && recovery.phase() != Phase::Recovery {
+        if self.queue.inflight() != inflight && recovery.phase() != RecoveryPhase::Recovery {
             reduction = self.enter_recovery(recovery, now, una, nxt);
             if !recovery.owns_recovery() {
                 let smss = recovery.window().smss();
@@ -882,15 +890,15 @@ impl Rack {
         (reduction, timeout)
     }
 
-    /// How long to wait for a probe of the tail (RFC 8985 §7.2); `None`: none is due.
+    /// Time to wait before a tail loss probe (RFC 8985 §7.2); `None` if none is due.
     pub(crate) fn probe_timeout(
         &self,
-        phase: Phase,
+        phase: RecoveryPhase,
         srtt: Option<Duration>,
         max_ack_delay: Duration,
         least: Duration,
     ) -> Option<Duration> {
-        let open = matches!(phase, Phase::Open | Phase::Cwr) && !self.in_disorder();
+        let open = matches!(phase, RecoveryPhase::Open | RecoveryPhase::Cwr) && !self.in_disorder();
         if !open || self.queue.is_empty() {
             return None;
         }
@@ -899,7 +907,7 @@ impl Rack {
         Some(srtt? * 2 + waits)
     }
 
-    /// Whether a probe is in the network: one at a time.
+    /// True if a probe is in the network; there is at most one.
     pub(crate) fn is_probing(&self) -> bool {
         self.probe.is_some()
     }
@@ -908,7 +916,7 @@ impl Rack {
         self.probe = Some(Probe { end: nxt, retransmission });
     }
 
-    /// F-RTO could send no new data: conventional recovery (RFC 5682 §2.1 step 2b).
+    /// Ends F-RTO if it could send no new data (RFC 5682 §2.1 step 2b).
     pub(crate) fn give_up_f_rto_unless_sent(&mut self, nxt: SeqNum) {
         self.f_rto &= nxt.after(self.high);
     }

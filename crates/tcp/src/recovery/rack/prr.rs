@@ -1,28 +1,28 @@
 //! Proportional rate reduction (RFC 9937): cwnd falls to ssthresh over the round trip of recovery,
 //! in proportion to what is delivered, and never bursts.
 //!
-//! As in Linux, what the proportion is of is cwnd at the beginning of recovery; RFC 9937 §6.2 takes
-//! what was in the network then (RecoverFS). They differ if cwnd was not used up.
+//! As in Linux, the proportion refers to cwnd at the beginning of recovery; RFC 9937 §6.2 takes the
+//! data in the network then (RecoverFS). They differ if cwnd was not fully used.
 
 /// State of one reduction, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prr {
-    /// cwnd at its beginning.
+    /// cwnd before the reduction.
     prior_cwnd: u32,
-    /// Delivered since then (prr_delivered).
+    /// Bytes delivered since then (prr_delivered).
     delivered: u64,
-    /// Sent since then (prr_out).
+    /// Bytes sent since then (prr_out).
     out: u64,
 }
 
-/// What an ACK brings to a reduction.
+/// Effect of an ACK on the reduction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub(crate) smss: u32,
     pub(crate) ssthresh: u32,
     pub(crate) inflight: u32,
     pub(crate) newly_delivered: u32,
-    /// It advanced SND.UNA and showed no further loss (SafeACK).
+    /// The ACK advanced SND.UNA and showed no further loss (SafeACK).
     pub(crate) safe: bool,
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct Sent {
     pub(crate) seq: SeqNum,
     /// One past its last byte, or its FIN.
     pub(crate) end: SeqNum,
-    /// When it was last sent.
+    /// Time of the last transmission.
     pub(crate) at: Instant,
     pub(crate) sacked: bool,
     pub(crate) lost: bool,
@@ -20,9 +20,10 @@ pub(crate) struct Sent {
     pub(crate) resent: bool,
     /// It has been retransmitted, now or before.
     pub(crate) retransmitted: bool,
-    /// How the flow stood when it was last sent.
+    /// State of the flow at the last transmission.
     pub(crate) snapshot: Snapshot,
-    /// Neighbours in the order of time; `None` at the ends and for segments that are not in it.
+    /// Neighbours in the order of transmission; `None` at the ends and for segments that are not in
+    /// it.
     earlier: Option<Serial>,
     later: Option<Serial>,
     timed: bool,
@@ -34,24 +35,24 @@ impl Sent {
     }
 }
 
-/// How a flow stood when a segment was sent (draft-ietf-ccwg-bbr §4.1.2.2).
+/// State of a flow when a segment was sent (draft-ietf-ccwg-bbr §4.1.2.2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Snapshot {
-    /// When the flight to which the segment belongs began.
+    /// Beginning of the flight to which the segment belongs.
     pub(crate) first_sent_at: Instant,
     pub(crate) delivered_at: Instant,
     pub(crate) delivered: u64,
     pub(crate) delivered_ce: u64,
     pub(crate) lost: u64,
-    /// Bytes in the network with the segment.
+    /// Bytes in the network, the segment included.
     pub(crate) inflight: u32,
     pub(crate) app_limited: bool,
 }
 
-/// The number of a record, counted from the beginning of the connection.
+/// Number of a record, counted from the beginning of the connection.
 type Serial = u64;
 
-/// How much of the queue has some property.
+/// Bytes and segments of the queue that have some property.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) bytes: u32,
@@ -76,14 +77,14 @@ pub(crate) struct Queue {
     bytes: u32,
     /// The number of the first record.
     first: Serial,
-    /// The segment sent longest ago, and the one sent last, of those that are neither delivered nor
-    /// lost.
+    /// Ends of the order of transmission: the segments sent longest ago and last, of those neither
+    /// delivered nor lost.
     oldest: Option<Serial>,
     newest: Option<Serial>,
     sacked: Share,
     lost: Share,
     resent: Share,
-    /// No segment below this one is lost and not sent again.
+    /// No segment below this one is lost without having been sent again.
     lost_from: Serial,
 }
 
@@ -156,7 +157,7 @@ impl Queue {
         });
     }
 
-    /// The segment is sent again.
+    /// Records a retransmission of the segment.
     pub(crate) fn send_again(&mut self, serial: Serial, now: Instant, snapshot: Snapshot) {
         self.unlink(serial);
         let record = self.get_mut(serial);
@@ -172,7 +173,7 @@ impl Queue {
         }
     }
 
-    /// Removes the first record if all of it is acknowledged; cuts off what is acknowledged of one.
+    /// Removes the first record if it is acknowledged whole; trims it if it is in part.
     pub(crate) fn pop_acknowledged(&mut self, una: SeqNum) -> Option<Sent> {
         let first = self.records.front()?;
         if first.end.after(una) {
@@ -210,8 +211,7 @@ impl Queue {
         self.resent.bytes -= if resent { gone } else { 0 };
     }
 
-    /// The records that `block` covers whole, without those that `seen`, a block reported before,
-    /// covered.
+    /// Records covered whole by `block` and not by `seen`, a block reported before.
     pub(crate) fn covered(
         &self,
         block: SackBlock,
@@ -230,7 +230,7 @@ impl Queue {
         }
     }
 
-    /// The receiver holds the segment.
+    /// Marks the segment as held by the receiver.
     pub(crate) fn mark_sacked(&mut self, serial: Serial) {
         self.unlink(serial);
         let record = self.get_mut(serial);
@@ -248,7 +248,7 @@ impl Queue {
         }
     }
 
-    /// The retransmission of a segment is no longer in the network.
+    /// Forgets the segment's retransmission, which is no longer in the network.
     pub(crate) fn forget_retransmission(&mut self, serial: Serial) {
         let record = self.get_mut(serial);
         if std::mem::take(&mut record.resent) {
@@ -257,7 +257,7 @@ impl Queue {
         }
     }
 
-    /// The segment, or its retransmission, is lost. Returns whether it was a retransmission.
+    /// Marks the segment, or its retransmission, as lost. Returns true for a retransmission.
     pub(crate) fn mark_lost(&mut self, serial: Serial) -> bool {
         self.unlink(serial);
         self.lost_from = self.lost_from.min(serial);
@@ -273,7 +273,7 @@ impl Queue {
         was_resent
     }
 
-    /// Nothing is lost after all.
+    /// Clears all loss marks.
     pub(crate) fn unmark_lost(&mut self) {
         let lost = self.lost.segments as usize;
         let all: Vec<Serial> =
@@ -285,7 +285,7 @@ impl Queue {
         self.relink(all);
     }
 
-    /// The receiver dropped what it had reported to hold (RFC 2018 §8).
+    /// Clears all SACK marks: the receiver dropped data that it had reported (RFC 2018 §8).
     pub(crate) fn unmark_sacked(&mut self) {
         let all: Vec<Serial> =
             self.iter().filter(|(_, r)| r.sacked).map(|(serial, _)| serial).collect();
@@ -315,7 +315,7 @@ impl Queue {
         self.oldest
     }
 
-    /// The one of those sent after `serial`.
+    /// The segment of those sent next after `serial`.
     pub(crate) fn later(&self, serial: Serial) -> Option<Serial> {
         self.get(serial).later
     }
@@ -325,14 +325,14 @@ impl Queue {
         self.serials().zip(&self.records)
     }
 
-    /// Puts the segment behind all others.
+    /// Puts the segment last in the order of transmission.
     fn link(&mut self, serial: Serial) {
         let earlier = self.append(serial);
         let record = self.get_mut(serial);
         (record.earlier, record.later, record.timed) = (earlier, None, true);
     }
 
-    /// Makes the segment the newest. Returns the one that was.
+    /// Makes the segment the newest. Returns the previous newest.
     fn append(&mut self, serial: Serial) -> Option<Serial> {
         let newest = self.newest.replace(serial);
         match newest {
@@ -342,7 +342,7 @@ impl Queue {
         newest
     }
 
-    /// Puts segments that had been taken out back to where their times are.
+    /// Puts segments back into the order of transmission.
     fn relink(&mut self, mut segments: Vec<Serial>) {
         segments.retain(|&serial| !self.get(serial).timed);
         segments.sort_by_key(|&serial| self.get(serial).at);
@@ -386,8 +386,8 @@ impl Queue {
 mod tests {
     use super::*;
 
-    /// It would be found lost beside being delivered, and the bytes in the network would be fewer
-    /// than none.
+    /// It would be found lost as well as delivered, and the count of bytes in the network would
+    /// underflow.
     #[test]
     fn a_probe_that_repeats_what_is_sacked_is_not_waited_for() {
         let now = Instant::from_secs(1);

@@ -1,31 +1,31 @@
-//! Whether a reduction was needless, by what became of its retransmissions: each was one too many,
-//! as DSACKs say (RFC 2883, RFC 3708), or an ACK came that a timestamp from before them shows to be
-//! for an original (Eifel, RFC 3522).
+//! Detection of needless reductions: DSACKs report each retransmission as a duplicate (RFC 2883,
+//! RFC 3708), or the timestamp of an ACK shows that an original transmission arrived (Eifel, RFC
+//! 3522).
 
 use crate::congestion::Windows;
 use airtcp_core::SeqNum;
 
-/// What there is to undo, and what speaks for it.
+/// The reduction that may be undone, and the evidence that it was needless.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// SND.UNA when the phase began. Stays after its end: DSACKs may be late.
+    /// SND.UNA when the phase began. Kept after its end: DSACKs may be late.
     marker: Option<SeqNum>,
-    /// Retransmissions since then that no DSACK has reported; `None` before the first.
+    /// Retransmissions since then not reported by a DSACK; `None` before the first.
     unreported: Option<u32>,
     /// The windows before the reduction.
     before: Option<Windows>,
-    /// Retransmissions, and duplicates reported, since the connection began.
+    /// Retransmissions and reported duplicates since the connection began.
     retransmitted: u64,
     duplicates: u64,
 }
 
 impl Undo {
-    /// The windows to go back to.
+    /// Saves the windows before the reduction.
     pub(super) fn save(&mut self, before: Windows) {
         self.before = Some(before);
     }
 
-    /// There is nothing to go back to: a queue has marked a packet.
+    /// Rules out the restoration of windows: a queue has marked a packet.
     pub(super) fn forget_windows(&mut self) {
         self.before = None;
     }
@@ -34,7 +34,7 @@ impl Undo {
         self.before.take()
     }
 
-    /// A phase begins with so many retransmissions in the network.
+    /// Begins a phase, with `in_network` retransmissions in the network.
     pub(super) fn arm(&mut self, una: SeqNum, in_network: u32) {
         self.marker = Some(una);
         self.unreported = (in_network > 0).then_some(in_network);
@@ -53,13 +53,13 @@ impl Undo {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    /// Counts reported duplicates; false if there are more than retransmissions.
+    /// Counts reported duplicates; false if they outnumber the retransmissions.
     pub(super) fn count_duplicate(&mut self, segments: u32) -> bool {
         self.duplicates += u64::from(segments);
         self.duplicates <= self.retransmitted
     }
 
-    /// Duplicates of data up to `end` were reported.
+    /// Handles reported duplicates of data up to `end`.
     pub(super) fn on_duplicate(&mut self, end: SeqNum, segments: u32) {
         if self.marker.is_some_and(|marker| end.after(marker))
             && let Some(unreported) = self.unreported.filter(|&n| n > 0)
@@ -68,18 +68,19 @@ impl Undo {
         }
     }
 
-    /// Every retransmission was one too many.
+    /// True if every retransmission was a duplicate.
     pub(super) fn all_duplicates(&self) -> bool {
         self.marker.is_some() && self.unreported == Some(0)
     }
 
-    /// The reduction was needless. `first_retransmission`: by our clock, as `echo` is.
+    /// True if the reduction was needless. Both arguments are times of our timestamp clock.
     pub(super) fn is_needless(&self, echo: Option<u32>, first_retransmission: Option<u32>) -> bool {
         self.all_duplicates() || (self.is_armed() && was_delayed(echo, first_retransmission))
     }
 }
 
-/// The segment that an ACK is for was sent before the first retransmission, or there was none.
+/// True if the segment that an ACK covers was sent before the first retransmission, or there was
+/// none.
 pub(super) fn was_delayed(echo: Option<u32>, first_retransmission: Option<u32>) -> bool {
     match (echo, first_retransmission) {
         (_, None) => true,
@@ -88,7 +89,7 @@ pub(super) fn was_delayed(echo: Option<u32>, first_retransmission: Option<u32>) 
     }
 }
 
-/// Of two timestamps, which wrap.
+/// Compares timestamps, which wrap.
 pub(super) fn is_older(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }

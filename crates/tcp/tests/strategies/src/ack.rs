@@ -4,10 +4,10 @@ use airtcp_core::{Duration, Instant};
 use airtcp_tcp::ack::{AckPolicy, Arrival, Decision, Departure, Order};
 use std::sync::{Arc, Mutex};
 
-/// What [`Cumulative`] has seen, for tests to look at while the endpoint owns the policy.
+/// Calls observed by [`Cumulative`], for tests to read while the endpoint owns the policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// The sender's cwnd as data segments told it, each change once.
+    /// The sender's cwnd as reported by data segments, each change once.
     pub cwnds: Vec<u32>,
     /// Hops that data segments travelled, each change once.
     pub hops: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct Seen {
 pub struct Cumulative {
     delay: Duration,
     repeat_after: Duration,
-    /// In-order segments since the last ACK, and at how many to acknowledge.
+    /// In-order segments since the last ACK, and the number that triggers one.
     waiting: u32,
     window: u32,
     delay_until: Option<Instant>,

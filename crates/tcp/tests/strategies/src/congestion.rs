@@ -1,12 +1,12 @@
-//! A congestion control that needs all that its hooks carry: it measures on every ACK, bounds cwnd
+//! A congestion control that uses all arguments of its hooks: it measures on every ACK, bounds cwnd
 //! by the number of hops, paces, and reads the duplicate ACKs before a time-out.
 
 use airtcp_core::{Bytes, DataRate, Duration, SeqNum};
 use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};
-use airtcp_tcp::recovery::Phase;
+use airtcp_tcp::recovery::RecoveryPhase;
 use std::sync::{Arc, Mutex};
 
-/// What [`HopPaced`] has seen, for tests to look at while the endpoint owns the algorithm.
+/// Calls observed by [`HopPaced`], for tests to read while the endpoint owns the algorithm.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// New and duplicate ACKs in the open phase, in fast recovery, and after a time-out.
@@ -15,7 +15,7 @@ pub struct Seen {
     pub rounds: u32,
     /// ACKs that arrived while the application left room.
     pub unused: u32,
-    /// Bytes acknowledged.
+    /// Bytes acknowledged so far.
     pub acked: u64,
     /// Duplicate ACKs before each time-out.
     pub timeouts: Vec<u32>,
@@ -34,19 +34,19 @@ pub struct HopPaced {
     hops_per_segment: u32,
     round_trip: Option<Duration>,
     round_ends: Option<SeqNum>,
-    phase: Phase,
+    phase: RecoveryPhase,
     seen: Arc<Mutex<Seen>>,
 }
 
 impl HopPaced {
-    /// With a segment for every `hops_per_segment` hops (at least 1).
+    /// Limits cwnd to a segment for every `hops_per_segment` hops (at least 1).
     pub fn new(hops_per_segment: u32, seen: Arc<Mutex<Seen>>) -> Self {
         Self {
             reno: Reno::new(None),
             hops_per_segment: hops_per_segment.max(1),
             round_trip: None,
             round_ends: None,
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             seen,
         }
     }
@@ -66,9 +66,9 @@ impl CongestionControl for HopPaced {
         }
         self.note(|seen| {
             let (new, duplicate) = match ack.phase {
-                Phase::Open | Phase::Cwr => &mut seen.acks[0],
-                Phase::Recovery => &mut seen.acks[1],
-                Phase::Loss => &mut seen.acks[2],
+                RecoveryPhase::Open | RecoveryPhase::Cwr => &mut seen.acks[0],
+                RecoveryPhase::Recovery => &mut seen.acks[1],
+                RecoveryPhase::Loss => &mut seen.acks[2],
             };
             *if ack.acked > 0 { new } else { duplicate } += 1;
             seen.rounds += u32::from(round_is_over);
@@ -90,7 +90,7 @@ impl CongestionControl for HopPaced {
     }
 
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.note(|seen| seen.timeouts.push(timeout.duplicate_acks));
         let before = window.cwnd();
         self.reno.on_timeout(window, timeout);
@@ -115,7 +115,7 @@ impl CongestionControl for HopPaced {
     }
 
     fn pacing_rate(&self, window: &Window) -> Option<DataRate> {
-        if self.phase == Phase::Recovery {
+        if self.phase == RecoveryPhase::Recovery {
             return None;
         }
         let nanos = self.round_trip?.as_nanos().max(1);

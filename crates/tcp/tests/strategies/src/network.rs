@@ -1,40 +1,41 @@
-//! Two endpoints and a path with a fixed delay between them, which loses what a test tells it to.
+//! Two endpoints and a path with a fixed delay between them, which loses the segments that a test
+//! selects.
 
 use airtcp_core::{Addr, Duration, Events, Flow, Instant, Length, Segment, SeqNum};
-use airtcp_tcp::{Endpoint, Io, State, Strategies, TcpConfig};
+use airtcp_tcp::{Endpoint, Io, Strategies, TcpConfig, TcpState};
 use std::collections::VecDeque;
 
 /// The initial sequence number of both ends. Sequence numbers wrap soon after the start.
 pub const ISN: SeqNum = SeqNum(u32::MAX - 10_000);
-/// More steps than any test needs.
+/// Upper bound on the steps of a test, against endless loops.
 const MOST_STEPS: u32 = 1_000_000;
 
 /// A segment that an endpoint sent.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// When.
+    /// Time of the transmission.
     pub at: Instant,
-    /// By which end.
+    /// Index of the sending end.
     pub from: usize,
-    /// Relative to the end's first byte of data.
+    /// Offset from the end's first byte of data.
     pub offset: u32,
-    /// The segment.
+    /// Segment as it was sent.
     pub segment: Segment<Length>,
-    /// Whether the path lost it.
+    /// True if the path lost it.
     pub lost: bool,
 }
 
-/// Whether the path loses a segment.
+/// Decides whether the path loses a segment.
 type Loses = Box<dyn FnMut(&Sent) -> bool>;
 
-/// Two endpoints, 0 and 1, each with so many bytes to send; both read whatever arrives and close
-/// when their own data is written and, for end 1, the peer has closed.
+/// Two endpoints, 0 and 1, each with its bytes to send. Both read whatever arrives and close once
+/// their own data is written and, for end 1, the peer has closed.
 pub struct Network {
-    /// The time.
+    /// Current simulated time.
     pub now: Instant,
-    /// The endpoints.
+    /// The two endpoints.
     pub ends: [Endpoint<Length>; 2],
-    /// Everything sent so far.
+    /// All segments sent so far.
     pub sent: Vec<Sent>,
     remaining: [u64; 2],
     delay: Duration,
@@ -45,7 +46,7 @@ pub struct Network {
 
 impl Network {
     /// A path of `hops` hops with a one-way delay of `delay`, and `bytes` to send from each end.
-    /// The connection is yet to open.
+    /// The connection is not open yet.
     pub fn new(
         config: &TcpConfig,
         strategies: [Strategies; 2],
@@ -73,12 +74,12 @@ impl Network {
         network
     }
 
-    /// From now on the path loses what `loses` says.
+    /// Sets the loss rule of the path from now on.
     pub fn lose(&mut self, loses: impl FnMut(&Sent) -> bool + 'static) {
         self.loses = Box::new(loses);
     }
 
-    /// Calls an endpoint and takes over what it sends.
+    /// Calls an endpoint and puts what it sends on the path.
     pub fn call(
         &mut self,
         index: usize,
@@ -98,7 +99,7 @@ impl Network {
         }
     }
 
-    /// The applications at `index`: reads, writes, closes.
+    /// Runs the application at `index`: reads, writes, closes.
     fn poll(&mut self, index: usize) {
         let remaining = self.remaining[index];
         let mut left = remaining;
@@ -106,7 +107,7 @@ impl Network {
             if end.readable() > 0 {
                 end.read(now, usize::MAX, io);
             }
-            if !matches!(end.state(), State::Established | State::CloseWait) {
+            if !matches!(end.state(), TcpState::Established | TcpState::CloseWait) {
                 return;
             }
             if left > 0 {
@@ -150,7 +151,7 @@ impl Network {
     pub fn run(&mut self) {
         self.run_until(Instant::from_secs(3600));
         assert_eq!(self.ends.each_ref().map(Endpoint::aborted), [None, None]);
-        assert_eq!(self.ends.each_ref().map(Endpoint::state), [State::Closed, State::Closed]);
+        assert_eq!(self.ends.each_ref().map(Endpoint::state), [TcpState::Closed, TcpState::Closed]);
     }
 
     /// The data segments that an end sent for the first time or again.

@@ -6,9 +6,9 @@ use airtcp_tcp::route::{RouteFailure, RoutePolicy, Standby};
 /// Stands by, whatever ACKs arrive, until the route is back or the timer expires.
 #[derive(Debug)]
 pub struct Snooze {
-    /// When the timer expires.
+    /// Expiry of the timer.
     pub until: Option<Instant>,
-    /// What follows.
+    /// Next step after standby.
     pub then: Standby,
 }
 

@@ -6,7 +6,7 @@ use airtcp_tcp::rto::{Backoff, Expiry, RtoPolicy};
 /// A multiple of the time-out, for peers that delay their ACKs for long.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretched {
-    /// Multiplies the time-out of RFC 6298.
+    /// Factor on the time-out of RFC 6298.
     pub by: u64,
 }
 

@@ -8,7 +8,7 @@ use airtcp_tcp::config::{
 };
 use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Timeout, Window};
 use airtcp_tcp::route::{Elfn, Resume, Standby, Thaw};
-use airtcp_tcp::{State, Strategies, TcpConfig};
+use airtcp_tcp::{Strategies, TcpConfig, TcpState};
 use airtcp_tcp_strategies::ack::{self, Cumulative};
 use airtcp_tcp_strategies::congestion::{self, HopPaced};
 use airtcp_tcp_strategies::network::{ISN, Network};
@@ -27,7 +27,7 @@ fn window(segments: u32) -> TcpConfig {
     TcpConfig { initial_window: InitialWindow::Segments(segments), ..config() }
 }
 
-/// End 0 sends `bytes` with what `change` makes of its strategies.
+/// Sends `bytes` from end 0, whose strategies `change` modifies.
 fn transfer(
     config: &TcpConfig,
     hops: u8,
@@ -199,7 +199,8 @@ fn a_needless_timeout_is_undone_by_the_algorithm() {
     assert_eq!(seen.lock().unwrap().undone, 1);
 }
 
-/// When end 0 sent its first segment of data anew after the path failed at 1 s, from the failure.
+/// Retransmissions of end 0's first segment of data after the path failed at 1 s, as times since
+/// the failure.
 fn retransmissions(stretch: Option<u64>) -> Vec<u64> {
     let mut network = transfer(&config(), 1, 10_000_000, |strategies| {
         if let Some(by) = stretch {
@@ -235,7 +236,8 @@ fn cumulative(repeat_after: Duration) -> (Box<Cumulative>, Arc<Mutex<ack::Seen>>
     (Box::new(Cumulative::new(delay, repeat_after, Arc::clone(&seen))), seen)
 }
 
-/// Both ends delay cumulatively; what the receiver's policy saw.
+/// Runs a transfer in which both ends delay ACKs cumulatively; returns what the receiver's policy
+/// observed.
 fn delayed(
     config: &TcpConfig,
     hops: u8,
@@ -380,8 +382,8 @@ fn an_ack_policy_measures_the_round_trip_by_timestamps() {
     assert!(seen.rtts.len() < 20, "one for each ACK: {:?}", seen.rtts);
 }
 
-/// A transfer whose path fails from 1.98 s to 12 s; the sender is told at 2.2 s if `noticed`, and
-/// that there is a route again at `restored_at`.
+/// A transfer whose path fails from 1.98 s to 12 s. The sender gets a notice at 2.2 s if `noticed`,
+/// and a report of a new route at `restored_at`.
 fn broken_route(
     noticed: bool,
     restored_at: Option<Instant>,
@@ -408,7 +410,7 @@ fn elfn(probe_interval: Duration, thaw: Thaw) -> Box<Elfn> {
     Box::new(Elfn::new(config))
 }
 
-/// When end 0's first new acknowledgement after the outage arrived, at the latest.
+/// Latest time of the first new acknowledgement that end 0 receives after the outage.
 fn back_at(network: &mut Network) -> Instant {
     let before = network.ends[0].stats().bytes_acked;
     while network.ends[0].stats().bytes_acked == before {
@@ -488,7 +490,7 @@ fn standby_ends_with_the_connection() {
     assert_eq!(network.ends[0].next_deadline(), None);
 }
 
-/// A sender that snoozes from 1.98 s on, with a window in flight whose ACKs are yet to arrive. The
+/// A sender that snoozes from 1.98 s on, with a window in flight whose ACKs have yet to arrive. The
 /// path may have lost the first segment of that window.
 fn snoozing(until: Option<Instant>, then: Standby, with_loss: bool) -> Network {
     let config = TcpConfig { initial_ssthresh: Some(Bytes(10_000)), ..config() };
@@ -562,7 +564,7 @@ fn all_strategies_together_survive_a_lossy_path_and_false_notices() {
         let mut network = Network::new(&config, ends, DELAY, 7, [200_000, 50_000]);
         let mut loss = Stream::new(seed, "loss");
         network.lose(move |_| loss.chance(0.1));
-        while network.ends.iter().any(|end| end.state() != State::Closed) {
+        while network.ends.iter().any(|end| end.state() != TcpState::Closed) {
             network.run_until(network.now + Duration::from_millis(100));
             assert!(network.now < seconds(3600.0), "seed {seed}: {:?}", network.ends);
             let lost = network.data(0).filter(|sent| sent.lost).last().map(|sent| sent.segment.seq);
