@@ -248,7 +248,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
     only = "one kind instead of all"
     parser.add_argument("--only", choices=WHAT, action="append", help=only)
-    idle = "packets need not reach a queue (copies, mirror = when-fading)"
+    idle = "packets need not reach a queue (copies, copy = when-fading)"
     parser.add_argument("--idle", action="store_true", help=idle)
     ordered = "one processor per host, so that no packet overtakes another"
     parser.add_argument("--ordered", action="store_true", help=ordered)

@@ -99,7 +99,7 @@ fn check_schema(report: &Value) {
     for check in checks {
         assert_eq!(
             keys(check),
-            ["found", "helps", "fix", "name", "needed_for", "purpose", "state"]
+            ["fix", "found", "helps", "name", "needed_for", "purpose", "state"]
         );
         let state = check["state"].as_str().unwrap();
         assert!(["ok", "degraded", "unknown", "missing"].contains(&state), "{check}");

@@ -89,13 +89,13 @@ impl GatewayConfig {
             if group.mechanism.capabilities().signals != SignalUse::Needed {
                 continue;
             }
-            match group.mirror {
-                MirrorMode::WhenFading if !announced => cautions.push(format!(
+            match group.copy {
+                CopyMode::WhenFading if !announced => cautions.push(format!(
                     "{table}: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
                      (expected {}, or signals.planned with a lead)",
                     if is_uplink { "signals.fading-below" } else { "signals.agent" }
                 )),
-                MirrorMode::WhenFading if silence.is_some() => cautions.push(format!(
+                CopyMode::WhenFading if silence.is_some() => cautions.push(format!(
                     "{table}: signals.silence notices nothing before another signal, as copies are taken when \
                      fading"
                 )),
@@ -268,8 +268,8 @@ pub struct Group {
     pub members: Members,
     /// The mechanism that serves them.
     pub mechanism: MechanismConfig,
-    /// Time at which packets are mirrored.
-    pub mirror: MirrorMode,
+    /// Time at which copies are taken.
+    pub copy: CopyMode,
     /// Path of packets while the mobile is in reach.
     pub fast_path: FastPathMode,
 }
@@ -355,7 +355,7 @@ impl Group {
     /// True if packets of a mobile in reach go on at once and the gateway gets copies.
     pub fn is_mirrored(&self) -> bool {
         let Capabilities { passive, all_protocols, .. } = self.mechanism.capabilities();
-        let always = all_protocols.is_some() || self.mirror == MirrorMode::Always;
+        let always = all_protocols.is_some() || self.copy == CopyMode::Always;
         passive && always && self.fast_path == FastPathMode::Auto
     }
 
@@ -371,10 +371,10 @@ impl Group {
 
     /// The packets of the group that wait for a verdict.
     pub fn queued(&self) -> Queued {
-        match self.mirror {
+        match self.copy {
             _ if self.is_of_all_protocols() => Queued::Never,
-            MirrorMode::Always if !self.is_mirrored() => Queued::Always,
-            MirrorMode::Always | MirrorMode::WhenFading => Queued::Watched,
+            CopyMode::Always if !self.is_mirrored() => Queued::Always,
+            CopyMode::Always | CopyMode::WhenFading => Queued::Watched,
         }
     }
 }
@@ -383,7 +383,7 @@ choice! {
     /// Path of packets while the mobile is in reach.
     #[default(Off)]
     pub enum FastPathMode {
-        /// with `mirror = "always"` packets of a mobile in reach go on at once, and the gateway gets
+        /// with `copy = "always"` packets of a mobile in reach go on at once, and the gateway gets
         /// copies, where the kernel can (Linux 6.4, CAP_BPF and CAP_PERFMON)
         Auto = "auto",
         /// all packets wait for the gateway
@@ -403,9 +403,9 @@ pub enum Queued {
 }
 
 choice! {
-    /// Time at which packets are mirrored.
+    /// Time at which copies are taken.
     #[default(Always)]
-    pub enum MirrorMode {
+    pub enum CopyMode {
         /// an outage needs no warning
         Always = "always",
         /// from a fading (or down) signal until the mobile is back; costs nothing while the radio

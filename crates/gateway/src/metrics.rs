@@ -113,7 +113,7 @@ const METRICS: &[Metric] = {
         metric(
             "mirror_missed_packets_total",
             Counter("mirror_missed_packets"),
-            "Packets that went on without a copy for M-TCP+ or holdover because the gateway was too slow",
+            "Packets forwarded but not mirrored for M-TCP+ or holdover because the gateway was too slow",
         ),
         metric(
             "repaired_rules_total",

@@ -6,7 +6,7 @@
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
 use airtcp_gateway::config::{
-    GatewayConfig, Group, Limits, Mark, Members, MirrorMode, Mode, NfqueueConfig, Signals,
+    CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
 use airtcp_gateway::packets::Verdict;
 use airtcp_linux::datapath::nfqueue::Nfqueue;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             name: "mobiles".into(),
             members: Members::Mobiles { addresses: vec![mobiles.parse()?], interfaces: Vec::new() },
             mechanism: MechanismConfig::PacketControl { threshold: 3 },
-            mirror: MirrorMode::Always,
+            copy: CopyMode::Always,
             fast_path: Default::default(),
         }],
         signals: Signals::default(),

@@ -5,7 +5,7 @@
 
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig, MobileId};
-use airtcp_gateway::config::{AgentConfig, Group, Members, MirrorMode, Signals};
+use airtcp_gateway::config::{AgentConfig, CopyMode, Group, Members, Signals};
 use airtcp_gateway::signals::keys::KeyName;
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_linux::agent::program::Program as Source;
@@ -94,7 +94,7 @@ impl Net {
                 interfaces: vec!["wlan0".to_owned()],
             },
             mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
-            mirror: MirrorMode::Always,
+            copy: CopyMode::Always,
             fast_path: Default::default(),
         };
         let (handle, inbox) = channel().unwrap();

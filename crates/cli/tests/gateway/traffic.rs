@@ -245,7 +245,7 @@ fn mobiles_whose_signal_is_good_pass_the_gateway_by() {
     if !possible() {
         return;
     }
-    let bed = Testbed::new(&Plan::with("\"m-tcp-plus\"\nmirror = \"when-fading\""));
+    let bed = Testbed::new(&Plan::with("\"m-tcp-plus\"\ncopy = \"when-fading\""));
     let intercepted = || {
         let counters = bed.daemon().status().counters;
         counters["packets_passed"] + counters["packets_dropped"]

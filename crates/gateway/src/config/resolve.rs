@@ -2,7 +2,7 @@
 
 use super::schema;
 use super::{
-    AgentConfig, FastPathMode, GatewayConfig, Group, Limits, Members, MirrorMode, NfqueueConfig,
+    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, Limits, Members, NfqueueConfig,
     PlannedOutage, Signals, uplink_name,
 };
 use airtcp_config::{ConfigError, Moment, Section, read};
@@ -118,10 +118,10 @@ fn groups(sections: &[Section<'_>], limits: Option<Limits>) -> Vec<Group> {
         for (text, prefix) in &addresses {
             claim(section, text, *prefix, &name, &interfaces, &mut taken);
         }
-        let Some((mechanism, mirror, fast_path)) = treatment else { continue };
+        let Some((mechanism, copy, fast_path)) = treatment else { continue };
         let addresses = addresses.into_iter().map(|(_, prefix)| prefix).collect();
         let members = Members::Mobiles { addresses, interfaces };
-        groups.push(Group { name, members, mechanism, mirror, fast_path });
+        groups.push(Group { name, members, mechanism, copy, fast_path });
     }
     groups
 }
@@ -145,9 +145,9 @@ fn add_uplinks(groups: &mut Vec<Group>, sections: &[Section<'_>], limits: Option
                 refuse(message, "mobiles behind one interface, the network behind another");
             }
         }
-        let Some((mechanism, mirror, fast_path)) = treatment else { continue };
+        let Some((mechanism, copy, fast_path)) = treatment else { continue };
         let (name, members) = (uplink_name(interface), Members::Uplink(interface));
-        groups.push(Group { name, members, mechanism, mirror, fast_path });
+        groups.push(Group { name, members, mechanism, copy, fast_path });
     }
 }
 
@@ -225,16 +225,16 @@ fn addresses(section: &Section<'_>) -> Option<Vec<(Name, IpNet)>> {
 fn treatment(
     section: &Section<'_>,
     limits: Option<Limits>,
-) -> Option<(MechanismConfig, MirrorMode, FastPathMode)> {
+) -> Option<(MechanismConfig, CopyMode, FastPathMode)> {
     let mechanism = MechanismConfig::read(section, None);
-    let (mirror, fast_path) = (section.get("mirror"), section.get("fast-path"));
+    let (copy, fast_path) = (section.get("copy"), section.get("fast-path"));
     if let (Some(fifo), Some(Limits { memory, .. })) = (mechanism?.capabilities().fifo, limits)
         && fifo > memory
     {
         let message = format!("{fifo} for one connection is more than the {memory} for all");
         section.push(section.problem("fifo", message).expected("at most limits.memory"));
     }
-    Some((mechanism?, mirror?, fast_path?))
+    Some((mechanism?, copy?, fast_path?))
 }
 
 fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {

@@ -1,6 +1,6 @@
 //! The schema of the gateway's file: every table, key, type, default, meaning and source, once.
 
-use super::{FastPathMode, Limits, Mark, MirrorMode, Mode, NfqueueConfig};
+use super::{CopyMode, FastPathMode, Limits, Mark, Mode, NfqueueConfig};
 use airtcp_core::Duration;
 use airtcp_edge::{Acknowledge, MechanismConfig};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
@@ -204,7 +204,7 @@ static MOBILE: Table = Table::new(
 
 /// For mechanisms that only watch while a mobile is in reach.
 const WATCHED: &[Field] = &[
-    field("mirror", MirrorMode::KIND, Is("always"), "When to mirror packets.")
+    field("copy", CopyMode::KIND, Is("always"), "When to take copies.")
         .under(MechanismConfig::WATCHING),
     field(
         "fast-path",
@@ -286,7 +286,7 @@ static SIGNALS: Table = Table::new(
             Kind::Text(&PERCENTAGE),
             Absent("the signal means nothing"),
             "An uplink fades while ModemManager's signal quality of its modem is below this, or the level of its Wi-Fi interface in \
-             /proc/net/wireless (each second; -100 dBm is 0 %, -50 dBm 100 %), and until it is higher by 5 points. For `mirror = \"when-fading\"`. `holdover` and `m-tcp-plus` stop the senders for as long as the uplink fades: the level \
+             /proc/net/wireless (each second; -100 dBm is 0 %, -50 dBm 100 %), and until it is higher by 5 points. For `copy = \"when-fading\"`. `holdover` and `m-tcp-plus` stop the senders for as long as the uplink fades: the level \
              should be one at which hardly anything gets through.",
         )
         .source("ModemManager, SignalQuality; Linux, wireless extensions"),

@@ -74,7 +74,7 @@ fn absent_keys_have_their_defaults() {
                 interfaces: Vec::new(),
             },
             mechanism: MechanismConfig::Wake(WakeConfig::default()),
-            mirror: MirrorMode::Always,
+            copy: CopyMode::Always,
             fast_path: FastPathMode::Auto,
         }],
         signals: Signals::default(),
@@ -95,7 +95,7 @@ mode = "observe"
 nfqueue = { queue = 65534, length = 200 }
 limits = { memory = "1 GiB", flows = 7, flows-per-mobile = 3, idle = "5 min" }
 metrics = { listen = "[::1]:9100" }
-mobile = [{ name = "m", addresses = ["10.0.0.1", "10.1.0.0/16"], interfaces = ["eth0", "br-lan.7"], mechanism = "holdover", mirror = "when-fading" }]
+mobile = [{ name = "m", addresses = ["10.0.0.1", "10.1.0.0/16"], interfaces = ["eth0", "br-lan.7"], mechanism = "holdover", copy = "when-fading" }]
 [signals]
 carrier = true
 neighbour = true
@@ -130,7 +130,7 @@ lead = "0 s"
     assert_eq!(record, Some("/var/tmp/a.pcapng".into()));
     assert_eq!(groups[0].addresses(), ["10.0.0.1/32", "10.1.0.0/16"].map(|p| p.parse().unwrap()));
     assert_eq!(groups[0].interfaces(), ["eth0", "br-lan.7"]);
-    assert_eq!(groups[0].mirror, MirrorMode::WhenFading);
+    assert_eq!(groups[0].copy, CopyMode::WhenFading);
     let planned = PlannedOutage {
         mobile: MobileId::Host("10.1.2.3".parse().unwrap()),
         begin: 10,
@@ -369,7 +369,7 @@ fn an_uplink_is_a_group_by_itself_and_needs_no_mobiles() {
         name: "uplink.wwan0".to_owned(),
         members: Members::Uplink("wwan0".parse().unwrap()),
         mechanism: MechanismConfig::Wake(WakeConfig::default()),
-        mirror: MirrorMode::Always,
+        copy: CopyMode::Always,
         fast_path: FastPathMode::Auto,
     };
     assert_eq!(config.groups, [expected]);
@@ -457,7 +457,7 @@ fn an_uplink_is_told_of_by_the_sources_that_know_it() {
 fn a_signal_level_announces_the_outages_of_an_uplink() {
     let cautions = |signals: &str| {
         let uplink =
-            "[[uplink]]\ninterface = \"wwan0\"\nmechanism = \"holdover\"\nmirror = \"when-fading\"";
+            "[[uplink]]\ninterface = \"wwan0\"\nmechanism = \"holdover\"\ncopy = \"when-fading\"";
         parse(&format!("{uplink}\n[signals]\n{signals}")).unwrap().cautions()
     };
     let unannounced = "uplink.wwan0: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
@@ -546,9 +546,9 @@ fn keys_of_another_mechanism_are_refused() {
     // M-TCP withholds a byte at all times and Packet Control filters at all times.
     refuses(
         TRAIN,
-        "name = \"train\"\nmechanism = \"m-tcp\"\nmirror = \"when-fading\"",
+        "name = \"train\"\nmechanism = \"m-tcp\"\ncopy = \"when-fading\"",
         &[
-            "g.toml:8:1: mobile.train.mirror: has no effect with mechanism = \"m-tcp\" (expected mechanism = \
+            "g.toml:8:1: mobile.train.copy: has no effect with mechanism = \"m-tcp\" (expected mechanism = \
            \"m-tcp-plus\" or \"holdover\")",
         ],
     );
@@ -737,7 +737,7 @@ fn packets_wait_for_mechanisms_that_do_more_than_watch_and_where_that_is_wanted(
     let holdover = "mechanism = \"holdover\"\n";
     assert_eq!(keys(holdover), (true, Queued::Watched));
     assert_eq!(keys(&format!("{holdover}fast-path = \"off\"")), (false, Queued::Always));
-    assert_eq!(keys(&format!("{holdover}mirror = \"when-fading\"")), (false, Queued::Watched));
+    assert_eq!(keys(&format!("{holdover}copy = \"when-fading\"")), (false, Queued::Watched));
     assert_eq!(keys("mechanism = \"m-tcp\""), (false, Queued::Always), "it changes every ACK");
     let filter = "mechanism = \"packet-control\"\nthreshold = 10";
     assert_eq!(keys(filter), (false, Queued::Always));
@@ -777,7 +777,7 @@ fn what_nobody_would_report_is_a_caution() {
     );
     assert_eq!(cautions(&format!("{mobile}[signals]\nneighbour = true")), [""; 0]);
 
-    let fading = format!("{mobile}mirror = \"when-fading\"\n[signals]\n");
+    let fading = format!("{mobile}copy = \"when-fading\"\n[signals]\n");
     assert_eq!(
         cautions(&format!("{fading}silence = \"1 s\"")),
         [
@@ -815,7 +815,7 @@ proptest::proptest! {
             "limits.memory", "limits.flows", "limits.idle", "metrics", "metrics.listen", "signals",
             "signals.agent", "signals.agent.keys", "signals.planned", "signals.carrier",
             "signals.silence", "signals.modem-manager", "signals.fading-below", "[[mobile]]\nname", "[[mobile]]\naddresses", "[[mobile]]\ninterfaces",
-            "[[mobile]]\nmechanism", "[[mobile]]\nmirror", "[[mobile]]\nfifo", "[[mobile]]\ntimer",
+            "[[mobile]]\nmechanism", "[[mobile]]\ncopy", "[[mobile]]\nfifo", "[[mobile]]\ntimer",
             "[[mobile]]\nthreshold",
         ][..]),
         value in proptest::sample::select(&[

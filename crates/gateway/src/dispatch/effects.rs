@@ -31,7 +31,7 @@ pub enum Effect {
     MirrorAll {
         /// The mobile.
         mobile: MobileId,
-        /// Copy all from now on, or stop.
+        /// True to begin, false to end.
         on: bool,
     },
 }

@@ -4,7 +4,7 @@
 use super::actions::pieces;
 use super::signal::SETTLING;
 use super::*;
-use crate::config::{FastPathMode, Group, Mark, Members, MirrorMode, Mode, NfqueueConfig, Signals};
+use crate::config::{CopyMode, FastPathMode, Group, Mark, Members, Mode, NfqueueConfig, Signals};
 use crate::ledger::{Refused, Saved, WriteError};
 use crate::packets::{Egress, Intercepted, PacketId, Verdict};
 use crate::signals::{MobileSignal, SignalSource};
@@ -25,7 +25,7 @@ const INTERFACES: [&str; 3] = ["lan0", "wwan0", "wwan1"];
 /// To the fixed and the mobile host; other MSS values than the default, to tell them apart.
 const MSS: [u16; 2] = [1000, 500];
 
-fn config(mirror: MirrorMode) -> GatewayConfig {
+fn config(copy: CopyMode) -> GatewayConfig {
     let group = Group {
         name: "phones".to_owned(),
         members: Members::Mobiles {
@@ -33,7 +33,7 @@ fn config(mirror: MirrorMode) -> GatewayConfig {
             interfaces: Vec::new(),
         },
         mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
-        mirror,
+        copy,
         fast_path: Default::default(),
     };
     GatewayConfig {
@@ -57,7 +57,7 @@ fn config(mirror: MirrorMode) -> GatewayConfig {
 
 /// Of packets that are not intercepted come copies.
 fn copied() -> GatewayConfig {
-    let mut config = config(MirrorMode::Always);
+    let mut config = config(CopyMode::Always);
     config.groups[0].fast_path = FastPathMode::Auto;
     config
 }
@@ -243,7 +243,7 @@ fn from_mobile(seq: u32, len: usize) -> Segment<Vec<u8>> {
 
 #[test]
 fn what_is_no_tcp_segment_passes() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     assert_eq!(bench.packet(vec![0x45, 0, 0]), Verdict::Pass);
     let mut udp = Vec::new();
     airtcp_wire::encode_udp(&flow(), &vec![1_u8], &mut udp).unwrap();
@@ -318,7 +318,7 @@ fn a_silent_mobile_without_tcp_is_asked_by_echo_requests_of_the_fixed_host() {
 
 #[test]
 fn who_is_in_no_group_is_left_alone() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     let mut other = from_fixed(1, 10);
     other.flow.dst.ip = "10.0.1.7".parse().unwrap();
     assert_eq!(bench.segment(&other), Verdict::Pass);
@@ -327,7 +327,7 @@ fn who_is_in_no_group_is_left_alone() {
 
 #[test]
 fn an_outage_freezes_the_fixed_host_and_the_copies_are_replayed_in_the_mobile_s_mss() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     bench.establish(1200);
     assert_eq!(bench.effects, []);
     bench.signal(LinkSignal::Down);
@@ -378,7 +378,7 @@ fn fragmentation_needed(mtu: u16, quote: &[u8]) -> Vec<u8> {
 /// of a segment of that length that begins there. The sizes of what is replayed, and whether the
 /// router was believed.
 fn replayed_after(seq: u32, message: impl Fn(&[u8]) -> Vec<u8>) -> (Vec<usize>, bool) {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     bench.mss = [1460; 2];
     bench.establish(1400);
     bench.segment(&Segment { ack: Some(SeqNum(1900)), ..from_mobile(100, 0) });
@@ -437,7 +437,7 @@ fn a_router_that_returns_what_is_not_in_flight_is_not_believed() {
 
 #[test]
 fn a_router_behind_another_interface_is_not_believed() {
-    let mut config = config(MirrorMode::Always);
+    let mut config = config(CopyMode::Always);
     let Members::Mobiles { interfaces, .. } = &mut config.groups[0].members else { unreachable!() };
     interfaces.push("lan0".to_owned());
     let mut bench = Bench::new(&config);
@@ -451,7 +451,7 @@ fn a_router_behind_another_interface_is_not_believed() {
 
 #[test]
 fn what_the_first_link_does_not_take_is_cut_once_more() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     let packet = encoded(&from_fixed(500, 1200));
     assert_eq!(bench.dispatcher.cut_smaller(Side::Mobile, &packet).len(), 3);
     let small = encoded(&from_fixed(500, 500));
@@ -463,7 +463,7 @@ fn what_the_first_link_does_not_take_is_cut_once_more() {
 
 #[test]
 fn a_forged_syn_does_not_change_the_size_of_replayed_segments() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     bench.establish(1000);
     for mut forged in [from_mobile(7, 0), from_fixed(7, 0)] {
         forged.flags = Flags::SYN;
@@ -481,7 +481,7 @@ fn a_forged_syn_does_not_change_the_size_of_replayed_segments() {
 
 #[test]
 fn frozen_data_is_kept_and_not_passed() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     bench.establish(100);
     bench.signal(LinkSignal::Down);
     bench.injected();
@@ -504,7 +504,7 @@ fn multipath(mut segment: Segment<Vec<u8>>) -> Vec<u8> {
 
 #[test]
 fn a_forged_option_does_not_break_a_promise() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     bench.establish(100);
     bench.signal(LinkSignal::Down);
     bench.packet(multipath(from_fixed(600, 10)));
@@ -516,7 +516,7 @@ fn a_forged_option_does_not_break_a_promise() {
 
 #[test]
 fn a_connection_that_nobody_else_can_speak_for_is_left_alone() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     let packet = multipath(from_mobile(100, 0));
     assert_eq!(bench.packet(packet), Verdict::Pass);
     bench.segment(&from_mobile(100, 0));
@@ -534,7 +534,7 @@ fn a_connection_that_nobody_else_can_speak_for_is_left_alone() {
 
 #[test]
 fn a_mobile_that_owes_an_answer_and_is_silent_is_down_until_it_is_heard() {
-    let mut config = config(MirrorMode::Always);
+    let mut config = config(CopyMode::Always);
     config.signals.silence = Some(Duration::from_secs(1));
     let mut bench = Bench::new(&config);
     bench.establish(100);
@@ -549,7 +549,7 @@ fn a_mobile_that_owes_an_answer_and_is_silent_is_down_until_it_is_heard() {
 
 #[test]
 fn a_mobile_is_watched_from_fading_until_all_is_settled() {
-    let mut bench = Bench::new(&config(MirrorMode::WhenFading));
+    let mut bench = Bench::new(&config(CopyMode::WhenFading));
     bench.signal(LinkSignal::Fading);
     assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
     bench.effects.clear();
@@ -614,7 +614,7 @@ fn a_mobile_is_watched_from_the_first_copy_on_that_should_not_have_gone_on() {
 
 #[test]
 fn copies_are_only_for_groups_that_get_some() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     bench.only_copies = true;
     bench.establish(100);
     let status = bench.dispatcher.status(bench.now);
@@ -639,7 +639,7 @@ fn a_segment_is_cut_to_what_the_receiver_takes() {
 
 #[test]
 fn a_promise_that_cannot_be_written_down_is_not_given() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     bench.establish(100);
     bench.written.0.lock().unwrap().is_full = true;
     bench.signal(LinkSignal::Down);
@@ -655,7 +655,7 @@ fn a_promise_that_cannot_be_written_down_is_not_given() {
 
 #[test]
 fn another_process_goes_on_with_what_was_promised() {
-    let config = config(MirrorMode::WhenFading);
+    let config = config(CopyMode::WhenFading);
     let mut first = Bench::new(&config);
     first.establish(100);
     first.signal(LinkSignal::Down);
@@ -677,7 +677,7 @@ fn a_frozen_connection_goes_on_in_another_process_though_nothing_was_promised() 
         MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
         MechanismConfig::Holdover(HoldoverConfig::default()),
     ] {
-        let mut config = config(MirrorMode::WhenFading);
+        let mut config = config(CopyMode::WhenFading);
         config.groups[0].mechanism = mechanism;
         let mut first = Bench::new(&config);
         first.establish(100);
@@ -696,7 +696,7 @@ fn a_frozen_connection_goes_on_in_another_process_though_nothing_was_promised() 
 
 /// What an earlier gateway with M-TCP+ froze, promising 100 bytes.
 fn frozen() -> Bench {
-    let mut first = Bench::new(&config(MirrorMode::Always));
+    let mut first = Bench::new(&config(CopyMode::Always));
     first.establish(100);
     first.signal(LinkSignal::Down);
     first
@@ -709,7 +709,7 @@ fn a_renamed_group_keeps_its_connections() {
 
 #[test]
 fn connections_that_no_group_can_go_on_with_are_reset_at_both_ends() {
-    let mut other = config(MirrorMode::Always);
+    let mut other = config(CopyMode::Always);
     other.groups[0].mechanism = MechanismConfig::Holdover(HoldoverConfig::default());
     for config in [elsewhere(), other] {
         let mut second = Bench::new(&config);
@@ -727,7 +727,7 @@ fn connections_that_no_group_can_go_on_with_are_reset_at_both_ends() {
 
 #[test]
 fn what_the_hosts_of_an_unreadable_connection_send_is_refused_until_both_know() {
-    let mut bench = Bench::new(&config(MirrorMode::WhenFading));
+    let mut bench = Bench::new(&config(CopyMode::WhenFading));
     let refused = Refused { flow: flow(), why: "damaged".to_owned(), resets: None };
     bench.dispatcher.take_over(bench.now, Vec::new(), vec![refused], &mut bench.effects);
     assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
@@ -762,14 +762,14 @@ fn what_is_due_is_written_down_anew() {
 
 /// The mobile's group under another name.
 fn renamed() -> GatewayConfig {
-    let mut renamed = config(MirrorMode::Always);
+    let mut renamed = config(CopyMode::Always);
     renamed.groups[0].name = "tablets".to_owned();
     renamed
 }
 
 /// Without the mobile.
 fn elsewhere() -> GatewayConfig {
-    let mut config = config(MirrorMode::Always);
+    let mut config = config(CopyMode::Always);
     let addresses = vec!["10.9.0.0/24".parse().unwrap()];
     config.groups[0].members = Members::Mobiles { addresses, interfaces: Vec::new() };
     config
@@ -779,7 +779,7 @@ fn elsewhere() -> GatewayConfig {
 fn with_exception(mechanism: MechanismConfig) -> GatewayConfig {
     let mut config = renamed();
     config.groups[0].mechanism = mechanism;
-    config.groups.extend(self::config(MirrorMode::Always).groups);
+    config.groups.extend(self::config(CopyMode::Always).groups);
     config
 }
 
@@ -804,9 +804,9 @@ fn a_reload_hands_over_what_is_held_up_to_the_group_that_has_the_mobile_now() {
 #[test]
 fn a_reload_that_leaves_what_is_held_up_to_nobody_is_refused() {
     let holdover = MechanismConfig::Holdover(HoldoverConfig::default());
-    let mut other = config(MirrorMode::Always);
+    let mut other = config(CopyMode::Always);
     other.groups[0].mechanism = holdover;
-    let none = GatewayConfig { groups: Vec::new(), ..config(MirrorMode::Always) };
+    let none = GatewayConfig { groups: Vec::new(), ..config(CopyMode::Always) };
     for config in [elsewhere(), with_exception(holdover), other, none] {
         let mut bench = frozen();
         let error = bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects);
@@ -820,7 +820,7 @@ fn a_reload_that_leaves_what_is_held_up_to_nobody_is_refused() {
 
 #[test]
 fn what_was_written_down_is_forgotten_when_all_else_is_done() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     bench.establish(100);
     bench.signal(LinkSignal::Down);
     bench.signal(LinkSignal::Up);
@@ -833,7 +833,7 @@ fn what_was_written_down_is_forgotten_when_all_else_is_done() {
 
 #[test]
 fn a_reload_keeps_connections() {
-    let mut config = config(MirrorMode::Always);
+    let mut config = config(CopyMode::Always);
     let mut bench = Bench::new(&config);
     bench.establish(100);
     bench.signal(LinkSignal::Down);
@@ -895,7 +895,7 @@ impl Recorder for Recording {
 
 #[test]
 fn what_is_done_is_recorded_and_replays_across_reloads() {
-    let mut config = config(MirrorMode::Always);
+    let mut config = config(CopyMode::Always);
     let mut bench = Bench::new(&config);
     let recording = Recording::new(bench.now);
     let file = recording.file.clone();
@@ -922,7 +922,7 @@ fn what_is_done_is_recorded_and_replays_across_reloads() {
 
 #[test]
 fn the_status_tells_what_is_done_for_whom() {
-    let mut bench = Bench::new(&config(MirrorMode::Always));
+    let mut bench = Bench::new(&config(CopyMode::Always));
     bench.establish(100);
     bench.signal(LinkSignal::Down);
     bench.now += Duration::from_secs(2);
@@ -938,7 +938,7 @@ fn the_status_tells_what_is_done_for_whom() {
 
 /// On board: 192.0.2.1 is behind lan0, and 10.0.0.7 behind wwan0, the uplink.
 fn on_board(mechanism: MechanismConfig) -> GatewayConfig {
-    let mut config = config(MirrorMode::WhenFading);
+    let mut config = config(CopyMode::WhenFading);
     let group = &mut config.groups[0];
     group.members = Members::Uplink(wwan0());
     (group.name, group.mechanism) = ("uplink.wwan0".to_owned(), mechanism);
@@ -1000,7 +1000,7 @@ fn what_does_not_cross_the_uplink_is_left_alone() {
 #[test]
 fn a_mobile_of_a_group_is_not_the_uplinks() {
     let mut both = on_board(MechanismConfig::Holdover(HoldoverConfig::default()));
-    let mut phones = config(MirrorMode::WhenFading).groups.remove(0);
+    let mut phones = config(CopyMode::WhenFading).groups.remove(0);
     let addresses = vec!["192.0.2.0/24".parse().unwrap()];
     phones.members = Members::Mobiles { addresses, interfaces: Vec::new() };
     both.groups.insert(0, phones);
@@ -1049,7 +1049,7 @@ fn an_uplink_takes_its_own_connections_over_and_no_others() {
     assert!(second.effects.contains(&watch), "{:?}", second.effects);
     assert_eq!(bench_on_board().take_over_group("uplink.wwan1", &mut frozen()), [0, 1]);
     assert_eq!(bench_on_board().take_over_group("phones", &mut frozen()), [0, 1]);
-    let mut mobiles = Bench::new(&config(MirrorMode::WhenFading));
+    let mut mobiles = Bench::new(&config(CopyMode::WhenFading));
     assert_eq!(mobiles.take_over_group("uplink.wwan0", &mut frozen()), [0, 1]);
 }
 
@@ -1072,7 +1072,7 @@ fn connections_over_an_uplink_that_nobody_can_go_on_with_are_reset_at_both_ends(
 
 #[test]
 fn a_connection_of_a_mobile_that_is_refused_is_none_of_the_uplinks() {
-    let mut both = config(MirrorMode::WhenFading);
+    let mut both = config(CopyMode::WhenFading);
     both.groups.extend(on_board(both.groups[0].mechanism).groups);
     let mut bench = Bench::new(&both);
     let refused = Refused { flow: flow(), why: "damaged".to_owned(), resets: None };
@@ -1083,8 +1083,7 @@ fn a_connection_of_a_mobile_that_is_refused_is_none_of_the_uplinks() {
 #[test]
 fn wake_on_board_hears_the_network_as_one() {
     let mut config = on_board(MechanismConfig::Wake(Default::default()));
-    (config.groups[0].mirror, config.groups[0].fast_path) =
-        (MirrorMode::Always, FastPathMode::Auto);
+    (config.groups[0].copy, config.groups[0].fast_path) = (CopyMode::Always, FastPathMode::Auto);
     let mut bench = Bench { only_copies: true, over: [Some(1), Some(2)], ..Bench::new(&config) };
     bench.segment(&from_fixed(500, 100));
     bench.now = bench.dispatcher.next_deadline().unwrap();

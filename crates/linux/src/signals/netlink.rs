@@ -561,7 +561,7 @@ mod tests {
                 interfaces: interfaces.iter().map(|&i| i.to_owned()).collect(),
             },
             mechanism: MechanismConfig::MTcpPlus(Default::default()),
-            mirror: Default::default(),
+            copy: Default::default(),
             fast_path: Default::default(),
         }
     }

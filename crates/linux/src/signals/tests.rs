@@ -192,7 +192,7 @@ pub(super) fn groups_of(uplinks: &[&str]) -> Vec<Group> {
         name: format!("uplink.{name}"),
         members: airtcp_gateway::config::Members::Uplink(name.parse().unwrap()),
         mechanism: airtcp_edge::MechanismConfig::Wake(Default::default()),
-        mirror: Default::default(),
+        copy: Default::default(),
         fast_path: Default::default(),
     };
     uplinks.iter().map(group).collect()

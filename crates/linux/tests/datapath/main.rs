@@ -11,7 +11,7 @@ mod mirror;
 use airtcp_core::{Bytes, Duration as Span, Segment};
 use airtcp_edge::{MechanismConfig, MobileId};
 use airtcp_gateway::config::{
-    GatewayConfig, Group, Limits, Mark, Members, MirrorMode, Mode, NfqueueConfig, Signals,
+    CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
 use airtcp_gateway::packets::{Egress, Intercepted, Verdict};
 use airtcp_linux::datapath::nfqueue::{Nfqueue, NfqueueError};
@@ -220,12 +220,12 @@ fn mobiles(addresses: &[&str], interface: &str) -> Members {
     }
 }
 
-fn group(name: &str, addresses: &[&str], mirror: MirrorMode) -> Group {
+fn group(name: &str, addresses: &[&str], copy: CopyMode) -> Group {
     Group {
         name: name.into(),
         members: mobiles(addresses, "mobile"),
         mechanism: MechanismConfig::PacketControl { threshold: 3 },
-        mirror,
+        copy,
         fast_path: Default::default(),
     }
 }
@@ -247,7 +247,7 @@ fn config(queue: u16, length: u32, groups: Vec<Group>) -> GatewayConfig {
 
 /// All mobiles, always.
 fn always() -> GatewayConfig {
-    config(QUEUE, 1000, vec![group("all", &["10.99.2.0/24", "fd99:2::/64"], MirrorMode::Always)])
+    config(QUEUE, 1000, vec![group("all", &["10.99.2.0/24", "fd99:2::/64"], CopyMode::Always)])
 }
 
 /// Verdict of a gateway on a packet, and its side effects.
@@ -694,7 +694,7 @@ fn a_reload_changes_the_rules_and_a_refused_one_does_not() {
     });
     assert_eq!(ours(&net), before);
     rules.change(|rules| {
-        let ipv4 = group("all", &["10.98.0.0/16"], MirrorMode::Always);
+        let ipv4 = group("all", &["10.98.0.0/16"], CopyMode::Always);
         rules.replace(&config(9, 10, vec![ipv4])).unwrap();
     });
     let after = ours(&net).join("\n");
@@ -711,7 +711,7 @@ fn of_groups_that_copy_when_fading_only_watched_mobiles_are_queued() {
     }
     let net = Net::new();
     let gateway = Gateway::new(&net, pass());
-    let group = group("all", &["10.99.2.0/24", "fd99:2::/64"], MirrorMode::WhenFading);
+    let group = group("all", &["10.99.2.0/24", "fd99:2::/64"], CopyMode::WhenFading);
     only_watched_mobiles_come(&net, &gateway, config(QUEUE, 1000, vec![group]));
 }
 
@@ -745,7 +745,7 @@ fn a_watched_mobile_stays_watched_over_a_reload() {
     }
     let net = Net::new();
     let fading = |addresses: &str| {
-        config(QUEUE, 10, vec![group("fading", &[addresses], MirrorMode::WhenFading)])
+        config(QUEUE, 10, vec![group("fading", &[addresses], CopyMode::WhenFading)])
     };
     let mut rules = install(&net, fading("10.99.2.0/24"));
     rules.change(move |rules| {
@@ -764,8 +764,7 @@ fn of_changes_that_come_faster_than_rules_can_the_last_counts() {
         return;
     }
     let net = Net::new();
-    let fading =
-        || config(QUEUE, 10, vec![group("all", &["10.99.0.0/16"], MirrorMode::WhenFading)]);
+    let fading = || config(QUEUE, 10, vec![group("all", &["10.99.0.0/16"], CopyMode::WhenFading)]);
     let mobile = |number: u8| MobileId::Host(IpAddr::from([10, 99, 2, number]));
     let watcher = in_gateway(&net, move || {
         let watcher =

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::mpsc;
 
 /// Packets of all mobiles are mirrored.
-fn copied() -> GatewayConfig {
+fn mirroring() -> GatewayConfig {
     let mut config = always();
     config.groups[0].mechanism = MechanismConfig::MTcpPlus(Default::default());
     config.groups[0].fast_path = FastPathMode::Auto;
@@ -21,7 +21,7 @@ fn copied() -> GatewayConfig {
 
 /// The same with wake, which mirrors only packets sent while answers are overdue.
 fn waking(towards: Towards) -> GatewayConfig {
-    let mut config = copied();
+    let mut config = mirroring();
     config.groups[0].mechanism =
         MechanismConfig::Wake(WakeConfig { towards, ..WakeConfig::default() });
     config
@@ -86,7 +86,7 @@ fn queued_and_mirrored<F: FnMut()>(
     let thread = net.run("g", {
         let wake = wake.clone();
         move || {
-            let source = start(copied())?;
+            let source = start(mirroring())?;
             let mut queue = Nfqueue::open(QUEUE, 4000).unwrap();
             let mut turn = prepare(&source);
             ready.send(()).unwrap();
@@ -159,7 +159,7 @@ fn udp(flow: Flow) -> Vec<u8> {
 const SILENCE: Duration = Duration::from_millis(100);
 
 #[test]
-fn of_a_mobile_that_answers_wake_gets_next_to_no_copies() {
+fn hardly_any_packets_of_a_mobile_that_answers_are_mirrored_for_wake() {
     if !possible() {
         return;
     }
@@ -182,7 +182,7 @@ fn of_a_mobile_that_answers_wake_gets_next_to_no_copies() {
 }
 
 #[test]
-fn what_goes_into_a_silence_is_copied_with_what_is_known_of_it_and_so_is_its_end() {
+fn packets_into_a_silence_are_mirrored_with_its_state_and_so_is_its_end() {
     if !possible() {
         return;
     }
@@ -272,7 +272,7 @@ fn a_pure_ack_asks_for_no_answer_and_a_segment_does() {
 }
 
 #[test]
-fn of_a_mobile_that_is_to_be_copied_in_full_all_is_copied() {
+fn all_packets_of_a_mobile_can_be_mirrored() {
     if !possible() {
         return;
     }
@@ -291,7 +291,7 @@ fn of_a_mobile_that_is_to_be_copied_in_full_all_is_copied() {
 }
 
 #[test]
-fn what_would_be_queued_is_copied_once_as_it_is() {
+fn packets_that_would_be_queued_are_mirrored_once_unchanged() {
     if !possible() {
         return;
     }
@@ -319,7 +319,7 @@ fn what_would_be_queued_is_copied_once_as_it_is() {
 }
 
 #[test]
-fn of_watched_mobiles_there_are_no_copies() {
+fn packets_of_watched_mobiles_are_not_mirrored() {
     if !possible() {
         return;
     }
@@ -327,7 +327,7 @@ fn of_watched_mobiles_there_are_no_copies() {
     let mut rules = None;
     let step = move |source: &Mirror, watched: Option<bool>| {
         let rules = rules.get_or_insert_with(|| {
-            let mut rules = Rules::install(&copied()).unwrap();
+            let mut rules = Rules::install(&mirroring()).unwrap();
             rules.set_mirror(source.switch());
             rules
         });
@@ -336,7 +336,7 @@ fn of_watched_mobiles_there_are_no_copies() {
         }
     };
     let steps = vec![None, Some(true), Some(false)];
-    let copies = mirrored_of(&net, copied(), steps, step, || {
+    let copies = mirrored_of(&net, mirroring(), steps, step, || {
         // Nobody listens to the queue: what is in it passes.
         for address in FIXED {
             net.download(address, 100_000);
@@ -360,7 +360,7 @@ fn of_watched_mobiles_there_are_no_copies() {
 }
 
 #[test]
-fn a_damaged_segment_is_copied_as_one_to_be_verified() {
+fn a_damaged_segment_is_mirrored_as_one_to_be_verified() {
     if !possible() {
         return;
     }
@@ -379,7 +379,7 @@ fn a_damaged_segment_is_copied_as_one_to_be_verified() {
     encode(&sent, &mut packet).unwrap();
     let copies = mirrored_of(
         &net,
-        copied(),
+        mirroring(),
         vec![()],
         |_, ()| {},
         || {
@@ -398,7 +398,7 @@ fn a_damaged_segment_is_copied_as_one_to_be_verified() {
 }
 
 #[test]
-fn copies_that_nobody_takes_are_missed_and_hold_up_nothing() {
+fn unread_packets_are_missed_and_delay_nothing() {
     if !possible() {
         return;
     }
@@ -411,7 +411,7 @@ fn copies_that_nobody_takes_are_missed_and_hold_up_nothing() {
         }
     };
     let mut sizes = [60_000_000, 100_000].into_iter();
-    let copies = mirrored_of(&net, copied(), vec![(), ()], step, || {
+    let copies = mirrored_of(&net, mirroring(), vec![(), ()], step, || {
         net.download(FIXED[0], sizes.next().unwrap());
     });
     let Some(copies) = copies else { return };
@@ -430,7 +430,7 @@ fn copies_that_nobody_takes_are_missed_and_hold_up_nothing() {
 }
 
 #[test]
-fn however_often_it_changes_every_packet_is_queued_or_copied() {
+fn every_packet_is_queued_or_mirrored_however_often_that_changes() {
     if !possible() {
         return;
     }
@@ -440,7 +440,7 @@ fn however_often_it_changes_every_packet_is_queued_or_copied() {
     let prepare = {
         let turns = turns.clone();
         move |source: &Mirror| {
-            let rules = Rules::install(&copied()).unwrap();
+            let rules = Rules::install(&mirroring()).unwrap();
             let rules = Watcher::new(rules, |error| panic!("{error}")).unwrap();
             rules.set_mirror(source.switch());
             let mut next = Instant::now();

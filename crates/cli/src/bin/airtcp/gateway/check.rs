@@ -5,7 +5,7 @@ use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::Capabilities;
 use airtcp_gateway::config::{
-    AgentConfig, GatewayConfig, Group, Limits, Members, MirrorMode, Mode, NfqueueConfig,
+    AgentConfig, CopyMode, GatewayConfig, Group, Limits, Members, Mode, NfqueueConfig,
     PlannedOutage, Queued, Signals, uplink_of,
 };
 use airtcp_linux::datapath::rules;
@@ -114,7 +114,7 @@ fn describe_rules(rules: &str) -> String {
 }
 
 fn describe_group(out: &mut String, group: &Group) {
-    let Group { name, members, mechanism, mirror, fast_path: _ } = group;
+    let Group { name, members, mechanism, copy, fast_path: _ } = group;
     let word = mechanism.word();
     let _ = match members {
         Members::Mobiles { addresses, interfaces } => {
@@ -142,9 +142,9 @@ fn describe_group(out: &mut String, group: &Group) {
         }
         return;
     };
-    let when = match mirror {
-        MirrorMode::Always => "always",
-        MirrorMode::WhenFading => "when fading",
+    let when = match copy {
+        CopyMode::Always => "always",
+        CopyMode::WhenFading => "when fading",
     };
     let _ = writeln!(out, "  copies {when}, at most {} per connection", size(fifo));
     let _ = match (group.is_mirrored(), group.queued()) {
