@@ -9,7 +9,9 @@
 //! turn it is as if the signal had come that much later.
 
 use crate::connection::{Connection, Context};
-use crate::conntrack::flow_table::{FlowReport, FlowTable, FlowTableConfig, Keyed, Tracked};
+use crate::conntrack::flow_table::{
+    FlowPhase, FlowReport, FlowTable, FlowTableConfig, Keyed, Tracked,
+};
 use crate::conntrack::validate::InvalidPackets;
 use crate::hold::journal::{Call, ConnectionSnapshot, Input, Journal, JournalNote};
 use crate::middlebox::{Action, Actions, Middlebox, MobileId, Side};
@@ -278,7 +280,10 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
                 };
                 pending.last = Some(next);
                 let call = Call::Link(pending.signal);
-                let cost = self.connections.get(&next.0).map_or(1, |mut tracked| {
+                let ended =
+                    |tracked: &Tracked<'_, C>| FlowPhase::of(tracked.state()) == FlowPhase::Closed;
+                let known = self.connections.get(&next.0).filter(|tracked| !ended(tracked));
+                let cost = known.map_or(1, |mut tracked| {
                     self.shared.call_in_turn(now, next.0, &mut tracked, call, out)
                 });
                 left = left.saturating_sub(cost);

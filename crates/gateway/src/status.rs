@@ -153,7 +153,7 @@ pub struct FlowStatus {
     pub group: String,
     /// The mechanism's word in the configuration.
     pub mechanism: String,
-    /// "connected", "frozen", "resuming" or "reset".
+    /// "connected", "frozen", "resuming", "reset" or "closed".
     pub state: String,
     /// Seconds since that began, unless it is connected.
     pub since: Option<f64>,

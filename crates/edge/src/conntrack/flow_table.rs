@@ -80,6 +80,10 @@ pub trait FlowState: Default {
     fn is_closed(&self) -> bool {
         false
     }
+    /// The hosts have ended it, and have acknowledged everything.
+    fn is_done(&self) -> bool {
+        false
+    }
     /// Payload bytes held.
     fn held(&self) -> usize {
         0
@@ -111,9 +115,27 @@ pub enum FlowPhase {
     Resuming,
     /// Given up: the hosts are being reset.
     Reset,
+    /// Ended by the hosts, with nothing left to do: signals pass it by.
+    Closed,
 }
 
 impl FlowPhase {
+    /// The phase of a connection in this state.
+    pub(crate) fn of<S: FlowState>(state: &S) -> Self {
+        match state.phase() {
+            Self::Connected if state.is_done() && state.held() == 0 => Self::Closed,
+            phase => phase,
+        }
+    }
+
+    /// The mechanism does more for the connection than forward its segments.
+    pub const fn is_interrupted(self) -> bool {
+        match self {
+            Self::Frozen | Self::Resuming | Self::Reset => true,
+            Self::Connected | Self::Closed => false,
+        }
+    }
+
     /// The phase's name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -121,6 +143,7 @@ impl FlowPhase {
             Self::Frozen => "frozen",
             Self::Resuming => "resuming",
             Self::Reset => "reset",
+            Self::Closed => "closed",
         }
     }
 }
@@ -132,7 +155,7 @@ pub struct FlowReport {
     pub flow: Flow,
     /// Treatment by the mechanism.
     pub phase: FlowPhase,
-    /// Beginning of the phase; `None` while connected.
+    /// Beginning of the phase; `None` while connected or closed.
     pub since: Option<Instant>,
     /// Payload bytes held.
     pub held: u64,
@@ -451,8 +474,8 @@ impl<S: FlowState> FlowTable<S> {
     /// Reports on all connections, in the order of the list.
     pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
         self.flows.iter().map(|(&flow, entry)| {
-            let (state, phase) = (&entry.state, entry.state.phase());
-            let since = (phase != FlowPhase::Connected).then_some(entry.since);
+            let (state, phase) = (&entry.state, FlowPhase::of(&entry.state));
+            let since = phase.is_interrupted().then_some(entry.since);
             let (held, committed) = (state.held() as u64, state.is_committed());
             FlowReport { flow, phase, since, held, committed }
         })

@@ -207,6 +207,14 @@ impl Windows {
         self.finished == [true; 2]
     }
 
+    /// Both hosts have closed the connection, and have acknowledged everything.
+    pub fn is_done(&self) -> bool {
+        let (mobile_ack, next_seq) = (self.mobile.ack, self.mobile.next_seq);
+        self.is_finished()
+            && mobile_ack.at_or_after(self.sent_end)
+            && self.fixed_ack.0.at_or_after(next_seq)
+    }
+
     /// Checks a segment against both windows; `ack_sent` is the acknowledgement last sent to the
     /// fixed host on the mobile's behalf, if any.
     fn check<P: Payload>(
@@ -472,6 +480,12 @@ impl<M: AsRef<Windows>> Conntrack<M> {
     pub fn is_closed(&self) -> bool {
         let is_over = self.pickup.reset == ResetState::Done;
         self.established.as_ref().map_or(is_over, |established| established.as_ref().is_finished())
+    }
+
+    /// The connection was reset, or both hosts have closed it and have acknowledged everything.
+    pub fn is_done(&self) -> bool {
+        let is_over = self.pickup.reset == ResetState::Done;
+        self.established.as_ref().map_or(is_over, |established| established.as_ref().is_done())
     }
 
     /// The fixed host has reset the connection, and the mobile has not been reset yet.

@@ -154,6 +154,10 @@ impl<P: Payload> FlowState for HoldoverState<P> {
         self.conntrack.is_closed()
     }
 
+    fn is_done(&self) -> bool {
+        self.conntrack.is_done()
+    }
+
     fn in_flight(&self) -> Option<Range<SeqNum>> {
         self.conntrack.in_flight()
     }

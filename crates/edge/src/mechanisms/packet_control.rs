@@ -252,6 +252,10 @@ impl FlowState for Filters {
     fn is_closed(&self) -> bool {
         self.conntrack.is_closed()
     }
+
+    fn is_done(&self) -> bool {
+        self.conntrack.is_done()
+    }
 }
 
 impl<P: Payload> Conntracked<P> for Filters {

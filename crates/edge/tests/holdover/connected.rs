@@ -121,3 +121,8 @@ fn a_replay_that_is_not_answered_begins_anew_when_the_mobile_is_back() {
         assert_eq!(counters(&s).replays, 2);
     });
 }
+
+#[test]
+fn signals_pass_by_a_closed_connection() {
+    each(Script::expect_signals_pass_by_a_closed_connection);
+}

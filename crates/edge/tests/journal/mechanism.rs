@@ -69,7 +69,7 @@ impl Through {
         let report = reports.next().expect("the flow is known");
         assert_eq!((report.flow, reports.next()), (self.hosts.flow, None));
         let is_interrupted = self.mechanism.is_interrupted(self.mobile());
-        assert_eq!(is_interrupted, report.phase != FlowPhase::Connected);
+        assert_eq!(is_interrupted, report.phase.is_interrupted());
         (report.phase, report.since.map(|since| since.since_start().as_millis() / 1000))
     }
 }

@@ -74,6 +74,22 @@ impl<M: Middlebox<Length>> Script<M> {
     pub(crate) fn up(&mut self) -> Vec<String> {
         self.signal(LinkSignal::Up)
     }
+    /// Both hosts close, and the last acknowledgement ends it.
+    pub(crate) fn expect_signals_pass_by_a_closed_connection(mut self) {
+        assert_eq!(self.ack(6000).len(), 1);
+        let fin = with_flags(self.fixed(6000, 0), Flags::FIN);
+        assert_eq!(self.fixed_sends(fin).len(), 1);
+        let fin = with_flags(self.mobile(6001), Flags::FIN);
+        assert_eq!(self.mobile_sends(fin).len(), 1);
+        assert!(!self.down().is_empty(), "the fixed host has not acknowledged the FIN");
+        assert!(!self.up().is_empty());
+        let mut last = self.fixed(6001, 0);
+        last.ack = last.ack.map(|ack| ack + 1);
+        assert_eq!(self.fixed_sends(last).len(), 1);
+        assert_eq!(self.down(), [""; 0]);
+        assert_eq!(self.up(), [""; 0]);
+    }
+
     /// A signal of fading came just before the outage. The mobile was still heard, so the replay
     /// began; then came the outage, of which nobody told.
     pub(crate) fn expect_unanswered_replay_begins_anew(&mut self) {

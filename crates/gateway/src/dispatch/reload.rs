@@ -5,7 +5,6 @@ use super::{Dispatcher, remembered};
 use crate::config::GatewayConfig;
 use crate::groups::{ActiveGroup, DispatchError, of_group, table};
 use airtcp_core::{Flow, Instant};
-use airtcp_edge::FlowPhase;
 
 impl Dispatcher {
     /// Goes on with another configuration. A group keeps its connections if it keeps its name and
@@ -88,7 +87,7 @@ fn stays(old: &ActiveGroup, new: &[ActiveGroup]) -> Result<bool, DispatchError> 
     if capabilities.all_protocols.is_some() {
         return Ok(successor.is_some());
     }
-    let interrupted = old.mechanism.reports().filter(|report| report.phase != FlowPhase::Connected);
+    let interrupted = old.mechanism.reports().filter(|report| report.phase.is_interrupted());
     let homes: Vec<Option<usize>> =
         interrupted.map(|report| home(old, new, &report.flow)).collect();
     if homes.iter().all(|home| home.is_some() && *home == successor) {
