@@ -1,4 +1,4 @@
-//! What mechanisms count, by name.
+//! Counters of mechanisms, by name.
 
 /// Declares a mechanism's counters: a structure with its fields as documentation
 /// ([`airtcp_core::documented!`]), and with their values by name.

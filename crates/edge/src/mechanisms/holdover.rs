@@ -92,7 +92,7 @@ counters! {
 }
 
 /// State of one connection under holdover. Forgetting it loses nothing: see
-/// [`FlowState::is_committed`]. Forgetting it loses nothing: see [`FlowState::is_committed`].
+/// [`FlowState::is_committed`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound(
     serialize = "P: Payload + Serialize",

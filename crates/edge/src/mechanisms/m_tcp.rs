@@ -18,8 +18,8 @@
 //! Events, by the letters and numbers used below (M-TCP §3.4.3, Figs. 10 to 12):
 //! - A, a segment from the fixed host: A.1 new data, A.2 old data that is queued, A.3 old data that
 //!   the mobile has acknowledged, A.4 a window probe in SHRINK.
-//! - B, an ACK from the mobile: B.1 a new one, B.2 a duplicate, B.3 any in SHRINK. B.4: what the
-//!   fixed host is told never goes back.
+//! - B, an ACK from the mobile: B.1 a new one, B.2 a duplicate, B.3 any in SHRINK. B.4: the
+//!   acknowledgements to the fixed host never go back.
 //! - C, the timer with data queued. E, the timer with nothing queued, which releases the withheld
 //!   byte.
 //!
@@ -183,7 +183,7 @@ pub struct MTcpState<P> {
     fixed_ack: Option<(SeqNum, u16)>,
     /// The mobile has acknowledged data that came through here.
     is_trusted: bool,
-    /// The fixed host was told one byte less than the mobile acknowledged: `sent_ack` is
+    /// The fixed host got an ACK of one byte less than the mobile acknowledged: `sent_ack` is
     /// `last_ack - 1`, otherwise `last_ack`. So it never goes back (B.4).
     withheld: bool,
     /// The mobile is taken for gone, and the fixed host's window is closed.

@@ -97,8 +97,7 @@ settings! {
         /// fixed host's charge.
         #[like(FIFO)]
         pub fifo: Bytes = DEFAULT_FIFO,
-        /// Event that opens the sender's window again. The paper does not say. The paper does not
-        /// say.
+        /// Event that opens the sender's window again. The paper does not say.
         #[source = "M-TCP+ §3"]
         pub resume: Resume = Resume::Flush,
         /// The longest silence of a mobile before its connections are reset; `None`: for ever.
@@ -797,7 +796,7 @@ impl Frozen {
             self.give_up = deadline(now, cx);
         }
         let mobile = *store.peers.mobile();
-        let promised = self.acked_fh.after(before.ack);
+        let acked_early = self.acked_fh.after(before.ack);
         if let (Link::Resuming, Some(replay)) = (&self.link, &mut self.replay) {
             cx.counters.copies_resent +=
                 replay.on_mobile(now, cx.waiting, before, &segment, store, cx.out);
@@ -806,7 +805,7 @@ impl Frozen {
         match &mut self.link {
             Link::Away(away) if !is_back(away, lacks || store.data_end().after(mobile.ack)) => {}
             Link::AwaitingProbe => {}
-            _ if !lacks && promised && cx.config.resume == Resume::Probe => self.await_probe(),
+            _ if !lacks && acked_early && cx.config.resume == Resume::Probe => self.await_probe(),
             _ if !lacks => {
                 cx.counters.resumes += 1;
                 cx.out.forward(Side::Fixed, segment.into_segment());

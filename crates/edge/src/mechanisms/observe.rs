@@ -273,7 +273,7 @@ impl Observer {
         self.peers.values().filter(is_away).count()
     }
 
-    /// Mobiles all of whose packets the observer wants to see from now on (`true`) or no longer,
+    /// Mobiles of which the observer wants to see every packet from now on (`true`) or no longer,
     /// since the last call. Of others, what goes into a silence and what ends it is enough.
     pub fn drain_attention(&mut self) -> impl Iterator<Item = (MobileId, bool)> + '_ {
         self.attention.drain(..)

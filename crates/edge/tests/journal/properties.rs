@@ -115,7 +115,7 @@ struct Observer {
     is_open: bool,
     sent: Option<SeqNum>,
     /// The highest ACK that the node gave the fixed host.
-    told: SeqNum,
+    ack_sent: SeqNum,
 }
 
 impl Observer {
@@ -142,7 +142,7 @@ impl Observer {
     fn open(&mut self) {
         if let Some(sent) = self.sent.filter(|_| self.is_mobile_heard && !self.is_open) {
             self.is_open = true;
-            self.told = self.mobile;
+            self.ack_sent = self.mobile;
             self.sent = Some(sent.later(self.mobile));
         }
     }
@@ -152,7 +152,7 @@ impl Observer {
             if let Action::Inject { to: Side::Fixed, segment } = action
                 && segment.flow == hosts.flow.reversed()
             {
-                self.told = self.told.later(segment.ack.expect("it acknowledges"));
+                self.ack_sent = self.ack_sent.later(segment.ack.expect("it acknowledges"));
             }
         }
     }
@@ -202,7 +202,7 @@ proptest! {
         let mut world = World::new(isn, config(1 << 20), 1 << 30);
         let start = world.hosts[0].fixed(0, 0).seq;
         let mut observers = [0, 1].map(|_| Observer {
-            mobile: start, is_mobile_heard: false, is_open: false, sent: None, told: start,
+            mobile: start, is_mobile_heard: false, is_open: false, sent: None, ack_sent: start,
         });
         for any in life {
             if let Some((from, port, segment)) = world.segment(&any) {
@@ -214,7 +214,7 @@ proptest! {
             for (observer, hosts) in observers.iter_mut().zip(&world.hosts) {
                 all.iter().for_each(|actions| observer.on_actions(hosts, actions.as_slice()));
                 let safe = replayed(hosts, observer.mobile, replay.as_slice());
-                prop_assert!(observer.told.at_or_before(safe), "{} {safe}", observer.told);
+                prop_assert!(observer.ack_sent.at_or_before(safe), "{} {safe}", observer.ack_sent);
             }
         }
     }

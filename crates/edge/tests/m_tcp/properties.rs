@@ -50,14 +50,14 @@ fn streams() -> impl Strategy<Value = Vec<Any>> {
 /// highest sequence number from there.
 struct Observer {
     mobile: SeqNum,
-    told: SeqNum,
+    ack_sent: SeqNum,
     sent: Option<SeqNum>,
 }
 
 impl Observer {
     fn new(script: &MTcpScript) -> Self {
         let start = script.fixed(0, 0).seq;
-        Self { mobile: start, told: start, sent: None }
+        Self { mobile: start, ack_sent: start, sent: None }
     }
 
     fn on_segment(&mut self, from: Side, segment: &Seg) {
@@ -94,12 +94,12 @@ proptest! {
                     Action::Inject { to: Side::Fixed, segment } => {
                         let ack = segment.ack.unwrap();
                         prop_assert!(ack.at_or_before(observer.mobile), "{segment}");
-                        prop_assert!(ack.at_or_after(observer.told), "{segment}");
-                        observer.told = ack;
+                        prop_assert!(ack.at_or_after(observer.ack_sent), "{segment}");
+                        observer.ack_sent = ack;
                     }
                     Action::Forward { to: Side::Fixed, segment } => {
                         let ack = segment.ack.filter(|ack| ack.at_or_before(observer.mobile));
-                        observer.told = observer.told.later(ack.unwrap_or(observer.told));
+                        observer.ack_sent = observer.ack_sent.later(ack.unwrap_or(observer.ack_sent));
                     }
                     _ => {}
                 }

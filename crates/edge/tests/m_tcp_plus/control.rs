@@ -80,7 +80,7 @@ fn a_mobile_that_never_comes_back_ends_in_a_reset_of_both_hosts() {
         }
         assert_eq!(s.timer(37), ["+F R 0:0 ack 6500 win 0", "+M R 1000:1000"]);
         assert_eq!((s.node.held(), counters(&s).resets), (0, 1));
-        // Whoever did not hear of it is told again, as by a host without this connection.
+        // A host that missed the reset gets another, as from a host without this connection.
         assert_eq!(s.data(6500, 1), ["x 6500:6501", "+F R 0:0"]);
         assert_eq!(s.up(), ["+M R 1000:1000"]);
         assert_eq!(s.ack(1000), ["x ack 1000 win 500", "+M R 1000:1000"]);

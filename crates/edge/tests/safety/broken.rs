@@ -7,7 +7,7 @@ use airtcp_edge::{Connection, Context, FlowState, MobilePeer, SegmentCache, Side
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct AcknowledgesEarly {
     mobile: Option<MobilePeer>,
-    told: Option<SeqNum>,
+    ack_sent: Option<SeqNum>,
 }
 
 impl FlowState for AcknowledgesEarly {}
@@ -25,12 +25,12 @@ impl<P: Payload> Connection<P> for AcknowledgesEarly {
         note(&mut self.mobile, from, &segment);
         cx.out.forward(from.opposite(), segment.clone());
         if let (Side::Fixed, Some(mobile)) = (from, &self.mobile)
-            && segment.seq.at_or_before(self.told.unwrap_or(mobile.ack).later(mobile.ack))
+            && segment.seq.at_or_before(self.ack_sent.unwrap_or(mobile.ack).later(mobile.ack))
             && !segment.payload.is_empty()
         {
             let ack = segment.seq + segment.payload.len() as u32;
-            let ack = self.told.unwrap_or(ack).later(ack).later(mobile.ack);
-            self.told = Some(ack);
+            let ack = self.ack_sent.unwrap_or(ack).later(ack).later(mobile.ack);
+            self.ack_sent = Some(ack);
             let ack = mobile.acknowledge(segment.flow.reversed(), ack, mobile.window, None);
             cx.out.inject(Side::Fixed, ack);
         }

@@ -27,7 +27,7 @@ impl Dispatcher {
                     let flow = to.opposite().to_mobile(segment.flow);
                     let hosts = self.hosts.entry(flow).or_insert_with(HostPair::default);
                     let group = &self.groups[n];
-                    // Wake calls a mobile that may be away by the same packet.
+                    // Wake sends the same packet again to a mobile that may be away.
                     let is_replay = !group.config.is_of_all_protocols();
                     if to == Side::Mobile && is_replay && !segment.payload.is_empty() {
                         let is_in_reach = !self.mobiles.is_away(group.config.mobile_of(&flow));

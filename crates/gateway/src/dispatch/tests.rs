@@ -311,7 +311,7 @@ fn a_silent_mobile_without_tcp_is_asked_by_echo_requests_of_the_fixed_host() {
         });
         packets.filter(|packet| packet.as_slice() == wanted).count()
     };
-    // From 5 s on calls are further apart than questions.
+    // From 5 s on retries are further apart than keep-alives.
     assert!((20..40).contains(&sent(&echo_request)), "{:?}", bench.effects);
     assert!(sent(&udp) > 50, "{:?}", bench.effects);
 }

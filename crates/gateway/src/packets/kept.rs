@@ -292,8 +292,8 @@ mod tests {
 
     #[test]
     fn other_protocols_ask_by_an_echo_request_between_the_hosts() {
-        let question = kept(udp(b"x"), None).keep_alive().unwrap();
-        let (protocol, asked) = outline(&bytes(&question).unwrap()).unwrap();
+        let keep_alive = kept(udp(b"x"), None).keep_alive().unwrap();
+        let (protocol, asked) = outline(&bytes(&keep_alive).unwrap()).unwrap();
         let hosts = |flow: Flow| (flow.src.ip, flow.dst.ip);
         assert_eq!((protocol, hosts(asked)), (1, hosts(flow())));
     }
