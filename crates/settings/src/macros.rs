@@ -209,26 +209,28 @@ macro_rules! __table {
 ///
 /// - `#[keys_of(Type)]`: the keys of another such type stand among the struct's own, without a
 ///   table;
-/// - `#[like(FIELD)]`: everything but key and default is as in a [`Field`](schema::Field) that
-///   several share;
+/// - `#[like(FIELD)]`: everything but key and default is as in a [`Field`] that several
+///   share;
 /// - `#[key = "…"]`: a different key;
 /// - `#[kind = KIND]`: narrower bounds than [`Value::KIND`] of its type;
 /// - `#[absent = "…"]`: what the documentation says of an absent key, instead of the default's
 ///   text;
 /// - `#[source = "…"]`: where the rule or the default comes from;
 /// - `#[only("choice" in &["word"])]`: it has an effect only with these words of another key;
-/// - `#[matters_to = "…"]`: see [`Field::matters_to`](schema::Field::matters_to).
+/// - `#[matters_to = "…"]`: see [`Field::matters_to`].
 ///
 /// If every field has a default, the struct has [`Default`]; `#[partial]` in front of everything
 /// says that some keys are required. `#[table("name")]` makes the struct the value of a key;
 /// `#[table("name", whole)]` makes it a value that overrides another only [as a
-/// whole](schema::Table::whole), `#[table("name", by_preset)]` one that follows [a
-/// preset](schema::Table::by_preset). `#[check(function)]` names a `fn<R: Reader>(&R, &Self)` that
+/// whole], `#[table("name", by_preset)]` one that follows [a preset]. `#[check(function)]` names a `fn<R: Reader>(&R, &Self)` that
 /// [refuses](crate::Reader::refuse) values that contradict each other; it gets the values that
 /// apply, once each of them is valid.
 ///
 /// [`Value::KIND`]: crate::Value::KIND
 /// [`Field`]: crate::schema::Field
+/// [`Field::matters_to`]: crate::schema::Field::matters_to
+/// [as a whole]: crate::schema::Table::whole
+/// [a preset]: crate::schema::Table::by_preset
 #[macro_export]
 macro_rules! settings {
     (#[partial] $($declaration:tt)*) => {

@@ -2,7 +2,7 @@
 //! the endpoints, links, wireless channels and middleboxes of the other crates from one event
 //! queue.
 //!
-//! Read in this order: [`scenario::model`], [`world`], [`engine`], [`metrics`], [`trace`].
+//! Read in this order: [`scenario`], [`world`], [`engine`], [`metrics`], [`trace`].
 
 pub mod addr;
 mod apps;

@@ -2,7 +2,7 @@
 //! BonnMotion.
 //!
 //! Both number nodes from 0. A trace becomes one list of waypoints for each node, as
-//! [`Path`](super::Path) takes it.
+//! [`Path`] takes it.
 
 use super::Path;
 use airtcp_core::{Duration, Instant, Position};

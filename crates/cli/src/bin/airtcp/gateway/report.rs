@@ -121,7 +121,7 @@ fn conclusion(all: &GroupReport) -> String {
         range(least / each, most / each)
     );
     if outages < FEW {
-        let _ = writeln!(out, "Fewer than 10 outages: observe longer before you rely on this.");
+        let _ = writeln!(out, "Fewer than {FEW} outages: observe longer before you rely on this.");
     }
     if range(least, least) != range(most, most) {
         let _ = writeln!(
