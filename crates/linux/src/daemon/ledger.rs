@@ -17,7 +17,7 @@
 //!   [`Loaded::refused`], and stay on file until they are noted as released.
 
 use airtcp_core::{Bytes, Flow};
-use airtcp_edge::Note;
+use airtcp_edge::MechanismNote;
 use airtcp_gateway::dispatch::Keeper;
 use airtcp_gateway::ledger::format::{Entry, HEAD, Known, Log, NewEntry, write_head, write_record};
 use airtcp_gateway::ledger::{Refused, Saved, Unreadable, WriteError};
