@@ -100,7 +100,7 @@ fn a_program_that_fails_or_prints_something_else_ends_the_agent() {
     for (script, told) in [
         ("exit 3", "the program failed: exit status: 3"),
         ("echo gone", "the program printed \"gone\"; expected fading, down or up"),
-        ("yes | tr -d '\\n'", "the program printed an endless line"),
+        ("yes | tr -d '\\n'", "the program printed a line of more than 4096 bytes"),
     ] {
         let output =
             gateway.agent(&["--source", "command", "--source-command", script]).output().unwrap();
