@@ -79,8 +79,14 @@ func main() {
 		}))
 	_, _, err := reader.Read(make([]byte, 1500), interceptor.Attributes{})
 	must(0, err)
-	time.Sleep(100 * time.Millisecond) // the recorder runs by itself
 	path := getter.Get(stream).RemoteInboundRTPStreamStats
+	for range 100 { // the recorder runs by itself
+		if path.PacketsLost != 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+		path = getter.Get(stream).RemoteInboundRTPStreamStats
+	}
 
 	fmt.Printf("report %d lost; statistics %d lost, %d received\n", told, path.PacketsLost, path.PacketsReceived)
 	if told != 1<<24+lost || path.PacketsLost != 1<<24+lost || path.PacketsReceived != 0 {
