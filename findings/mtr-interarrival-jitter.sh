@@ -1,9 +1,10 @@
 #!/bin/sh
 # mtr 0.95 shows 16 times the interarrival jitter (field I of --order, "Jint"). It computes it as RFC 1889,
 # A.8, does in whole numbers, where the variable holds 16 times the jitter, and leaves out the last step,
-# the division by 16 (ui/net.c, net_jinta; so does 0.96). Nothing is said. The other fields are right, so
-# the smoothed mean of the jitter is above the worst jitter. RFC 3550, A.8, which follows RFC 1889, shifts
-# by four bits when it reports; aiortc 1.16.0, which computes in whole numbers too, does.
+# the division by 16 (ui/net.c, net_jinta; so does 0.96, and by its source trippy 0.13.0). Nothing is said.
+# The other fields are right, so this smoothed mean of the jitter is above the worst jitter. RFC 3550, A.8,
+# which follows RFC 1889, shifts by four bits when it reports; aiortc 1.16.0, which computes in whole
+# numbers too, does and gives 10.0 ms.
 #
 # Seen, round trips of 20 and 30 ms in turn: Javg 9.9, Jmax 10, Jint 159.9; right for the last is 10.
 set -eu
