@@ -4,12 +4,14 @@
 //! `document` makes `docs/gateway-config.md` and the JSON Schema.
 
 mod document;
+mod interface_pattern;
 mod resolve;
 mod schema;
 #[cfg(test)]
 mod tests;
 
 pub use document::{json_schema, markdown};
+pub use interface_pattern::InterfacePattern;
 
 use airtcp_config::ConfigError;
 use airtcp_core::{Bytes, Duration, Flow};
@@ -282,7 +284,7 @@ pub enum Members {
         /// Their addresses, behind any translation (as the mobiles know them).
         addresses: Vec<IpNet>,
         /// Interfaces behind which they are; empty: any.
-        interfaces: Vec<String>,
+        interfaces: Vec<InterfacePattern>,
     },
     /// All hosts behind this interface, together: this host is on board.
     Uplink(InterfaceName),
@@ -319,11 +321,17 @@ impl Group {
     }
 
     /// Interfaces behind which mobiles are; none: any.
-    pub fn interfaces(&self) -> &[String] {
+    pub fn interfaces(&self) -> &[InterfacePattern] {
         match &self.members {
             Members::Mobiles { interfaces, .. } => interfaces,
             Members::Uplink(_) => &[],
         }
+    }
+
+    /// True if mobiles of the group are behind the interface of this name, as one of
+    /// [`interfaces`](Self::interfaces).
+    pub fn is_behind(&self, interface: &str) -> bool {
+        self.interfaces().iter().any(|pattern| pattern.matches(interface))
     }
 
     /// The interface, of an uplink.

@@ -102,20 +102,17 @@ fn look(group: &Group, signals: &Signals) -> WakeConfig {
 
 impl Observation {
     /// Begins to look. `hash_key` must not be guessable; `index` finds interfaces by name.
-    ///
-    /// # Errors
-    /// An interface does not exist.
     pub fn new(
         now: Instant,
         config: &GatewayConfig,
         hash_key: (u64, u64),
         index: &dyn Fn(&str) -> Option<u32>,
-    ) -> Result<Self, DispatchError> {
+    ) -> Self {
         let table = table(&config.limits, hash_key);
         let begin = |group: &Group| Observed::new(group, &config.signals, table, index);
-        let groups = config.groups.iter().map(begin).collect::<Result<_, _>>()?;
+        let groups = config.groups.iter().map(begin).collect();
         let (mobiles, packets_undecodable) = (Mobiles::new(None), 0);
-        Ok(Self { groups, mobiles, table, packets_undecodable, since: now })
+        Self { groups, mobiles, table, packets_undecodable, since: now }
     }
 
     /// A copy of a packet that has gone on.
@@ -204,8 +201,7 @@ impl Observation {
         }
         let table = table(&config.limits, self.table.hash_key);
         let begin = |group: &Group| Observed::new(group, &config.signals, table, index);
-        let mut groups: Vec<Observed> =
-            config.groups.iter().map(begin).collect::<Result<_, _>>()?;
+        let mut groups: Vec<Observed> = config.groups.iter().map(begin).collect();
         for (n, old) in std::mem::take(&mut self.groups).into_iter().enumerate() {
             if let Some(new) = groups.iter_mut().find(|new| new.config.name == old.config.name) {
                 new.before = old.traffic(&counted[n]);
@@ -251,16 +247,16 @@ impl Observed {
         signals: &Signals,
         table: FlowTableConfig,
         index: &dyn Fn(&str) -> Option<u32>,
-    ) -> Result<Self, DispatchError> {
+    ) -> Self {
         let WakeConfig { silence, towards, .. } = look(group, signals);
-        Ok(Self {
+        Self {
             config: group.clone(),
-            place: Place::new(group, index)?,
+            place: Place::new(group, index),
             observer: Observer::new(ObserveConfig { silence }, of_group(table, group)),
             to: towards.side(),
             before: Default::default(),
             offset: Default::default(),
-        })
+        }
     }
 
     /// Has all copied of the mobiles that the observer wants to see all of.

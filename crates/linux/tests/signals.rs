@@ -91,7 +91,7 @@ impl Net {
             name: "mobiles".to_owned(),
             members: Members::Mobiles {
                 addresses: vec!["10.0.0.0/24".parse().unwrap()],
-                interfaces: vec!["wlan0".to_owned()],
+                interfaces: vec!["wlan0".parse().unwrap()],
             },
             mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
             copy: CopyMode::Always,

@@ -8,7 +8,7 @@
 use crate::congestion::has_congestion_control;
 use crate::lateness::{self, DeadTime};
 use crate::report;
-use crate::testbed::{Plan, Testbed, possible};
+use crate::testbed::{LINK, Plan, Testbed, possible};
 use crate::ticks;
 use crate::transfer::Load;
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
@@ -147,6 +147,23 @@ impl Case {
         }
         let download_time = opened.elapsed();
         Outcome { dead_time, timeouts, retransmissions, cwnd, download_time, late }
+    }
+}
+
+#[test]
+fn mobiles_behind_an_interface_that_comes_later_are_protected() {
+    if !possible() {
+        return;
+    }
+    for mechanism in ["holdover", "wake"] {
+        let bed = Testbed::new(&Plan::with(&format!("{mechanism:?}\ninterfaces = [\"late*\"]")));
+        bed.gateway.ip(&["link", "set", LINK, "down"]);
+        bed.gateway.ip(&["link", "set", LINK, "name", "late0"]);
+        bed.gateway.ip(&["link", "set", "late0", "up"]);
+        let (congestion, outage) = ("cubic", Duration::from_secs(4));
+        let (mechanism, told) = (Some(mechanism), Told::Timely);
+        let outcome = Case { mechanism, congestion, outage, told, phase: None }.run_on(&bed);
+        assert!(outcome.dead_time.is_some_and(|dead| dead.is_within(WORST)), "{outcome:?}");
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::schema;
 use super::{
-    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, Limits, Members, NfqueueConfig,
-    PlannedOutage, Signals, uplink_name,
+    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, InterfacePattern, Limits, Members,
+    NfqueueConfig, PlannedOutage, Signals, uplink_name,
 };
 use airtcp_config::{ConfigError, Moment, Section, read};
 use airtcp_core::Duration;
@@ -97,7 +97,7 @@ fn socket_address(text: &str) -> Result<SocketAddr, String> {
 struct Taken {
     prefix: IpNet,
     group: String,
-    interfaces: Vec<String>,
+    interfaces: Vec<InterfacePattern>,
 }
 
 fn groups(sections: &[Section<'_>], limits: Option<Limits>) -> Vec<Group> {
@@ -140,7 +140,7 @@ fn add_uplinks(groups: &mut Vec<Group>, sections: &[Section<'_>], limits: Option
             if group.uplink() == Some(interface) {
                 refuse(format!("a second uplink {interface}"), "each interface once");
             }
-            if group.interfaces().iter().any(|name| name == interface.as_str()) {
+            if group.is_behind(interface.as_str()) {
                 let message = format!("mobile.{} is behind {interface}", group.name);
                 refuse(message, "mobiles behind one interface, the network behind another");
             }
@@ -165,7 +165,7 @@ fn claim(
     text: &Name,
     prefix: IpNet,
     group: &str,
-    interfaces: &[String],
+    interfaces: &[InterfacePattern],
     taken: &mut Vec<Taken>,
 ) {
     if prefix.prefix_len() == 0 && interfaces.is_empty() {
@@ -177,7 +177,7 @@ fn claim(
     let covers = |earlier: &&Taken| {
         let all = earlier.interfaces.is_empty();
         let behind = !interfaces.is_empty()
-            && interfaces.iter().all(|interface| earlier.interfaces.contains(interface));
+            && interfaces.iter().all(|own| earlier.interfaces.iter().any(|its| its.covers(own)));
         earlier.prefix.contains(&prefix) && (all || behind)
     };
     if let Some(earlier) = taken.iter().find(covers) {
@@ -191,12 +191,11 @@ fn claim(
     taken.push(Taken { prefix, group, interfaces });
 }
 
-fn interfaces(section: &Section<'_>) -> Option<Vec<String>> {
+fn interfaces(section: &Section<'_>) -> Option<Vec<InterfacePattern>> {
     let names = section.get::<Option<Vec<Name>>>("interfaces")?.unwrap_or_default();
     let read = |name: &Name| {
         section.parse("interfaces", name, |text| {
-            let name = text.parse::<InterfaceName>().map_err(|error| error.to_string())?;
-            Ok(name.to_string())
+            text.parse::<InterfacePattern>().map_err(|error| error.to_string())
         })
     };
     names.iter().map(read).collect::<Vec<_>>().into_iter().collect()

@@ -45,6 +45,12 @@ static INTERFACE: TextKind = TextKind {
     expected: "the name of an interface: 1 to 15 letters, digits, `-`, `_` or `.`",
     expected_plural: "names of interfaces, such as [\"wlan0\"]",
 };
+static INTERFACES: TextKind = TextKind {
+    name: "interface",
+    plural: "interfaces",
+    expected: "the name of an interface, or its beginning with `*`: 1 to 15 letters, digits, `-`, `_` or `.`",
+    expected_plural: "names of interfaces, such as [\"wlan0\", \"ppp*\"]",
+};
 static PERCENTAGE: TextKind = TextKind {
     name: "percentage",
     plural: "percentages",
@@ -187,9 +193,9 @@ static MOBILE: Table = Table::new(
             ),
             field(
                 "interfaces",
-                Kind::Texts { of: &INTERFACE, count: Count::Some },
+                Kind::Texts { of: &INTERFACES, count: Count::Some },
                 Absent("any"),
-                "Interfaces of this host behind which they are.",
+                "Interfaces of this host behind which they are; a `*` at the end stands for any ending (`ppp*`). They may come and go.",
             ),
         ]),
         // A probe of the sender may be as far off as the outage was long. Mechanisms that listen to

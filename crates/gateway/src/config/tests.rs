@@ -129,7 +129,7 @@ lead = "0 s"
     assert_eq!(metrics, Some("[::1]:9100".parse().unwrap()));
     assert_eq!(record, Some("/var/tmp/a.pcapng".into()));
     assert_eq!(groups[0].addresses(), ["10.0.0.1/32", "10.1.0.0/16"].map(|p| p.parse().unwrap()));
-    assert_eq!(groups[0].interfaces(), ["eth0", "br-lan.7"]);
+    assert_eq!(groups[0].interfaces(), ["eth0", "br-lan.7"].map(|name| name.parse().unwrap()));
     assert_eq!(groups[0].copy, CopyMode::WhenFading);
     let planned = PlannedOutage {
         mobile: MobileId::Host("10.1.2.3".parse().unwrap()),
@@ -334,7 +334,8 @@ fn interfaces_have_names_that_no_firewall_misreads() {
         "",
         "a b",
         "wlan+",
-        "wlan*",
+        "wl*n",
+        "*",
         "wlan0\\nflush ruleset",
         "a/b",
         "..",
@@ -343,8 +344,8 @@ fn interfaces_have_names_that_no_firewall_misreads() {
     ] {
         let shown = name.to_owned();
         let line = format!(
-            "g.toml:8:15: mobile.train.interfaces: \"{shown}\" is not an interface (expected the name of an interface: 1 \
-             to 15 letters, digits, `-`, `_` or `.`)"
+            "g.toml:8:15: mobile.train.interfaces: \"{shown}\" is not an interface (expected the name of an interface, \
+             or its beginning with `*`: 1 to 15 letters, digits, `-`, `_` or `.`)"
         );
         refuses("[\"wwan0\"]", &format!("[\"{name}\"]"), &[&line]);
     }

@@ -439,7 +439,7 @@ fn a_router_that_returns_what_is_not_in_flight_is_not_believed() {
 fn a_router_behind_another_interface_is_not_believed() {
     let mut config = config(CopyMode::Always);
     let Members::Mobiles { interfaces, .. } = &mut config.groups[0].members else { unreachable!() };
-    interfaces.push("lan0".to_owned());
+    interfaces.push("lan0".parse().unwrap());
     let mut bench = Bench::new(&config);
     bench.over = [Some(2), Some(1)];
     bench.establish(1400);
@@ -447,6 +447,31 @@ fn a_router_behind_another_interface_is_not_believed() {
     // It has no ports: as if the fixed host had sent it.
     bench.packet(message);
     assert_eq!(bench.dispatcher.counters.too_big_ignored, 1);
+}
+
+#[test]
+fn interfaces_of_mobiles_come_and_go() {
+    let mut config = config(CopyMode::Always);
+    let Members::Mobiles { interfaces, .. } = &mut config.groups[0].members else { unreachable!() };
+    interfaces.push("ppp*".parse().unwrap());
+    let mut bench = Bench::new(&config);
+    bench.over = [Some(2), Some(9)];
+    let segments = |bench: &mut Bench| {
+        bench.packet(encoded(&from_fixed(500, 100)));
+        let counters = &bench.dispatcher.counters;
+        [counters.passed, counters.unmatched]
+    };
+    let ppp0 = "ppp0".parse().unwrap();
+    assert_eq!(segments(&mut bench), [0, 1], "it is not there yet");
+    bench.dispatcher.set_index("eth1".parse().unwrap(), Some(9));
+    assert_eq!(segments(&mut bench), [0, 2], "another one is");
+    bench.dispatcher.set_index(ppp0, Some(9));
+    assert_eq!(segments(&mut bench), [1, 2]);
+    bench.dispatcher.set_index(ppp0, Some(10));
+    assert_eq!(segments(&mut bench), [1, 3], "made anew");
+    bench.dispatcher.set_index(ppp0, None);
+    bench.over[1] = Some(10);
+    assert_eq!(segments(&mut bench), [1, 4]);
 }
 
 #[test]

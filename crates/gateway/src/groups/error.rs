@@ -13,14 +13,6 @@ pub enum DispatchError {
         /// The bound it violates.
         source: ThresholdTooSmall,
     },
-    /// An interface does not exist.
-    #[error("group {group:?}: there is no interface {interface:?}")]
-    Interface {
-        /// Name of the group.
-        group: String,
-        /// Name of the interface.
-        interface: String,
-    },
     /// This machine makes no copies in the kernel.
     #[error(
         "group {group:?}: wake, the default, needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF \

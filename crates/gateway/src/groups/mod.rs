@@ -30,7 +30,7 @@ impl ActiveGroup {
         index: &dyn Fn(&str) -> Option<u32>,
     ) -> Result<Self, DispatchError> {
         let mechanism = GroupMechanism::new(group, of_group(table, group), config)?;
-        let place = Place::new(group, index)?;
+        let place = Place::new(group, index);
         Ok(Self { id, config: group.clone(), place, mechanism })
     }
 

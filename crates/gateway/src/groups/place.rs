@@ -1,52 +1,58 @@
 //! Where packets of groups pass, and how those that the gateway makes leave.
 
-use super::error::DispatchError;
-use crate::config::{Group, Members};
+use crate::config::{Group, InterfacePattern};
 use crate::packets::{Egress, Intercepted};
 use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId, Side};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The interfaces that a group's packets cross.
+/// The interfaces that a group's packets cross, as far as they exist.
 pub(crate) enum Place {
-    /// Indices of the interfaces behind which the mobiles are; empty: any.
-    Mobiles(Vec<u32>),
-    /// Index of the uplink's interface, while there is one.
+    /// Indices of the group's interfaces, behind which the mobiles are, by their names.
+    Mobiles(BTreeMap<InterfaceName, u32>),
+    /// Index of the uplink's interface.
     Uplink(Option<u32>),
 }
 
 impl Place {
     /// `index` finds interfaces by name.
-    pub(crate) fn new(
-        group: &Group,
-        index: &dyn Fn(&str) -> Option<u32>,
-    ) -> Result<Self, DispatchError> {
-        let find = |interface: &String| {
-            index(interface).ok_or_else(|| DispatchError::Interface {
-                group: group.name.clone(),
-                interface: interface.clone(),
-            })
-        };
-        Ok(match &group.members {
-            Members::Mobiles { interfaces, .. } => {
-                Self::Mobiles(interfaces.iter().map(find).collect::<Result<_, _>>()?)
+    pub(crate) fn new(group: &Group, index: &dyn Fn(&str) -> Option<u32>) -> Self {
+        match group.uplink() {
+            None => {
+                let names = group.interfaces().iter().filter_map(InterfacePattern::name);
+                let known = |name: InterfaceName| Some((name, index(name.as_str())?));
+                Self::Mobiles(names.filter_map(known).collect())
             }
-            Members::Uplink(interface) => Self::Uplink(index(interface.as_str())),
-        })
+            Some(uplink) => Self::Uplink(index(uplink.as_str())),
+        }
     }
 
     /// True if a mobile with this address, behind this interface, belongs to the group.
     fn has(&self, group: &Group, ip: IpAddr, interface: Option<u32>) -> bool {
-        let Self::Mobiles(interfaces) = self else { return false };
-        let is_there = |index| interfaces.contains(&index);
-        group.has(MobileId::Host(ip)) && (interfaces.is_empty() || interface.is_none_or(is_there))
+        let Self::Mobiles(indices) = self else { return false };
+        let is_there = |index| indices.values().any(|&known| known == index);
+        let is_anywhere = group.interfaces().is_empty();
+        group.has(MobileId::Host(ip)) && (is_anywhere || interface.is_none_or(is_there))
     }
 
-    /// The interface of this uplink, which may be another group's, has this index from now on;
-    /// none: it is gone.
-    pub(crate) fn set_index(&mut self, group: &Group, uplink: InterfaceName, index: Option<u32>) {
-        if group.uplink() == Some(uplink) {
-            *self = Self::Uplink(index);
+    /// This interface, which may be another group's, has this index from now on; `None`: it is
+    /// gone.
+    pub(crate) fn set_index(&mut self, group: &Group, name: InterfaceName, index: Option<u32>) {
+        match (self, index) {
+            (Self::Uplink(known), _) => {
+                if group.uplink() == Some(name) {
+                    *known = index;
+                }
+            }
+            (Self::Mobiles(indices), Some(index)) => {
+                if group.is_behind(name.as_str()) {
+                    indices.insert(name, index);
+                }
+            }
+            (Self::Mobiles(indices), None) => {
+                indices.remove(&name);
+            }
         }
     }
 

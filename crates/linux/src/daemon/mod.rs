@@ -171,7 +171,7 @@ fn observe(
     if !config.groups.iter().all(Group::is_mirrored) {
         return Err(DispatchError::NothingToSee.into());
     }
-    let observation = Observation::new(now(), &config, hash_key(), &interface)?;
+    let observation = Observation::new(now(), &config, hash_key(), &interface);
     mirror.commit(&config, prepared);
     tracing::info!("gateway observing; packets are forwarded unchanged");
     let role = Role::Observe(Box::new(observation));

@@ -123,8 +123,10 @@ impl Running {
                 agent::listen(&open, keys, stamps, &counters, &handle, stop)
             })?;
         }
-        let has_uplinks = groups.iter().any(|group| group.uplink().is_some());
-        if signals.carrier || signals.neighbour || has_uplinks {
+        // Interfaces come and go.
+        let has_interfaces =
+            groups.iter().any(|group| group.uplink().is_some() || !group.interfaces().is_empty());
+        if signals.carrier || signals.neighbour || has_interfaces {
             let (handle, watch) = (self.handle.clone(), netlink::Watch::new(signals, groups));
             let listener = netlink::Listener::open(watch).map_err(SignalsError::Netlink)?;
             sources.spawn("netlink", move |stop| listener.run(&handle, stop))?;

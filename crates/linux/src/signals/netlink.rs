@@ -28,7 +28,7 @@ use crate::kernel::clock::Clock;
 use crate::kernel::netlink::{Message, Netlink, messages, name, u16_at, u32_at, value_of};
 use airtcp_core::{Duration, LinkSignal};
 use airtcp_edge::{InterfaceName, MobileId};
-use airtcp_gateway::config::{Group, Signals};
+use airtcp_gateway::config::{Group, InterfacePattern, Signals};
 use airtcp_gateway::signals::keys::is_single;
 use airtcp_gateway::signals::message::Stamp;
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
@@ -125,6 +125,8 @@ pub(super) struct Watch {
     neighbour: bool,
     places: Vec<Place>,
     uplinks: BTreeMap<InterfaceName, Uplink>,
+    /// The indices of mobiles' interfaces of which the loop was last notified; `None`: missing.
+    announced: BTreeMap<InterfaceName, Option<u32>>,
     /// Existing interfaces by index: the name, and true with a carrier.
     links: BTreeMap<u32, (String, bool)>,
     /// Mobiles that were seen as neighbours, with the name of the interface.
@@ -140,7 +142,15 @@ pub(super) struct Watch {
 struct Place {
     addresses: Vec<IpNet>,
     /// Empty: any interface.
-    interfaces: Vec<String>,
+    interfaces: Vec<InterfacePattern>,
+}
+
+impl Place {
+    /// True if a mobile may be behind the interface of this name, as one of
+    /// [`interfaces`](Self::interfaces).
+    fn is_behind(&self, name: &str) -> bool {
+        self.interfaces.iter().any(|pattern| pattern.matches(name))
+    }
 }
 
 #[derive(Debug)]
@@ -210,6 +220,7 @@ impl Watch {
             neighbour: signals.neighbour,
             places: groups.iter().filter(|group| group.uplink().is_none()).map(place).collect(),
             uplinks: uplinks.map(|uplink| (uplink, Uplink::default())).collect(),
+            announced: BTreeMap::new(),
             links: BTreeMap::new(),
             neighbours: LinkedHashMap::new(),
             failed: BTreeMap::new(),
@@ -299,7 +310,8 @@ impl Watch {
         named(&self.links, name).is_some_and(|(_, carrier)| carrier)
     }
 
-    /// Uplinks whose index has changed since the last call.
+    /// Uplinks, and interfaces of mobiles, whose index has changed since the last call. The first
+    /// call has all that are missing, too.
     fn moved(&mut self) -> Vec<(InterfaceName, Option<u32>)> {
         let mut moved = Vec::new();
         for (name, uplink) in &mut self.uplinks {
@@ -309,6 +321,29 @@ impl Watch {
                 moved.push((*name, index));
             }
         }
+        moved.extend(self.moved_of_mobiles());
+        moved
+    }
+
+    fn moved_of_mobiles(&mut self) -> Vec<(InterfaceName, Option<u32>)> {
+        let patterns = self.places.iter().flat_map(|place| &place.interfaces);
+        let named = patterns.filter_map(InterfacePattern::name);
+        let mut found: BTreeMap<_, Option<u32>> = named.map(|name| (name, None)).collect();
+        for (&index, (name, _)) in &self.links {
+            if self.places.iter().any(|place| place.is_behind(name))
+                && let Ok(name) = name.parse()
+            {
+                found.insert(name, Some(index));
+            }
+        }
+        let gone = self.announced.keys().filter(|&name| !found.contains_key(name));
+        let gone: Vec<_> = gone.map(|&name| (name, None)).collect();
+        let is_news = |&(name, index): &(&InterfaceName, &Option<u32>)| {
+            self.announced.get(name) != Some(index)
+        };
+        let news = found.iter().filter(is_news).map(|(&name, &index)| (name, index));
+        let moved = gone.into_iter().chain(news).collect();
+        self.announced = found;
         moved
     }
 
@@ -316,7 +351,10 @@ impl Watch {
     fn review_one(&mut self, mobile: IpAddr) -> Option<MobileSignal> {
         let is_up = match self.neighbours.get(&mobile) {
             Some(interface) => self.has_carrier(interface),
-            None => self.place(mobile)?.interfaces.iter().any(|name| self.has_carrier(name)),
+            None => {
+                let place = self.place(mobile)?;
+                self.links.values().any(|(name, carrier)| *carrier && place.is_behind(name))
+            }
         };
         self.report(MobileId::Host(mobile), SignalSource::Carrier, is_up)
     }
@@ -329,8 +367,7 @@ impl Watch {
         answers: bool,
     ) -> Vec<MobileSignal> {
         let Some((interface, _)) = self.links.get(&index) else { return Vec::new() };
-        let is_there =
-            |place: &Place| place.interfaces.is_empty() || place.interfaces.contains(interface);
+        let is_there = |place: &Place| place.interfaces.is_empty() || place.is_behind(interface);
         if !self.place(mobile).is_some_and(is_there) {
             return Vec::new();
         }
@@ -501,12 +538,18 @@ impl Listener {
 
     fn send(&mut self, handle: &Handle, signals: Vec<MobileSignal>) {
         // Sent first: packets that a signal causes may leave by this interface.
-        for (uplink, index) in self.watch.moved() {
-            match index {
-                Some(index) => tracing::info!(%uplink, index, "uplink has an interface"),
-                None => tracing::info!(%uplink, "uplink has no interface, or no routes"),
+        for (interface, index) in self.watch.moved() {
+            match (self.watch.uplinks.contains_key(&interface), index) {
+                (true, Some(index)) => tracing::info!(%interface, index, "uplink has an interface"),
+                (true, None) => tracing::info!(%interface, "uplink has no interface, or no routes"),
+                (false, Some(index)) => {
+                    tracing::info!(%interface, index, "mobiles' interface is here")
+                }
+                (false, None) => {
+                    tracing::warn!(%interface, "no such interface: the mobiles behind it are not protected until it is here");
+                }
             }
-            handle.send(Command::Interface(uplink, index));
+            handle.send(Command::Interface(interface, index));
         }
         for signal in signals {
             tracing::info!(mobile = %signal.mobile, signal = ?signal.signal, source = ?signal.source, "link signal from the kernel");
@@ -558,7 +601,7 @@ mod tests {
             name: "mobiles".to_owned(),
             members: Members::Mobiles {
                 addresses: addresses.iter().map(network).collect(),
-                interfaces: interfaces.iter().map(|&i| i.to_owned()).collect(),
+                interfaces: interfaces.iter().map(|i| i.parse().unwrap()).collect(),
             },
             mechanism: MechanismConfig::MTcpPlus(Default::default()),
             copy: Default::default(),
@@ -677,11 +720,31 @@ mod tests {
     }
 
     #[test]
+    fn interfaces_of_mobiles_are_announced_as_they_come_and_go() {
+        let groups = [group(&["10.0.0.0/24"], &["wlan0"]), group(&["10.1.0.0/24"], &["ppp*"])];
+        let mut watch = Watch::new(&Signals::default(), &groups);
+        let [wlan0, ppp0, ppp1] = ["wlan0", "ppp0", "ppp1"].map(|name| name.parse().unwrap());
+        assert_eq!(watch.moved(), [(wlan0, None)], "it is missing at the start");
+        reported(&mut watch, link(2, "wlan0", false));
+        reported(&mut watch, link(3, "eth0", true));
+        reported(&mut watch, link(4, "ppp1", true));
+        assert_eq!(watch.moved(), [(ppp1, Some(4)), (wlan0, Some(2))]);
+        assert_eq!(watch.moved(), []);
+        reported(&mut watch, Event::LinkGone { index: 4 });
+        reported(&mut watch, Event::LinkGone { index: 2 });
+        reported(&mut watch, link(5, "ppp0", true));
+        assert_eq!(watch.moved(), [(ppp1, None), (ppp0, Some(5)), (wlan0, None)]);
+        reported(&mut watch, link(6, "wlan0", true));
+        assert_eq!(watch.moved(), [(wlan0, Some(6))], "made anew");
+    }
+
+    #[test]
     fn an_uplink_without_carrier_is_down_and_its_index_is_told_when_it_changes() {
         let uplink: InterfaceName = "wlan0".parse().unwrap();
         let own = Group { members: Members::Uplink(uplink), ..group(&[], &[]) };
         let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan1"]), own]);
-        assert_eq!(watch.moved(), [(uplink, Some(2))]);
+        let wlan1 = "wlan1".parse().unwrap();
+        assert_eq!(watch.moved(), [(uplink, Some(2)), (wlan1, Some(3))]);
         assert_eq!(reported(&mut watch, link(2, "wlan0", false)), [word("wlan0", Down, Carrier)]);
         assert_eq!(reported(&mut watch, link(2, "wlan0", true)), [word("wlan0", Up, Carrier)]);
         assert_eq!(watch.moved(), []);

@@ -216,7 +216,7 @@ fn host(mobile: &str) -> MobileId {
 fn mobiles(addresses: &[&str], interface: &str) -> Members {
     Members::Mobiles {
         addresses: addresses.iter().map(|net| net.parse().unwrap()).collect(),
-        interfaces: vec![interface.into()],
+        interfaces: vec![interface.parse().unwrap()],
     }
 }
 

@@ -14,6 +14,7 @@
 use super::guard::{self, Gaps, Uses};
 use super::{ACK_LENGTHS, AckSelection, Queued, RuleSet, Selection, run};
 use airtcp_edge::{InterfaceName, MobileId};
+use airtcp_gateway::config::InterfacePattern;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -442,23 +443,31 @@ fn messages(
     number: u16,
     family: Family,
     chain: &str,
-    interfaces: &BTreeSet<Option<String>>,
+    interfaces: &BTreeSet<Option<InterfacePattern>>,
 ) -> String {
     let message = match family {
         Family::Ipv4 => "-p icmp -m icmp --icmp-type 3/4",
         Family::Ipv6 => "-p ipv6-icmp -m icmp6 --icmpv6-type 2",
     };
-    let rule = |name: &Option<String>| {
-        let from = name.as_ref().map_or_else(String::new, |name| format!(" -i {name}"));
+    let rule = |from: &Option<InterfacePattern>| {
+        let from = from.map_or_else(String::new, |from| format!(" -i {}", name(from)));
         format!("-A {chain}{from} {message} {}\n", queue(number))
     };
     interfaces.iter().map(rule).collect()
 }
 
+/// An interface in a rule.
+fn name(interface: InterfacePattern) -> String {
+    match interface {
+        InterfacePattern::Exactly(name) => name.to_string(),
+        InterfacePattern::Beginning(prefix) => format!("{prefix}+"),
+    }
+}
+
 /// Match of a rule for packets of one group in one direction.
 fn selector(group: &Selection, address: &str, interface: &str) -> String {
-    let Selection { addresses, interface: name, .. } = group;
-    let behind = name.as_ref().map_or_else(String::new, |name| format!(" {interface} {name}"));
+    let Selection { addresses, interface: its, .. } = group;
+    let behind = its.map_or_else(String::new, |its| format!(" {interface} {}", name(its)));
     format!("{address} {}{behind}", addresses.trunc())
 }
 

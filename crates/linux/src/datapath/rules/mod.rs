@@ -23,7 +23,7 @@ use crate::datapath::nfqueue::{NfqueueError, Reserved};
 use crate::kernel::host;
 use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId};
-use airtcp_gateway::config::{GatewayConfig, Mark, NfqueueConfig, Queued};
+use airtcp_gateway::config::{GatewayConfig, InterfacePattern, Mark, NfqueueConfig, Queued};
 use guard::Gaps;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -154,7 +154,7 @@ struct RuleSet {
     groups: Vec<Selection>,
     uplinks: Vec<(InterfaceName, Queued)>,
     /// Interfaces from which routers may report that a replayed segment was too big; `None`: any.
-    too_big: BTreeSet<Option<String>>,
+    too_big: BTreeSet<Option<InterfacePattern>>,
     /// Mobiles whose packets are queued now, if their group is [`Queued::Watched`].
     watched: BTreeSet<MobileId>,
     /// Mark of the gateway's own packets, which it must not queue.
@@ -254,34 +254,30 @@ pub fn remove_acks() {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Selection {
     addresses: ipnet::IpNet,
-    interface: Option<String>,
+    interface: Option<InterfacePattern>,
     queued: Queued,
 }
 
 impl RuleSet {
-    fn new(config: &GatewayConfig) -> Result<Self, RulesError> {
+    fn new(config: &GatewayConfig) -> Self {
         let (mut groups, mut uplinks, mut too_big) = (Vec::new(), Vec::new(), BTreeSet::new());
         for group in &config.groups {
-            let names = group.interfaces();
-            if let Some(name) = names.iter().find(|name| !is_interface(name)) {
-                return Err(RulesError::Interface(name.clone()));
-            }
-            let interfaces: Vec<_> = if names.is_empty() {
+            let patterns = group.interfaces();
+            let interfaces: Vec<_> = if patterns.is_empty() {
                 vec![None]
             } else {
-                names.iter().cloned().map(Some).collect()
+                patterns.iter().copied().map(Some).collect()
             };
             let queued = group.queued();
             uplinks.extend(group.uplink().map(|uplink| (uplink, queued)));
             if group.replays() {
                 too_big.extend(match group.uplink() {
-                    Some(uplink) => vec![Some(uplink.to_string())],
+                    Some(uplink) => vec![Some(InterfacePattern::Exactly(uplink))],
                     None => interfaces.clone(),
                 });
             }
             for &addresses in group.addresses() {
-                for interface in &interfaces {
-                    let interface = interface.clone();
+                for &interface in &interfaces {
                     groups.push(Selection { addresses, interface, queued });
                 }
             }
@@ -291,7 +287,7 @@ impl RuleSet {
             too_big.retain(Option::is_none);
         }
         let (watched, mark) = (BTreeSet::new(), config.mark);
-        Ok(Self { queue, groups, uplinks, too_big, watched, mark, notrack: true })
+        Self { queue, groups, uplinks, too_big, watched, mark, notrack: true }
     }
 
     /// True if packets of this IP version may have to be queued.
@@ -308,8 +304,9 @@ impl RuleSet {
     }
 
     /// The uplinks in [`too_big`](Self::too_big).
-    fn too_big_uplinks(&self) -> BTreeSet<Option<String>> {
-        let names = self.uplinks.iter().map(|(uplink, _)| Some(uplink.to_string()));
+    fn too_big_uplinks(&self) -> BTreeSet<Option<InterfacePattern>> {
+        let uplinks = self.uplinks.iter();
+        let names = uplinks.map(|&(uplink, _)| Some(InterfacePattern::Exactly(uplink)));
         names.filter(|name| self.too_big.contains(name)).collect()
     }
 
@@ -366,7 +363,7 @@ impl Rules {
     /// # Errors
     /// No backend accepts them, then no rule is left; or another gateway has rules here.
     pub fn install(config: &GatewayConfig) -> Result<Self, RulesError> {
-        let wanted = RuleSet::new(config)?;
+        let wanted = RuleSet::new(config);
         let _claim = Claim::take()?;
         let (backend, wanted) = first(wanted, |backend, wanted| {
             backend.install(wanted).inspect_err(|_| {
@@ -386,7 +383,7 @@ impl Rules {
     /// # Errors
     /// The rules were refused: the previous ones are in force.
     pub fn replace(&mut self, config: &GatewayConfig) -> Result<(), RulesError> {
-        let wanted = RuleSet::new(config)?;
+        let wanted = RuleSet::new(config);
         let wanted = RuleSet {
             watched: self.wanted.watched.clone(),
             notrack: self.wanted.notrack,
@@ -500,7 +497,7 @@ impl Drop for Rules {
 /// # Errors
 /// The rules would be refused.
 pub fn text(config: &GatewayConfig) -> Result<String, RulesError> {
-    let (backend, wanted) = first(RuleSet::new(config)?, Backend::check)?;
+    let (backend, wanted) = first(RuleSet::new(config), Backend::check)?;
     Ok(format!("# {backend}\n{}", backend.text(&wanted)))
 }
 
@@ -580,7 +577,7 @@ mod tests {
     pub(super) fn wanted() -> RuleSet {
         let group = |addresses: &str, interface: Option<&str>, queued| Selection {
             addresses: addresses.parse().unwrap(),
-            interface: interface.map(str::to_owned),
+            interface: interface.map(|name| name.parse().unwrap()),
             queued,
         };
         RuleSet {
@@ -610,7 +607,7 @@ mod tests {
         wanted.groups.drain(2..);
         wanted.groups.remove(0);
         let uplinks = vec![(wwan0, Queued::Watched), (wwan1, Queued::Always)];
-        let too_big = ["wlan0", "wwan0"].map(|name| Some(name.to_owned())).into();
+        let too_big = ["wlan0", "wwan0"].map(|name| Some(name.parse().unwrap())).into();
         RuleSet { uplinks, too_big, watched: [MobileId::Uplink(wwan0)].into(), ..wanted }
     }
 
@@ -618,7 +615,7 @@ mod tests {
     pub(super) fn uplink_idle_and_not() -> [RuleSet; 2] {
         let mut watching = RuleSet { groups: Vec::new(), ..on_board() };
         watching.uplinks.truncate(1);
-        watching.too_big.retain(|name| name.as_deref() == Some("wwan0"));
+        watching.too_big.retain(|from| from.is_some_and(|from| from.matches("wwan0")));
         [RuleSet { watched: BTreeSet::new(), ..watching.clone() }, watching]
     }
 
@@ -638,6 +635,20 @@ mod tests {
             assert!(!is_interface(name), "{name}");
         }
         assert!(is_interface("wlp3s0") && is_interface("eth0.100") && is_interface("br-lan"));
+    }
+
+    #[test]
+    fn a_beginning_of_names_is_a_match_in_either_language() {
+        let mut all = wanted();
+        all.groups[1].interface = Some("ppp*".parse().unwrap());
+        all.too_big = [all.groups[1].interface].into();
+        for (backend, both) in [
+            (Backend::Nftables, ["iifname \"ppp*\" ip saddr", "iifname \"ppp*\" icmp type"]),
+            (Backend::Iptables, ["-s 10.0.0.0/8 -i ppp+ -j", "-i ppp+ -p icmp"]),
+        ] {
+            let text = backend.text(&all);
+            assert!(both.iter().all(|rule| text.contains(rule)), "{text}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@
 use super::guard::{self, Gaps, Uses};
 use super::{ACK_LENGTHS, AckSelection, Queued, RuleSet, Selection, run};
 use airtcp_edge::MobileId;
-use airtcp_gateway::config::Mark;
+use airtcp_gateway::config::{InterfacePattern, Mark};
 use ipnet::IpNet;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -155,7 +155,7 @@ struct HookChain {
     /// The gateway's own packets pass the hook, too, and must not be queued.
     is_for_own: bool,
     /// Interfaces as in [`RuleSet::too_big`] whose router messages pass this hook.
-    too_big: fn(&RuleSet) -> BTreeSet<Option<String>>,
+    too_big: fn(&RuleSet) -> BTreeSet<Option<InterfacePattern>>,
 }
 
 const HOOK_CHAINS: [HookChain; 3] = [
@@ -202,13 +202,13 @@ impl HookChain {
             (!wanted.uplinks.is_empty()).then(|| format!("{others}{}", self.of_uplinks));
         let rules = self.rules.iter().map(|&rule| rule.to_owned()).chain(of_uplinks);
         let too_big = (self.too_big)(wanted);
-        rules.chain(too_big.iter().flat_map(|name| messages(name.as_deref()))).collect()
+        rules.chain(too_big.iter().flat_map(|&from| messages(from))).collect()
     }
 }
 
 /// Rules for messages of routers, from an interface (`None`: any), that a packet was too big.
-fn messages(interface: Option<&str>) -> [String; 2] {
-    let from = interface.map_or_else(String::new, |name| format!("iifname \"{name}\" "));
+fn messages(interface: Option<InterfacePattern>) -> [String; 2] {
+    let from = interface.map_or_else(String::new, |from| format!("iifname \"{from}\" "));
     ["icmp type destination-unreachable icmp code frag-needed", "icmpv6 type packet-too-big"]
         .map(|message| format!("{from}{message} goto queued"))
 }

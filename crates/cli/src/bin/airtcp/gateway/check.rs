@@ -5,8 +5,8 @@ use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::Capabilities;
 use airtcp_gateway::config::{
-    AgentConfig, CopyMode, GatewayConfig, Group, Limits, Members, Mode, NfqueueConfig,
-    PlannedOutage, Queued, Signals, uplink_of,
+    AgentConfig, CopyMode, GatewayConfig, Group, InterfacePattern, Limits, Members, Mode,
+    NfqueueConfig, PlannedOutage, Queued, Signals,
 };
 use airtcp_linux::datapath::rules;
 use airtcp_linux::signals::key_file;
@@ -113,17 +113,20 @@ fn describe_rules(rules: &str) -> String {
     if lines.is_empty() { lines } else { format!("rules\n{lines}") }
 }
 
+fn listed<T: ToString>(items: &[T]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 fn describe_group(out: &mut String, group: &Group) {
     let Group { name, members, mechanism, copy, fast_path: _ } = group;
     let word = mechanism.word();
     let _ = match members {
         Members::Mobiles { addresses, interfaces } => {
-            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
             let behind = match interfaces.as_slice() {
                 [] => "any interface".to_owned(),
-                names => names.join(", "),
+                patterns => listed(patterns),
             };
-            writeln!(out, "mobile.{name}: {word}\n  {} behind {behind}", addresses.join(", "))
+            writeln!(out, "mobile.{name}: {word}\n  {} behind {behind}", listed(addresses))
         }
         Members::Uplink(interface) => writeln!(
             out,
@@ -173,12 +176,12 @@ fn describe_signals(out: &mut String, signals: &Signals, groups: &[Group]) {
         let _ = writeln!(out, "  airtcp agent, on UDP {listen}, keys in {}", keys.display());
     }
     if *carrier {
-        let of_mobiles = groups.iter().flat_map(Group::interfaces).map(String::as_str);
-        let of_uplinks = groups.iter().filter_map(|group| uplink_of(&group.name));
-        let mut names: Vec<&str> = of_mobiles.chain(of_uplinks).collect();
-        names.sort_unstable();
-        names.dedup();
-        let _ = writeln!(out, "  carrier of {}", names.join(", "));
+        let of_mobiles = groups.iter().flat_map(Group::interfaces).copied();
+        let of_uplinks = groups.iter().filter_map(Group::uplink).map(InterfacePattern::Exactly);
+        let mut all: Vec<InterfacePattern> = of_mobiles.chain(of_uplinks).collect();
+        all.sort_unstable();
+        all.dedup();
+        let _ = writeln!(out, "  carrier of {}", listed(&all));
     }
     if *neighbour {
         let _ = writeln!(out, "  neighbour table");
