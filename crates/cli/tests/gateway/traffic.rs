@@ -6,6 +6,7 @@ use crate::report;
 use crate::testbed::{Place, Plan, Testbed, has_bridge_netfilter, has_vrfs, possible};
 use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal;
+use airtcp_gateway::config::NfqueueConfig;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -298,8 +299,10 @@ fn packets_of_a_mobile_in_reach_wait_for_nobody() {
 fn queued(bed: &Testbed) -> u64 {
     let read = || fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap();
     let table = bed.gateway.within(read);
-    let sequence = table.split_whitespace().nth(7).expect("a queue with its sequence number");
-    sequence.parse().unwrap()
+    let queue = NfqueueConfig::default().queue.to_string();
+    let mut rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+    let row = rows.find(|row| row.first() == Some(&queue.as_str())).expect("the gateway's queue");
+    row[7].parse().expect("its sequence number")
 }
 
 #[test]

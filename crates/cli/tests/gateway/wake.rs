@@ -18,7 +18,7 @@ const OUTAGE: Duration = Duration::from_secs(6);
 const WOKEN: Duration = Duration::from_millis(400);
 
 fn plan() -> Plan {
-    Plan::with("\"wake\"\ncall = \"100 ms\"")
+    Plan::with("\"wake\"\nretry-interval = \"100 ms\"")
 }
 
 /// A testbed with a download on its way.
@@ -110,7 +110,7 @@ fn wake_reloaded_in_an_outage_keeps_what_it_has() {
     let (bed, transfer) = downloading(&plan());
     expect_woken(&bed, transfer, Told::Nothing, || {
         let before = bed.daemon().status().flow_count;
-        bed.daemon().reload("call = \"100 ms\"", "call = \"90 ms\"");
+        bed.daemon().reload("retry-interval = \"100 ms\"", "retry-interval = \"90 ms\"");
         assert_eq!((before, bed.daemon().status().flow_count), (1, 1));
     });
 }
