@@ -554,7 +554,7 @@ mod tests {
 
         fs::write(&path, "precious").unwrap();
         let told = Control::listen(&path).unwrap_err().to_string();
-        assert!(told.contains("no socket"), "{told}");
+        assert!(told.contains("not a socket"), "{told}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
 }
