@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub(crate) spot: Spot,
-    key: String,
+    key: Box<str>,
     message: String,
     expected: Option<String>,
     suggestion: Option<String>,
@@ -19,7 +19,7 @@ pub struct Problem {
 
 impl Problem {
     pub(crate) fn new(spot: Spot, key: impl Into<String>, message: impl Into<String>) -> Self {
-        let (key, message) = (key.into(), message.into());
+        let (key, message) = (key.into().into_boxed_str(), message.into());
         Self { spot, key, message, expected: None, suggestion: None, may_follow: false }
     }
     /// Adds what was expected.
@@ -69,7 +69,7 @@ impl Problem {
             source: source.name.clone(),
             line: before.matches('\n').count() + 1,
             column: source.text[line_start..start].chars().count() + 1,
-            key: self.key,
+            key: self.key.into(),
             message: self.message,
             expected: self.expected,
             suggestion: self.suggestion,

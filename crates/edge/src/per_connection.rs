@@ -148,7 +148,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         self.connections.reports()
     }
 
-    /// Connections of this mobile are not [`FlowPhase::Connected`](crate::FlowPhase::Connected).
+    /// Connections of this mobile are not [`FlowPhase::Connected`].
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
         self.connections.is_interrupted(mobile)
     }

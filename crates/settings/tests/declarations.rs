@@ -77,6 +77,7 @@ settings! {
         /// Delay bound.
         #[kind = Kind::WordOr("none", &POSITIVE_TIME)]
         pub bound: Option<Duration> = None,
+        /// Packets that wait.
         #[keys_of(Queue)]
         pub queue: Queue,
     }

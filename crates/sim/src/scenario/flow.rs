@@ -65,7 +65,7 @@ pub struct RandomPairs {
 
 impl RandomPairs {
     /// The pairs of a run with this seed; all choices are equally likely.
-    fn draw(&self, seed: u64) -> Vec<(NodeId, NodeId)> {
+    fn draw(&self, seed: u64) -> Pairs {
         let mut stream = Stream::new(seed, &format!("flow/{}/pairs", self.name));
         let mut senders: Vec<u32> = self.from.clone().collect();
         let pair = |k: usize| {
@@ -212,11 +212,14 @@ pub(super) fn flows(
     (flows, drawn)
 }
 
+/// From and to.
+type Pairs = Vec<(NodeId, NodeId)>;
+
 /// The pairs of nodes between which flows run. Those that each run draws stand for an example.
 fn listed_or_drawn(
     section: &Section<'_>,
     network: &Network<'_>,
-) -> Option<(Vec<(NodeId, NodeId)>, Option<RandomPairs>)> {
+) -> Option<(Pairs, Option<RandomPairs>)> {
     if section.has("random-pairs") {
         let random = random_pairs(section, network)?;
         Some((random.draw(EXAMPLE), Some(random)))
