@@ -331,9 +331,9 @@ fn is_interface(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_graphic() && !"/*+\"'\\".contains(c))
 }
 
-/// The right to set the gateway's rules in a network namespace: [`NfqueueConfig::CLAIM`], into which no
-/// rule leads. Only CAP_NET_ADMIN takes it, so nobody else can keep a gateway from starting. It ends with
-/// the process, whatever ends that.
+/// The right to set the gateway's rules in a network namespace: queue [`NfqueueConfig::CLAIM`], to
+/// which no rule sends packets. Only CAP_NET_ADMIN can take it, so nobody else can keep a gateway
+/// from starting. It ends with the process, whatever ends that.
 #[derive(Debug)]
 struct Claim(#[expect(dead_code, reason = "it is held, not used")] Reserved);
 
