@@ -679,20 +679,12 @@ fn rules_of_others_stay_and_those_by_the_same_program_come_before() {
 }
 
 #[test]
-fn a_reload_changes_the_rules_and_a_refused_one_does_not() {
+fn a_reload_changes_the_rules() {
     if !possible() {
         return;
     }
     let net = Net::new();
     let mut rules = install(&net, always());
-    let before = ours(&net);
-    rules.change(|rules| {
-        let mut bad = always();
-        bad.groups[0].members = behind("x -j DROP");
-        let error = rules.replace(&bad).unwrap_err().to_string();
-        assert!(error.contains("\"x -j DROP\" cannot be the name of an interface"), "{error}");
-    });
-    assert_eq!(ours(&net), before);
     rules.change(|rules| {
         let ipv4 = group("all", &["10.98.0.0/16"], CopyMode::Always);
         rules.replace(&config(9, 10, vec![ipv4])).unwrap();
@@ -800,7 +792,8 @@ fn a_second_gateway_in_a_namespace_is_refused() {
     assert!(matches!(second(), Err(RulesError::Taken)));
     assert_eq!(ours(&net), rules, "they are as they were");
     drop(first);
-    assert!(second().is_ok());
+    // Other tests start programs: until they run, these have a copy of the socket.
+    until(|| second().is_ok());
 }
 
 #[test]
