@@ -117,8 +117,14 @@ impl Drop for Net {
 
 /// Waits for the next signal about 10.0.0.7, which must be this one.
 fn expect(inbox: &Inbox, signal: LinkSignal, source: SignalSource) {
-    let command = inbox.commands.recv_timeout(Duration::from_secs(8));
-    let Ok(Command::Signal(said)) = command else { panic!("{command:?} instead of {signal:?}") };
+    let said = loop {
+        match inbox.commands.recv_timeout(Duration::from_secs(8)) {
+            Ok(Command::Signal(said)) => break said,
+            // Where the mobile's interface is.
+            Ok(Command::Interface(..)) => {}
+            command => panic!("{command:?} instead of {signal:?}"),
+        }
+    };
     let mobile = MobileId::Host("10.0.0.7".parse().unwrap());
     assert_eq!(said, MobileSignal { mobile, signal, source });
 }
