@@ -6,7 +6,7 @@
 
 use crate::config::{FastPathMode, GatewayConfig, Group, Signals};
 use crate::dispatch::Effect;
-use crate::groups::{DispatchError, Place, classify, of_group, table};
+use crate::groups::{DispatchError, Interfaces, Place, classify, of_group, table};
 use crate::mobiles::Mobiles;
 use crate::packets::{Intercepted, Kept};
 use crate::signals::{MobileSignal, SignalSource};
@@ -101,15 +101,15 @@ fn look(group: &Group, signals: &Signals) -> WakeConfig {
 }
 
 impl Observation {
-    /// Begins to look. `hash_key` must not be guessable; `index` finds interfaces by name.
+    /// Begins to look, on these interfaces. `hash_key` must not be guessable.
     pub fn new(
         now: Instant,
         config: &GatewayConfig,
         hash_key: (u64, u64),
-        index: &dyn Fn(&str) -> Option<u32>,
+        interfaces: &Interfaces,
     ) -> Self {
         let table = table(&config.limits, hash_key);
-        let begin = |group: &Group| Observed::new(group, &config.signals, table, index);
+        let begin = |group: &Group| Observed::new(group, &config.signals, table, interfaces);
         let groups = config.groups.iter().map(begin).collect();
         let (mobiles, packets_undecodable) = (Mobiles::new(None), 0);
         Self { groups, mobiles, table, packets_undecodable, since: now }
@@ -186,7 +186,7 @@ impl Observation {
         }
     }
 
-    /// Goes on with another configuration; `index` finds interfaces by name.
+    /// Goes on with another configuration, on these interfaces.
     ///
     /// # Errors
     /// Nothing was changed: the configuration cannot be put to work while this looks.
@@ -194,13 +194,13 @@ impl Observation {
         &mut self,
         config: &GatewayConfig,
         counted: &Counted,
-        index: &dyn Fn(&str) -> Option<u32>,
+        interfaces: &Interfaces,
     ) -> Result<(), DispatchError> {
         if config.groups.len() > counted.len() {
             return Err(DispatchError::TooManyObserved { most: counted.len() });
         }
         let table = table(&config.limits, self.table.hash_key);
-        let begin = |group: &Group| Observed::new(group, &config.signals, table, index);
+        let begin = |group: &Group| Observed::new(group, &config.signals, table, interfaces);
         let mut groups: Vec<Observed> = config.groups.iter().map(begin).collect();
         for (n, old) in std::mem::take(&mut self.groups).into_iter().enumerate() {
             if let Some(new) = groups.iter_mut().find(|new| new.config.name == old.config.name) {
@@ -246,12 +246,12 @@ impl Observed {
         group: &Group,
         signals: &Signals,
         table: FlowTableConfig,
-        index: &dyn Fn(&str) -> Option<u32>,
+        interfaces: &Interfaces,
     ) -> Self {
         let WakeConfig { silence, towards, .. } = look(group, signals);
         Self {
             config: group.clone(),
-            place: Place::new(group, index),
+            place: Place::new(group, interfaces),
             observer: Observer::new(ObserveConfig { silence }, of_group(table, group)),
             to: towards.side(),
             before: Default::default(),

@@ -1,7 +1,7 @@
 //! What a loop drives: a gateway that protects mobiles, or one that only looks.
 
 use crate::config::GatewayConfig;
-use crate::dispatch::{Dispatcher, Effect};
+use crate::dispatch::{Dispatcher, Effect, Interfaces};
 use crate::observe::{Counted, Observation, looked_at};
 use crate::packets::{Intercepted, Verdict};
 use crate::signals::{MobileSignal, SignalSource};
@@ -81,7 +81,7 @@ impl Role {
         each!(self, gateway => gateway.set_index(uplink, index));
     }
 
-    /// Goes on with another configuration; `index` finds interfaces by name.
+    /// Goes on with another configuration, on these interfaces.
     ///
     /// # Errors
     /// Nothing was changed: the configuration cannot be put to work.
@@ -90,12 +90,12 @@ impl Role {
         now: Instant,
         config: &GatewayConfig,
         counted: &Counted,
-        index: &dyn Fn(&str) -> Option<u32>,
+        interfaces: &Interfaces,
         effects: &mut Vec<Effect>,
     ) -> Result<(), String> {
         let done = match self {
-            Self::Protect(dispatcher) => dispatcher.reload(now, config, index, effects),
-            Self::Observe(observation) => observation.reload(config, counted, index),
+            Self::Protect(dispatcher) => dispatcher.reload(now, config, interfaces, effects),
+            Self::Observe(observation) => observation.reload(config, counted, interfaces),
         };
         done.map_err(|error| error.to_string())
     }

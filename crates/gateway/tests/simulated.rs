@@ -4,7 +4,7 @@
 use airtcp_core::{Flow, Instant, Length, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_edge::{Actions, MechanismNote, Middlebox, MobileId, Side};
 use airtcp_gateway::config::GatewayConfig;
-use airtcp_gateway::dispatch::{Dispatcher, Effect, Keeper};
+use airtcp_gateway::dispatch::{Dispatcher, Effect, Interfaces, Keeper};
 use airtcp_gateway::ledger::WriteError;
 use airtcp_gateway::packets::{Intercepted, PacketId, SharedBytes, Verdict};
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
@@ -83,7 +83,7 @@ impl Node {
     fn new(config: &str, done: Arc<Done>) -> Self {
         let config = GatewayConfig::parse("gateway.toml", config).unwrap();
         let (keeper, is_mirrored) = (Box::new(Forgetful), config.groups[0].is_mirrored());
-        let dispatcher = Dispatcher::new(&config, (1, 2), &|_| None, keeper).unwrap();
+        let dispatcher = Dispatcher::new(&config, (1, 2), &Interfaces::new(), keeper).unwrap();
         Self { dispatcher, effects: Vec::new(), is_mirrored, packets: 0, done }
     }
 

@@ -10,7 +10,7 @@
 use airtcp_core::{Addr, Duration, Flow, Instant, LinkSignal, Segment, SeqNum};
 use airtcp_edge::MobileId;
 use airtcp_gateway::config::GatewayConfig;
-use airtcp_gateway::dispatch::{Dispatcher, Effect};
+use airtcp_gateway::dispatch::{Dispatcher, Effect, Interfaces};
 use airtcp_gateway::packets::Intercepted;
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_linux::daemon::ledger::Ledger;
@@ -84,7 +84,7 @@ impl Bench {
         )?;
         let state = tempfile::tempdir_in("/dev/shm")?;
         let ledger = Ledger::open(&state.path().join("state"), airtcp_core::Bytes(1 << 40))?;
-        let dispatcher = Dispatcher::new(&config, (1, 2), &|_| None, Box::new(ledger))?;
+        let dispatcher = Dispatcher::new(&config, (1, 2), &Interfaces::new(), Box::new(ledger))?;
         let first = u32::from(Ipv4Addr::new(10, 0, 0, 1));
         let mobiles = (0..mobiles).map(|n| Ipv4Addr::from(first + n).into()).collect();
         let (now, effects) = (Instant::from_secs(1), Vec::new());
@@ -154,8 +154,12 @@ impl Bench {
         let mut turns = Turns::default();
         let mut result = Ok(());
         turns.take(self, |bench| {
-            result =
-                bench.dispatcher.reload(bench.now, &bench.config, &|_| None, &mut bench.effects);
+            result = bench.dispatcher.reload(
+                bench.now,
+                &bench.config,
+                &Interfaces::new(),
+                &mut bench.effects,
+            );
         });
         turns.tell("reload");
         self.timers("what was left of it");

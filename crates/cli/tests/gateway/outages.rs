@@ -160,6 +160,7 @@ fn mobiles_behind_an_interface_that_comes_later_are_protected() {
         bed.gateway.ip(&["link", "set", LINK, "down"]);
         bed.gateway.ip(&["link", "set", LINK, "name", "late0"]);
         bed.gateway.ip(&["link", "set", "late0", "up"]);
+        bed.daemon().reload("late*", "la*");
         let (congestion, outage) = ("cubic", Duration::from_secs(4));
         let (mechanism, told) = (Some(mechanism), Told::Timely);
         let outcome = Case { mechanism, congestion, outage, told, phase: None }.run_on(&bed);

@@ -27,7 +27,7 @@ mod take_over;
 mod tests;
 mod timer;
 
-pub use crate::groups::DispatchError;
+pub use crate::groups::{DispatchError, Interfaces};
 pub use effects::{Effect, Keeper, Recorder};
 
 use crate::config::{GatewayConfig, Limits};
@@ -67,19 +67,19 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Without connections. `hash_key` must not be guessable; `index` finds interfaces by name;
-    /// `keeper` keeps promises.
+    /// Without connections, on these interfaces. `hash_key` must not be guessable; `keeper` keeps
+    /// promises.
     ///
     /// # Errors
     /// A group cannot be put to work.
     pub fn new(
         config: &GatewayConfig,
         hash_key: (u64, u64),
-        index: &dyn Fn(&str) -> Option<u32>,
+        interfaces: &Interfaces,
         keeper: Box<dyn Keeper>,
     ) -> Result<Self, DispatchError> {
         let table = table(&config.limits, hash_key);
-        let begin = |(id, group)| ActiveGroup::new(id, group, table, config, index);
+        let begin = |(id, group)| ActiveGroup::new(id, group, table, config, interfaces);
         let groups: Vec<ActiveGroup> =
             (0..).zip(&config.groups).map(begin).collect::<Result<_, _>>()?;
         Ok(Self {

@@ -3,7 +3,7 @@
 use super::effects::Effect;
 use super::{Dispatcher, remembered};
 use crate::config::GatewayConfig;
-use crate::groups::{ActiveGroup, DispatchError, of_group, table};
+use crate::groups::{ActiveGroup, DispatchError, Interfaces, of_group, table};
 use airtcp_core::{Flow, Instant};
 
 impl Dispatcher {
@@ -18,11 +18,11 @@ impl Dispatcher {
         &mut self,
         now: Instant,
         config: &GatewayConfig,
-        index: &dyn Fn(&str) -> Option<u32>,
+        interfaces: &Interfaces,
         effects: &mut Vec<Effect>,
     ) -> Result<(), DispatchError> {
         let table = table(&config.limits, self.table.hash_key);
-        let begin = |(id, group)| ActiveGroup::new(id, group, table, config, index);
+        let begin = |(id, group)| ActiveGroup::new(id, group, table, config, interfaces);
         let mut groups: Vec<ActiveGroup> =
             (self.next_id..).zip(&config.groups).map(begin).collect::<Result<_, _>>()?;
         let stays: Vec<bool> =

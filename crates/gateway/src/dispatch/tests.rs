@@ -125,12 +125,15 @@ impl Keeper for Written {
     }
 }
 
+fn interfaces() -> Interfaces {
+    INTERFACES.iter().map(|name| name.parse().unwrap()).zip(1..).collect()
+}
+
 impl Bench {
     fn new(config: &GatewayConfig) -> Self {
         let written = Written::default();
         let keeper = Box::new(written.clone());
-        let index = |name: &str| INTERFACES.iter().position(|&n| n == name).map(|n| n as u32 + 1);
-        let dispatcher = Dispatcher::new(config, (1, 2), &index, keeper).unwrap();
+        let dispatcher = Dispatcher::new(config, (1, 2), &interfaces(), keeper).unwrap();
         let (now, effects) = (Instant::ZERO, Vec::new());
         let (mss, part, over) = (MSS, None, [None; 2]);
         Self { dispatcher, written, only_copies: false, over, mss, part, now, effects }
@@ -472,6 +475,9 @@ fn interfaces_of_mobiles_come_and_go() {
     bench.dispatcher.set_index(ppp0, None);
     bench.over[1] = Some(10);
     assert_eq!(segments(&mut bench), [1, 4]);
+    let there = [(ppp0, 10)].into();
+    bench.dispatcher.reload(bench.now, &config, &there, &mut bench.effects).unwrap();
+    assert_eq!(segments(&mut bench), [2, 4], "after a reload it is known");
 }
 
 #[test]
@@ -813,7 +819,10 @@ fn a_reload_hands_over_what_is_held_up_to_the_group_that_has_the_mobile_now() {
     let plus = MechanismConfig::MTcpPlus(MTcpPlusConfig::default());
     for config in [renamed(), with_exception(plus)] {
         let mut bench = frozen();
-        bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects).unwrap();
+        bench
+            .dispatcher
+            .reload(bench.now, &config, &Interfaces::new(), &mut bench.effects)
+            .unwrap();
         bench.dispatcher.settle();
         assert_eq!(bench.written.0.lock().unwrap().connections.len(), 1);
         let status = bench.dispatcher.status(bench.now);
@@ -834,7 +843,8 @@ fn a_reload_that_leaves_what_is_held_up_to_nobody_is_refused() {
     let none = GatewayConfig { groups: Vec::new(), ..config(CopyMode::Always) };
     for config in [elsewhere(), with_exception(holdover), other, none] {
         let mut bench = frozen();
-        let error = bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects);
+        let error =
+            bench.dispatcher.reload(bench.now, &config, &Interfaces::new(), &mut bench.effects);
         let error = error.unwrap_err();
         assert!(matches!(error, DispatchError::Interrupted { connections: 1, .. }), "{error}");
         bench.effects.clear();
@@ -864,11 +874,11 @@ fn a_reload_keeps_connections() {
     bench.signal(LinkSignal::Down);
     bench.injected();
     config.limits.flows = 1;
-    bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects).unwrap();
+    bench.dispatcher.reload(bench.now, &config, &Interfaces::new(), &mut bench.effects).unwrap();
     bench.signal(LinkSignal::Up);
     assert_eq!(bench.injected()[0].1.seq, SeqNum(500));
     bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
-    bench.dispatcher.reload(bench.now, &renamed(), &|_| None, &mut bench.effects).unwrap();
+    bench.dispatcher.reload(bench.now, &renamed(), &Interfaces::new(), &mut bench.effects).unwrap();
     assert_eq!(bench.dispatcher.status(bench.now).flow_count, 0);
 }
 
@@ -928,14 +938,14 @@ fn what_is_done_is_recorded_and_replays_across_reloads() {
     bench.establish(1200);
     bench.signal(LinkSignal::Down);
     config.limits.flows = 1;
-    bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects).unwrap();
+    bench.dispatcher.reload(bench.now, &config, &Interfaces::new(), &mut bench.effects).unwrap();
     assert_eq!(bench.segment(&from_fixed(1700, 100)), Verdict::Drop);
     bench.now = bench.dispatcher.next_deadline().unwrap();
     bench.dispatcher.on_timer(bench.now, &mut bench.effects);
     bench.signal(LinkSignal::Up);
     bench.segment(&Segment { ack: Some(SeqNum(1800)), ..from_mobile(100, 0) });
     config.groups[0].name = "tablets".to_owned();
-    bench.dispatcher.reload(bench.now, &config, &|_| None, &mut bench.effects).unwrap();
+    bench.dispatcher.reload(bench.now, &config, &Interfaces::new(), &mut bench.effects).unwrap();
     bench.establish(100);
     assert_eq!(bench.dispatcher.end_recording().unwrap(), Some(0));
 

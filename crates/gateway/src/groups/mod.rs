@@ -6,6 +6,7 @@ mod place;
 
 pub use error::DispatchError;
 use mechanism::GroupMechanism;
+pub use place::Interfaces;
 pub(crate) use place::{Place, classify, egress};
 
 use crate::config::{GatewayConfig, Group, Limits};
@@ -27,10 +28,10 @@ impl ActiveGroup {
         group: &Group,
         table: FlowTableConfig,
         config: &GatewayConfig,
-        index: &dyn Fn(&str) -> Option<u32>,
+        interfaces: &Interfaces,
     ) -> Result<Self, DispatchError> {
         let mechanism = GroupMechanism::new(group, of_group(table, group), config)?;
-        let place = Place::new(group, index);
+        let place = Place::new(group, interfaces);
         Ok(Self { id, config: group.clone(), place, mechanism })
     }
 

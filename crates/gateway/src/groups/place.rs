@@ -1,30 +1,32 @@
 //! Where packets of groups pass, and how those that the gateway makes leave.
 
-use crate::config::{Group, InterfacePattern};
+use crate::config::Group;
 use crate::packets::{Egress, Intercepted};
 use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId, Side};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+/// Indices of interfaces by their names.
+pub type Interfaces = BTreeMap<InterfaceName, u32>;
+
 /// The interfaces that a group's packets cross, as far as they exist.
 pub(crate) enum Place {
     /// Indices of the group's interfaces, behind which the mobiles are, by their names.
-    Mobiles(BTreeMap<InterfaceName, u32>),
+    Mobiles(Interfaces),
     /// Index of the uplink's interface.
     Uplink(Option<u32>),
 }
 
 impl Place {
-    /// `index` finds interfaces by name.
-    pub(crate) fn new(group: &Group, index: &dyn Fn(&str) -> Option<u32>) -> Self {
+    /// The place of a group on a host with these interfaces.
+    pub(crate) fn new(group: &Group, interfaces: &Interfaces) -> Self {
         match group.uplink() {
             None => {
-                let names = group.interfaces().iter().filter_map(InterfacePattern::name);
-                let known = |name: InterfaceName| Some((name, index(name.as_str())?));
-                Self::Mobiles(names.filter_map(known).collect())
+                let own = interfaces.iter().filter(|(name, _)| group.is_behind(name.as_str()));
+                Self::Mobiles(own.map(|(&name, &index)| (name, index)).collect())
             }
-            Some(uplink) => Self::Uplink(index(uplink.as_str())),
+            Some(uplink) => Self::Uplink(interfaces.get(&uplink).copied()),
         }
     }
 

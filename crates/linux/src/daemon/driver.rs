@@ -12,7 +12,7 @@ use super::path::Path;
 use crate::command::{Command, Handle, Inbox};
 use crate::datapath::mirror::{Mirror, Prepared, Taken};
 use crate::kernel::clock::now;
-use crate::kernel::host::interface;
+use crate::kernel::host::interfaces;
 use airtcp_core::Instant;
 use airtcp_edge::Side;
 use airtcp_gateway::Role;
@@ -233,7 +233,7 @@ impl Driver {
     ) -> Result<(), String> {
         let Reload { config, prepared, .. } = reload;
         let counted = self.mirror.traffic();
-        if let Err(error) = self.role.reload(now, &config, &counted, &interface, effects) {
+        if let Err(error) = self.role.reload(now, &config, &counted, &interfaces(), effects) {
             self.path.replace(&self.config, |result| {
                 if let Err(error) = result {
                     tracing::error!("cannot restore the previous rules: {error}");

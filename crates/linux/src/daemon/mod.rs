@@ -29,7 +29,7 @@ use crate::datapath::mirror::Mirror;
 use crate::datapath::nfqueue::{Nfqueue, NfqueueError};
 use crate::datapath::rules::{Rules, RulesError, Watcher};
 use crate::kernel::clock::now;
-use crate::kernel::host::interface;
+use crate::kernel::host::interfaces;
 use crate::signals::{self, Running, SignalsError};
 use airtcp_core::Bytes;
 use airtcp_gateway::Role;
@@ -132,7 +132,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     }
     let mut mirror = Mirror::default();
     let (config, prepared) = mirror.prepare(config);
-    let mut dispatcher = Dispatcher::new(&config, hash_key(), &interface, Box::new(ledger))?;
+    let mut dispatcher = Dispatcher::new(&config, hash_key(), &interfaces(), Box::new(ledger))?;
     if let Some(file) = &config.record {
         let recording = Recording::create(file, Contents::Headers, now())?;
         dispatcher.record(now(), &config.limits, Box::new(recording));
@@ -171,7 +171,7 @@ fn observe(
     if !config.groups.iter().all(Group::is_mirrored) {
         return Err(DispatchError::NothingToSee.into());
     }
-    let observation = Observation::new(now(), &config, hash_key(), &interface);
+    let observation = Observation::new(now(), &config, hash_key(), &interfaces());
     mirror.commit(&config, prepared);
     tracing::info!("gateway observing; packets are forwarded unchanged");
     let role = Role::Observe(Box::new(observation));

@@ -1,8 +1,19 @@
 //! Interfaces of this host, and programs of other packages.
 
+use airtcp_gateway::dispatch::Interfaces;
+use nix::net::if_::Interface;
 use std::env;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+
+/// All interfaces whose names a configuration can have; none if they cannot be read.
+pub(crate) fn interfaces() -> Interfaces {
+    let Ok(all) = nix::net::if_::if_nameindex() else { return Interfaces::new() };
+    let named = |interface: &Interface| {
+        Some((interface.name().to_str().ok()?.parse().ok()?, interface.index()))
+    };
+    all.iter().filter_map(named).collect()
+}
 
 /// Index of an interface; `None` if it does not exist.
 pub(crate) fn interface(name: &str) -> Option<u32> {

@@ -123,7 +123,8 @@ fn neighbour(body: &[u8]) -> Option<Event> {
 pub(super) struct Watch {
     carrier: bool,
     neighbour: bool,
-    places: Vec<Place>,
+    /// Groups of mobiles.
+    groups: Vec<Group>,
     uplinks: BTreeMap<InterfaceName, Uplink>,
     /// The indices of mobiles' interfaces of which the loop was last notified; `None`: missing.
     announced: BTreeMap<InterfaceName, Option<u32>>,
@@ -135,22 +136,6 @@ pub(super) struct Watch {
     failed: BTreeMap<IpAddr, Failed>,
     /// The last signal for each mobile and source.
     reported: BTreeMap<(MobileId, SignalSource), LinkSignal>,
-}
-
-/// Addresses of a group's mobiles, and the interfaces behind which they are.
-#[derive(Debug)]
-struct Place {
-    addresses: Vec<IpNet>,
-    /// Empty: any interface.
-    interfaces: Vec<InterfacePattern>,
-}
-
-impl Place {
-    /// True if a mobile may be behind the interface of this name, as one of
-    /// [`interfaces`](Self::interfaces).
-    fn is_behind(&self, name: &str) -> bool {
-        self.interfaces.iter().any(|pattern| pattern.matches(name))
-    }
 }
 
 #[derive(Debug)]
@@ -210,15 +195,12 @@ fn named(links: &BTreeMap<u32, (String, bool)>, name: &str) -> Option<(u32, bool
 impl Watch {
     /// A watch that has seen no event yet.
     pub(super) fn new(signals: &Signals, groups: &[Group]) -> Self {
-        let place = |group: &Group| Place {
-            addresses: group.addresses().to_vec(),
-            interfaces: group.interfaces().to_vec(),
-        };
+        let of_mobiles = groups.iter().filter(|group| group.uplink().is_none());
         let uplinks = groups.iter().filter_map(Group::uplink);
         Self {
             carrier: signals.carrier,
             neighbour: signals.neighbour,
-            places: groups.iter().filter(|group| group.uplink().is_none()).map(place).collect(),
+            groups: of_mobiles.cloned().collect(),
             uplinks: uplinks.map(|uplink| (uplink, Uplink::default())).collect(),
             announced: BTreeMap::new(),
             links: BTreeMap::new(),
@@ -271,8 +253,8 @@ impl Watch {
             return Vec::new();
         }
         let mut signals = self.review_uplinks(now, routes);
-        let listed = self.places.iter().filter(|place| !place.interfaces.is_empty());
-        let listed = listed.flat_map(|place| place.addresses.iter().filter(|net| is_single(net)));
+        let listed = self.groups.iter().filter(|group| !group.interfaces().is_empty());
+        let listed = listed.flat_map(|group| group.addresses().iter().filter(|net| is_single(net)));
         let mobiles: Vec<IpAddr> =
             listed.map(IpNet::addr).chain(self.neighbours.keys().copied()).collect();
         signals.extend(mobiles.into_iter().filter_map(|mobile| self.review_one(mobile)));
@@ -326,11 +308,11 @@ impl Watch {
     }
 
     fn moved_of_mobiles(&mut self) -> Vec<(InterfaceName, Option<u32>)> {
-        let patterns = self.places.iter().flat_map(|place| &place.interfaces);
+        let patterns = self.groups.iter().flat_map(Group::interfaces);
         let named = patterns.filter_map(InterfacePattern::name);
         let mut found: BTreeMap<_, Option<u32>> = named.map(|name| (name, None)).collect();
         for (&index, (name, _)) in &self.links {
-            if self.places.iter().any(|place| place.is_behind(name))
+            if self.groups.iter().any(|group| group.is_behind(name))
                 && let Ok(name) = name.parse()
             {
                 found.insert(name, Some(index));
@@ -352,8 +334,8 @@ impl Watch {
         let is_up = match self.neighbours.get(&mobile) {
             Some(interface) => self.has_carrier(interface),
             None => {
-                let place = self.place(mobile)?;
-                self.links.values().any(|(name, carrier)| *carrier && place.is_behind(name))
+                let group = self.group(mobile)?;
+                self.links.values().any(|(name, carrier)| *carrier && group.is_behind(name))
             }
         };
         self.report(MobileId::Host(mobile), SignalSource::Carrier, is_up)
@@ -367,8 +349,8 @@ impl Watch {
         answers: bool,
     ) -> Vec<MobileSignal> {
         let Some((interface, _)) = self.links.get(&index) else { return Vec::new() };
-        let is_there = |place: &Place| place.interfaces.is_empty() || place.is_behind(interface);
-        if !self.place(mobile).is_some_and(is_there) {
+        let is_there = |group: &Group| group.interfaces().is_empty() || group.is_behind(interface);
+        if !self.group(mobile).is_some_and(is_there) {
             return Vec::new();
         }
         // A failure on another interface than the mobile's last one means nothing.
@@ -417,9 +399,9 @@ impl Watch {
         is_new.then_some(MobileSignal { mobile, signal, source })
     }
 
-    /// The place of a mobile: that of the first group that contains it.
-    fn place(&self, mobile: IpAddr) -> Option<&Place> {
-        self.places.iter().find(|place| place.addresses.iter().any(|net| net.contains(&mobile)))
+    /// The first group that contains a mobile.
+    fn group(&self, mobile: IpAddr) -> Option<&Group> {
+        self.groups.iter().find(|group| group.has(MobileId::Host(mobile)))
     }
 
     /// Neighbours that the kernel must probe now, with the index of the interface.
