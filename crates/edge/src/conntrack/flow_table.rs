@@ -70,37 +70,52 @@ impl FlowTableConfig {
 /// Most committed connections passed over at the front of the list in search of one to forget.
 const PASSED_OVER: usize = 16;
 
+/// Facts about a connection that follow from its segments, whatever the mechanism.
+pub trait Tracking {
+    /// The hosts have ended it.
+    fn is_closed(&self) -> bool;
+    /// The hosts have ended it, and have acknowledged everything.
+    fn is_done(&self) -> bool;
+    /// Payload bytes held.
+    fn held(&self) -> usize;
+    /// Sequence numbers that the fixed host has sent and the mobile has not acknowledged; `None`
+    /// before the connection is established.
+    fn in_flight(&self) -> Option<Range<SeqNum>>;
+}
+
 /// A mechanism's state of one connection; soft: without it, segments are merely forwarded.
 pub trait FlowState: Default {
+    /// What was tracked of the connection; `None` for a mechanism that tracks nothing.
+    fn tracking(&self) -> Option<&dyn Tracking> {
+        None
+    }
     /// Forgetting it now would break the connection: acknowledged bytes exist only here.
     fn is_committed(&self) -> bool {
         false
     }
-    /// The hosts have ended it.
+    /// See [`Tracking::is_closed`].
     fn is_closed(&self) -> bool {
-        false
+        self.tracking().is_some_and(Tracking::is_closed)
     }
-    /// The hosts have ended it, and have acknowledged everything.
+    /// See [`Tracking::is_done`].
     fn is_done(&self) -> bool {
-        false
+        self.tracking().is_some_and(Tracking::is_done)
     }
-    /// Payload bytes held.
+    /// See [`Tracking::held`].
     fn held(&self) -> usize {
-        0
+        self.tracking().map_or(0, Tracking::held)
     }
-    /// Sequence numbers that the fixed host has sent and the mobile has not acknowledged; `None`
-    /// before the connection is established.
+    /// See [`Tracking::in_flight`].
     fn in_flight(&self) -> Option<Range<SeqNum>> {
-        None
+        self.tracking()?.in_flight()
     }
     /// Treatment of the connection by the mechanism.
     fn phase(&self) -> FlowPhase {
         FlowPhase::Connected
     }
-    /// The mechanism does more for the connection than forward: it is not
-    /// [`FlowPhase::Connected`].
+    /// See [`FlowPhase::is_interrupted`].
     fn is_interrupted(&self) -> bool {
-        self.phase() != FlowPhase::Connected
+        self.phase().is_interrupted()
     }
 }
 

@@ -34,7 +34,7 @@
 //!   has changed in the other direction.
 
 use crate::conntrack::ace::Ace;
-use crate::conntrack::flow_table::FlowState;
+use crate::conntrack::flow_table::{FlowState, Tracking};
 use crate::conntrack::mobile_peer::MobilePeer;
 use crate::counters::counters;
 use crate::middlebox::{Actions, Side};
@@ -431,7 +431,7 @@ fn distance(a: SeqNum, b: SeqNum) -> u32 {
 }
 
 /// State of an established connection.
-pub trait Established<P: Payload>: AsRef<Windows> {
+pub trait Established<P: Payload>: AsRef<Windows> + Holding {
     /// A new state for the connection with this flow from the fixed to the mobile host.
     fn new(flow: Flow, windows: Windows) -> Self;
     /// A challenge ACK to the fixed host on the mobile's behalf: it acknowledges `ack_sent` with a
@@ -442,6 +442,18 @@ pub trait Established<P: Payload>: AsRef<Windows> {
         ack_sent: SeqNum,
         interval: Duration,
     ) -> Option<Segment<P>>;
+}
+
+/// A state that may hold payload.
+pub trait Holding {
+    /// Payload bytes held.
+    fn held(&self) -> usize;
+}
+
+impl Holding for Windows {
+    fn held(&self) -> usize {
+        0
+    }
 }
 
 impl AsRef<Windows> for Windows {
@@ -475,26 +487,30 @@ impl<M> Default for Conntrack<M> {
     }
 }
 
-impl<M: AsRef<Windows>> Conntrack<M> {
-    /// The connection was reset, or both hosts have closed it.
-    pub fn is_closed(&self) -> bool {
-        let is_over = self.pickup.reset == ResetState::Done;
-        self.established.as_ref().map_or(is_over, |established| established.as_ref().is_finished())
-    }
-
-    /// The connection was reset, or both hosts have closed it and have acknowledged everything.
-    pub fn is_done(&self) -> bool {
-        let is_over = self.pickup.reset == ResetState::Done;
-        self.established.as_ref().map_or(is_over, |established| established.as_ref().is_done())
-    }
-
+impl<M> Conntrack<M> {
     /// The fixed host has reset the connection, and the mobile has not been reset yet.
     pub fn is_reset(&self) -> bool {
         self.pickup.reset == ResetState::Deferred
     }
+}
 
-    /// Bytes in flight: see [`Windows::in_flight`].
-    pub fn in_flight(&self) -> Option<Range<SeqNum>> {
+/// A connection that was reset is closed and done, too.
+impl<M: AsRef<Windows> + Holding> Tracking for Conntrack<M> {
+    fn is_closed(&self) -> bool {
+        let is_over = self.pickup.reset == ResetState::Done;
+        self.established.as_ref().map_or(is_over, |established| established.as_ref().is_finished())
+    }
+
+    fn is_done(&self) -> bool {
+        let is_over = self.pickup.reset == ResetState::Done;
+        self.established.as_ref().map_or(is_over, |established| established.as_ref().is_done())
+    }
+
+    fn held(&self) -> usize {
+        self.established.as_ref().map_or(0, Holding::held)
+    }
+
+    fn in_flight(&self) -> Option<Range<SeqNum>> {
         self.established.as_ref().map(|established| established.as_ref().in_flight())
     }
 }

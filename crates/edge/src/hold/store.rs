@@ -2,9 +2,7 @@
 //! mobile, and both ends.
 
 use crate::conntrack::peers::Peers;
-use crate::conntrack::validate::{
-    Conntrack, Conntracked, Established, ValidPacket, Windows, close,
-};
+use crate::conntrack::validate::{Conntracked, Established, Holding, ValidPacket, Windows, close};
 use crate::hold::cache::SegmentCache;
 use crate::middlebox::{Actions, Side};
 use airtcp_core::{Bytes, Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
@@ -68,10 +66,9 @@ impl<P> AsRef<Windows> for Store<P> {
     }
 }
 
-impl<P: Payload> Conntrack<Store<P>> {
-    /// Payload bytes held.
-    pub fn held(&self) -> usize {
-        self.established.as_ref().map_or(0, Store::held)
+impl<P: Payload> Holding for Store<P> {
+    fn held(&self) -> usize {
+        self.copies.bytes()
     }
 }
 
@@ -79,13 +76,12 @@ impl<P: Payload> Conntrack<Store<P>> {
 /// that was held for it.
 pub(crate) fn close_if_reset<P: Payload, C: Conntracked<P, Established = Store<P>>>(
     connection: &mut C,
-    has_all: bool,
+    has_all: impl FnOnce(&C) -> bool,
     out: &mut Actions<P>,
 ) {
-    let conntrack = connection.conntrack();
-    if has_all
-        && conntrack.is_reset()
-        && let Some(store) = &conntrack.established
+    if connection.conntrack().is_reset()
+        && has_all(connection)
+        && let Some(store) = &connection.conntrack().established
     {
         out.inject(Side::Mobile, store.peers.reset_mobile());
         close(connection);
@@ -206,11 +202,6 @@ impl<P: Payload> Store<P> {
     /// Number of copies held.
     pub fn len(&self) -> usize {
         self.copies.len()
-    }
-
-    /// Payload bytes held.
-    pub fn held(&self) -> usize {
-        self.copies.bytes()
     }
 
     /// Gives up the copies.

@@ -18,10 +18,10 @@
 //! after a *probe* (see [`away`](crate::mechanisms::away)), says that the mobile is back.
 
 use crate::connection::{Connection, Context};
-use crate::conntrack::flow_table::{FlowPhase, FlowState};
+use crate::conntrack::flow_table::{FlowPhase, FlowState, Tracking};
 use crate::conntrack::mobile_peer::MobilePeer;
 use crate::conntrack::peers;
-use crate::conntrack::validate::{Conntrack, Conntracked, ValidPacket, validate};
+use crate::conntrack::validate::{Conntrack, Conntracked, Holding, ValidPacket, validate};
 use crate::counters::counters;
 use crate::hold::cache::{DEFAULT_FIFO, FIFO};
 use crate::hold::journal;
@@ -146,20 +146,8 @@ impl<P> Default for HoldoverState<P> {
 }
 
 impl<P: Payload> FlowState for HoldoverState<P> {
-    fn held(&self) -> usize {
-        self.conntrack.held()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.conntrack.is_closed()
-    }
-
-    fn is_done(&self) -> bool {
-        self.conntrack.is_done()
-    }
-
-    fn in_flight(&self) -> Option<Range<SeqNum>> {
-        self.conntrack.in_flight()
+    fn tracking(&self) -> Option<&dyn Tracking> {
+        Some(&self.conntrack)
     }
 
     fn phase(&self) -> FlowPhase {
@@ -199,14 +187,12 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
             return;
         };
         self.on_valid(now, from, segment, cx);
-        let has_all = self.has_all();
-        close_if_reset(self, has_all, cx.out);
+        close_if_reset(self, Self::has_all, cx.out);
     }
 
     fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         self.on_signal(now, signal, cx);
-        let has_all = self.has_all();
-        close_if_reset(self, has_all, cx.out);
+        close_if_reset(self, Self::has_all, cx.out);
     }
 
     fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {

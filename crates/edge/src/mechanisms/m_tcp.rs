@@ -59,7 +59,7 @@
 //! retransmits in SHRINK goes to the mobile and stays unanswered.
 
 use crate::connection::{Connection, Context};
-use crate::conntrack::flow_table::{FlowPhase, FlowState};
+use crate::conntrack::flow_table::{FlowPhase, FlowState, Tracking};
 use crate::conntrack::mobile_peer::MobilePeer;
 use crate::conntrack::peers;
 use crate::conntrack::validate::{Conntrack, Conntracked, ValidPacket, validate};
@@ -72,7 +72,6 @@ use crate::per_connection::PerConnection;
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{POSITIVE_TIME, at_least};
 use airtcp_settings::{alternatives, choice, settings};
-use std::ops::Range;
 
 /// Duplicate ACKs that make the supervisor host retransmit (RFC 5681 §3.2).
 const DUPLICATE_ACK_THRESHOLD: u32 = 3;
@@ -223,20 +222,8 @@ impl<P> Default for MTcpState<P> {
 
 /// Never committed: what is held, the fixed host holds too.
 impl<P: Payload> FlowState for MTcpState<P> {
-    fn held(&self) -> usize {
-        self.conntrack.held()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.conntrack.is_closed()
-    }
-
-    fn is_done(&self) -> bool {
-        self.conntrack.is_done()
-    }
-
-    fn in_flight(&self) -> Option<Range<SeqNum>> {
-        self.conntrack.in_flight()
+    fn tracking(&self) -> Option<&dyn Tracking> {
+        Some(&self.conntrack)
     }
 
     fn phase(&self) -> FlowPhase {

@@ -23,7 +23,7 @@
 //!   when it carries FIN, and when it is one byte or less: a keep-alive or a window probe, which
 //!   the mobile itself must answer.
 
-use crate::conntrack::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig};
+use crate::conntrack::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig, Tracking};
 use crate::conntrack::mobile_peer::MobilePeer;
 use crate::conntrack::validate::{
     Conntrack, Conntracked, InvalidPackets, ValidPacket, Windows, validate,
@@ -249,12 +249,8 @@ struct Retransmission {
 
 /// Never committed: nothing is held.
 impl FlowState for Filters {
-    fn is_closed(&self) -> bool {
-        self.conntrack.is_closed()
-    }
-
-    fn is_done(&self) -> bool {
-        self.conntrack.is_done()
+    fn tracking(&self) -> Option<&dyn Tracking> {
+        Some(&self.conntrack)
     }
 }
 

@@ -21,7 +21,7 @@
 //! - Copies leave with the fixed host's newest acknowledgement and timestamp.
 
 use crate::connection::{Connection, Context};
-use crate::conntrack::flow_table::FlowState;
+use crate::conntrack::flow_table::{FlowState, Tracking};
 use crate::conntrack::mobile_peer::MobilePeer;
 use crate::conntrack::validate::{Conntrack, Conntracked, ValidPacket, validate};
 use crate::counters::counters;
@@ -32,7 +32,6 @@ use crate::per_connection::PerConnection;
 use airtcp_core::{Bytes, Duration, Instant, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::settings;
-use std::ops::Range;
 
 /// The time-out before the first RTT sample (as RFC 6298 §2.1).
 const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -109,20 +108,8 @@ impl<P> Default for SnoopState<P> {
 
 /// Never committed: what is held, the fixed host holds too.
 impl<P: Payload> FlowState for SnoopState<P> {
-    fn held(&self) -> usize {
-        self.conntrack.held()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.conntrack.is_closed()
-    }
-
-    fn is_done(&self) -> bool {
-        self.conntrack.is_done()
-    }
-
-    fn in_flight(&self) -> Option<Range<SeqNum>> {
-        self.conntrack.in_flight()
+    fn tracking(&self) -> Option<&dyn Tracking> {
+        Some(&self.conntrack)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::subjects::Promise;
 use airtcp_core::rng::Stream;
 use airtcp_core::{Addr, Duration, Events, Flow, Instant, LinkSignal, Segment, SeqNum, Timestamps};
 use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
-use airtcp_tcp::{Endpoint, Io, TcpState as State};
+use airtcp_tcp::{Endpoint, Io, TcpState};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -259,7 +259,7 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
         let App { bytes, closes_first, .. } = self.case.apps[i];
         let Progress { written, closed, .. } = self.progress[i];
         // Closing before the handshake would delete the connection (RFC 9293 §3.10.4).
-        let opening = matches!(self.ends[i].state(), State::Listen | State::SynSent);
+        let opening = matches!(self.ends[i].state(), TcpState::Listen | TcpState::SynSent);
         if written == bytes && !opening && !closed && (closes_first || self.ends[i].is_eof()) {
             self.progress[i].closed = true;
             self.call(i, |end, now, io| end.close(now, io));
@@ -274,7 +274,7 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
         self.progress[i].written += len;
         self.call(i, |end, now, io| end.write(now, &data, io));
         self.close_if_done(i);
-        let opening = matches!(self.ends[i].state(), State::Listen | State::SynSent);
+        let opening = matches!(self.ends[i].state(), TcpState::Listen | TcpState::SynSent);
         if (self.progress[i].written < bytes || opening) && !self.is_over() {
             let pause = if len == 0 { write_every.max(RETRY_WRITE) } else { write_every };
             self.schedule(self.now + pause, Arrival::Write(i));
@@ -376,7 +376,7 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
     /// A forged segment reaches the node, once both hosts defend themselves against such (RFC
     /// 5961).
     fn forge(&mut self, forgery: Forgery) -> Result<(), Violation> {
-        if self.ends.iter().any(|end| end.state() != State::Established) {
+        if self.ends.iter().any(|end| end.state() != TcpState::Established) {
             return Ok(());
         }
         let (side, segment) = (SIDES[forgery.from], self.forged(forgery));
@@ -423,7 +423,7 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
         let read = self.progress.map(|p| p.read);
         for i in 0..2 {
             // Its FIN was acknowledged: whatever else happened, its data must be there.
-            if self.progress[i].closed && states[i] == State::Closed && aborted[i].is_none() {
+            if self.progress[i].closed && states[i] == TcpState::Closed && aborted[i].is_none() {
                 let whole = read[1 - i] == self.case.apps[i].bytes;
                 let reader_gave_up = aborted[1 - i].is_some() && self.ends[1 - i].readable() > 0;
                 ensure!(whole || reader_gave_up, "host {i} closed in order, and {read:?} arrived");
