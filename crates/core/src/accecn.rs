@@ -111,8 +111,8 @@ impl AccEcnOption {
         option
     }
 
-    /// The option whose kind stands for `order`, from the bytes behind kind and length. What is
-    /// less than a field, or beyond the third, is ignored (RFC 9768 §3.2.3).
+    /// The option whose kind stands for `order`, from the bytes behind kind and length. Bytes
+    /// that fill no whole field, or follow the third one, are ignored (RFC 9768 §3.2.3).
     pub fn from_wire(order: AccEcnOrder, bytes: &[u8]) -> Self {
         let len = (bytes.len() / FIELD).min(3);
         let mut fields = [0; 3 * FIELD];

@@ -35,7 +35,7 @@ documented! {
 }
 
 documented! {
-    /// The reason for which a frame or packet was dropped.
+    /// The reason why a frame or packet was dropped.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum DropReason {
         /// The queue was full (drop-tail), or RED chose it.
@@ -60,7 +60,7 @@ documented! {
 }
 
 documented! {
-    /// The reason for which a connection ended other than by an exchange of FINs.
+    /// The reason why a connection ended without an exchange of FINs.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum AbortReason {
         /// Too many retransmissions of one segment (RFC 9293 §3.8.3).
@@ -146,7 +146,8 @@ documented! {
             /// Duplicate ACKs before it.
             duplicate_acks: u32,
         },
-        /// A fast retransmit (RFC 5681 §3.2).
+        /// A fast retransmit, by duplicate ACKs, SACK or time (RFC 5681 §3.2, RFC 6675 §5,
+        /// RFC 8985).
         FastRetransmit {
             /// First unacknowledged byte.
             seq: SeqNum,

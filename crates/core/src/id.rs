@@ -1,5 +1,5 @@
-//! Numbers that name things, and vectors indexed by them: the number of a link does not index a
-//! vector of nodes.
+//! Typed numbers, and vectors that only one type of them indexes: the number of a link cannot index
+//! a vector of nodes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -74,7 +74,7 @@ impl<I, T> IdVec<I, T> {
         self.items.len()
     }
 
-    /// True without elements.
+    /// True if there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -131,7 +131,7 @@ impl<I: Id, T> IdVec<I, T> {
 }
 
 impl<I: Id, T: Clone> IdVec<I, T> {
-    /// Lengthens the vector, where needed, so that `id` has an element: copies of `filler`.
+    /// The element with this id. A shorter vector is first lengthened with copies of `filler`.
     pub fn reach(&mut self, id: I, filler: T) -> &mut T {
         let index = id.index();
         if index >= self.items.len() {

@@ -153,7 +153,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Without blocks.
+    /// An empty list.
     pub const fn new() -> Self {
         const ZERO: SackBlock = SackBlock { left: SeqNum(0), right: SeqNum(0) };
         Self { blocks: [ZERO; 4], len: 0 }

@@ -93,7 +93,7 @@ mod linux {
         thread.join().expect("it only sleeps")
     }
 
-    /// With the emulator's priority; otherwise the machine's other load is measured.
+    /// Gives this thread the emulator's priority; otherwise the machine's other load is measured.
     fn be_real_time() {
         let real_time = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
         let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, real_time);

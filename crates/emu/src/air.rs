@@ -18,7 +18,7 @@ pub(crate) struct Received {
     pub(crate) packet: Vec<u8>,
 }
 
-/// The simulator's channel, and the packets that stand behind its handles.
+/// The simulator's channel, and the packets that its handles stand for.
 pub(crate) struct Air {
     channel: Channel<u32>,
     /// The packets, by handle.

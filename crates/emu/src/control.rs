@@ -136,9 +136,9 @@ pub struct DirectionStatus {
     pub down: bool,
     /// Packets in the queue, not counting the one in service.
     pub queue_packets: u64,
-    /// Packets accepted and not yet delivered or lost.
+    /// Packets accepted that have not come out of the link yet.
     pub in_transit_packets: u64,
-    /// Packets that have left the server, including lost ones.
+    /// Packets that have come out of the link, including lost ones.
     pub packets_sent: u64,
     /// Bytes in `packets_sent`.
     pub bytes_sent: u64,

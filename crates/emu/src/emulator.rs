@@ -64,7 +64,7 @@ pub struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// Builds both directions and creates the log files.
+    /// Builds both directions and the wireless hop, and creates the log files.
     fn lanes(&self) -> Result<Lanes, EmuError> {
         Ok(Lanes {
             up: self.lane("up", "Uplink", self.up)?,

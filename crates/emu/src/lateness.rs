@@ -3,7 +3,7 @@
 use airtcp_core::Duration;
 use hdrhistogram::Histogram;
 
-/// Time from a packet's departure in the model until the kernel got it: distribution over a run.
+/// Distribution of lateness: the time from when a packet is due to when the kernel gets it.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     /// Lateness in nanoseconds.

@@ -4,8 +4,8 @@
 //! arrived; `d PACKETS BYTES`, the link dropped it; `- BYTES DELAY`, it left the link's server
 //! after DELAY ms; `# BYTES`, an opportunity to send that much. Unlike in Mahimahi, a packet may be
 //! lost behind the queue, to an outage or the loss model: that is also a `d`, at the time of its
-//! departure. A link with a constant rate has an opportunity each millisecond. There are none in an
-//! outage.
+//! departure. A link with a constant rate has an opportunity each millisecond, for the bytes that
+//! it can send in that time. There are none in an outage.
 //!
 //! As in the model, packets of a trace-driven link count 4 bytes more than their IP size. The pump
 //! reports events; a thread formats and writes them.
@@ -30,7 +30,7 @@ const BACKLOG: usize = 1 << 16;
 pub(crate) enum Event {
     /// A packet arrived.
     Arrival(Instant, Bytes),
-    /// The policer or the queue dropped an arriving packet.
+    /// The policer, the loss model or the queue dropped a packet at its arrival.
     Refusal(Instant, Bytes),
     /// A packet left the server.
     Departure(Departure),

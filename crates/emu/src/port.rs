@@ -1,7 +1,7 @@
 //! One end of the link: a TUN device, its addresses, and the `ip` command that sets them.
 //!
-//! `ip -batch` replaces netlink calls of our own: it acts in the namespace of the thread that
-//! starts it, takes all settings of an end at once, and its input is readable.
+//! `ip -batch` is used rather than netlink calls of our own: it acts in the namespace of the thread
+//! that starts it, takes all settings of an end at once, and its input is readable.
 
 use crate::EmuError;
 use std::fmt;
@@ -31,8 +31,8 @@ pub(crate) enum End {
 }
 
 impl Slot {
-    /// Number of links: each takes four addresses of 100.64.0.0/10 (RFC 6598, shared address
-    /// space).
+    /// Largest number of links: each takes four addresses of 100.64.0.0/10 (RFC 6598, shared
+    /// address space).
     const COUNT: u32 = 1 << 20;
 
     /// The first number after those of the devices in the calling thread's namespace.
@@ -104,7 +104,7 @@ impl Port {
         Ok(Some(Self { device }))
     }
 
-    /// Gives the end its addresses and sets it up. The calling thread must be in the device's
+    /// Gives the end its addresses and brings it up. The calling thread must be in the device's
     /// namespace.
     pub(crate) fn configure(slot: Slot, end: End, default_route: bool) -> Result<(), EmuError> {
         ip(&settings(slot, end, default_route, has_ipv6()))

@@ -290,8 +290,8 @@ pub(crate) fn run(
 }
 
 /// Decides between sleeping and busy waiting. The kernel wakes a sleeper some tens of microseconds
-/// late, so the end of a wait is spent polling. But the kernel throttles a real-time thread that
-/// never sleeps for tens of milliseconds, so the time awake is limited by a credit.
+/// late, so the end of a wait is spent polling. But a real-time thread that never sleeps is stopped
+/// by the kernel for tens of milliseconds, so the time awake is limited by a credit.
 #[derive(Debug, Default)]
 struct SleepPolicy {
     /// True if packets must be that punctual; otherwise the thread sleeps until they are due.
@@ -309,7 +309,7 @@ impl SleepPolicy {
     const RATION: u64 = 5;
     /// Largest credit.
     const MOST: Duration = Duration::from_millis(2);
-    /// From this bound on lateness on, staying awake is not needed.
+    /// With a bound on lateness this large or larger, staying awake is not needed.
     const UNNEEDED: Duration = Duration::from_millis(10);
 
     /// Time to sleep if the next packet is due at `due`; `None`: until a packet arrives.

@@ -28,7 +28,7 @@ settings! {
         #[absent = "no losses"]
         pub loss: LinkLoss = LinkLoss::default(),
         /// Token bucket in front of the queue.
-        #[absent = "everything"]
+        #[absent = "no policer"]
         pub policer: Option<PolicerConfig> = None,
         /// Outages of the link itself.
         #[absent = "always up"]
@@ -136,7 +136,7 @@ pub enum Distribution {
     Uniform {
         /// Smallest delay.
         low: Duration,
-        /// Largest delay.
+        /// Upper bound of the delay, exclusive.
         high: Duration,
     },
     /// Normal; a negative draw counts as zero.
@@ -496,8 +496,7 @@ alternatives! {
 }
 
 impl QueueConfig {
-    /// True if the verdict on a packet is known at its arrival, and is only to take or to refuse
-    /// it.
+    /// True if packets are decided on at their arrival, and each is either taken or refused.
     pub(crate) fn decides_on_arrival(&self) -> bool {
         match self {
             Self::DropTail { .. } => true,

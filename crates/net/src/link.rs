@@ -446,8 +446,8 @@ impl<T> Link<T> {
         self.deferred.is_none() && self.delay.is_constant()
     }
 
-    /// A time that every packet takes longer than from its offer to its arrival, which stays the
-    /// same; `None` if there is no such time above zero.
+    /// A constant time above zero that is shorter than any packet takes from its offer to its
+    /// arrival; `None` if there is none.
     pub fn lookahead(&self) -> Option<Duration> {
         // A trace may serve a packet in no time.
         let constant = self.keeps_order() && self.opportunities.is_none();
@@ -515,7 +515,8 @@ impl<T> Link<T> {
         Ok(())
     }
 
-    /// True if the queue takes a packet that finds the server idle for so long, or busy.
+    /// True if the queue takes a packet. `idle`: the time for which the server has been idle;
+    /// `None` if it is busy.
     #[inline(always)]
     fn queue_admits(&mut self, size: Bytes, idle: Option<Duration>) -> bool {
         let (packets, bytes) = (self.waiting.len(), self.waiting_bytes);
@@ -604,8 +605,8 @@ impl<T> Link<T> {
         self.counters
     }
 
-    /// Waits of the packets whose service is foreseen, from arrival to the start of service: for
-    /// packets before it, and for the end of an outage that holds packets.
+    /// Times from arrival to the start of service, of the packets whose service is foreseen. They
+    /// wait for the packets before them, and for the end of an outage that holds packets.
     pub fn waits(&self) -> &Histogram {
         &self.waits
     }

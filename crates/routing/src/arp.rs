@@ -28,7 +28,7 @@ pub struct Message {
 pub enum Operation {
     /// Asks for the address of the target.
     Request,
-    /// It is the sender's.
+    /// Says that the address is the sender's.
     Reply,
 }
 

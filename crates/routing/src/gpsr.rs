@@ -43,7 +43,7 @@ settings! {
         #[source = "Karp and Kung 2000 §2.2.2"]
         pub planar_graph: PlanarGraph = PlanarGraph::Gabriel,
         /// A neighbour is forgotten, and packets that wait for it are returned, when the link layer
-        /// gives up on a packet for it. If not, that packet is lost, and nothing else happens.
+        /// gives up on a packet for it; otherwise that packet is lost, and nothing else happens.
         #[source = "Karp and Kung 2000 §2.3"]
         pub link_feedback: bool = true,
         /// Packets that a broken link returned are sent to another neighbour; otherwise they are

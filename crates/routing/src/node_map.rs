@@ -124,8 +124,8 @@ impl<V> NodeMap<V> {
     }
 }
 
-/// The slot in which the search for a key begins, of `slots`, a power of two: the upper bits of its
-/// product with the golden ratio (Knuth, The Art of Computer Programming 3, §6.4).
+/// The slot at which the search for a key begins, one of `slots`, a power of two: the upper bits of
+/// the key's product with the golden ratio (Knuth, The Art of Computer Programming 3, §6.4).
 #[inline]
 pub(crate) fn hash(key: u64, slots: usize) -> usize {
     let product = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);

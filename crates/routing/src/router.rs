@@ -142,7 +142,7 @@ impl Actions {
     }
 }
 
-/// A router's knowledge without messages.
+/// What a router may know without exchanging messages.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Simulated or real time.

@@ -101,7 +101,7 @@ documented! {
         /// Those after which TCP Karak's rule starts from more than one segment; those beyond
         /// `tcp.karak.limit` count, too. 0 with other congestion controls.
         pub larger_restarts: u64,
-        /// Fast retransmits (RFC 5681 §3.2).
+        /// Fast retransmits, by duplicate ACKs, SACK or time.
         pub fast_retransmits: u64,
         /// Data segments that reached the receiver and held nothing new.
         pub spurious_retransmits: u64,

@@ -33,7 +33,7 @@ pub(crate) struct Grid {
     movers: u32,
     /// Time of the next update of each moving station's entry.
     changes: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// Number of changes of a movement, anywhere.
+    /// Number of times that the movement of any station has changed.
     all_changes: u64,
     /// Changes whenever a station comes to rest for good, or a resting one begins to move.
     generation: u32,
@@ -96,7 +96,7 @@ struct Cell {
     members: Vec<u32>,
     /// Number of moving stations in the cell.
     movers: u32,
-    /// Number of changes of a movement in the cell.
+    /// Number of times that a movement in the cell has changed.
     changes: u32,
 }
 

@@ -107,7 +107,7 @@ impl PartialOrd for Moment {
     }
 }
 
-/// Work at a moment.
+/// Work that is due at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// A frame that matters to this station has passed it.

@@ -136,8 +136,8 @@ pub(crate) const FOR_OTHERS: u32 = u32::MAX - 1;
 /// Added to a slot: as [`FOR_OTHERS`], unless a bit of the frame is in error.
 pub(crate) const ASIDE: u32 = 1 << 31;
 
-/// The signals that reach a station, ordered by their next moments. The first is at hand, because
-/// there is seldom another.
+/// The signals that reach a station, ordered by their next moments. The first is stored here,
+/// because there is seldom another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ear {
     first: Signal,
@@ -164,8 +164,7 @@ impl Ear {
         self.first.at == Instant::MAX
     }
 
-    /// The signal whose moment is next. Without signals, that is behind all moments. If nothing
-    /// does, it is behind all moments.
+    /// The signal whose moment is next. Without signals, that moment is behind all others.
     #[inline]
     pub(crate) fn first(&self) -> &Signal {
         &self.first

@@ -325,7 +325,7 @@ impl<T: Copy> Channel<T> {
         self.audience.set_mobility(now, station.0, mobility);
     }
 
-    /// Makes a station also receive unicast packets for others ([`Output::Overhear`]), or not, from
+    /// Sets whether a station also receives unicast packets for others ([`Output::Overhear`]), from
     /// the next frame on. If only the ACK of a packet is lost, its retries are not overheard.
     pub fn set_overhearing(&mut self, station: StationId, overhears: bool) {
         let before = &mut self.stations[station].ear.overhears;
@@ -356,7 +356,7 @@ impl<T: Copy> Channel<T> {
     /// Carries out everything due by `now`.
     fn run(&mut self, now: Instant) {
         loop {
-            // With a report in time, routing would have acted by now.
+            // If routing had been notified in time, it would have acted by now.
             if self.now < now {
                 self.go_on();
             }
@@ -587,8 +587,8 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// A station is deaf until `end`, while it sends. If what it hears of frames already on the air
-    /// may end its attempt, it looks at each when it has passed.
+    /// Makes a station deaf until `end`, while it sends. If frames already on the air may end its
+    /// attempt, schedules a look at each when it has passed.
     fn begin_sending(&mut self, station: StationId, end: Instant) {
         let Self { common, stations, air, agenda, .. } = self;
         let sender = &mut stations[station];
@@ -662,11 +662,11 @@ fn audience_of<'a, T>(
     if stations[sender].ear.down { Neighbours::NONE } else { audience.of(sender.0, now) }
 }
 
-/// The stations that a frame reaches.
+/// Where and when a frame ends at the stations that it reaches.
 struct Reach {
     /// The end of the frame at its receiver, if that is in range.
     receiver: Option<Instant>,
-    /// Stations that keep a reference to the frame.
+    /// Number of stations that keep a reference to the frame.
     users: u32,
     /// The end of the frame at the last station.
     last: Instant,

@@ -16,7 +16,7 @@ settings! {
     /// A medium shared by all its stations.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ChannelConfig {
-        /// Rates and frame formats, which determine the time on the air.
+        /// Timing of the physical layer, which determines how long frames take.
         #[keys_of(PhyConfig)]
         pub phy: PhyConfig,
         /// Who may send when.
@@ -117,7 +117,7 @@ settings! {
         /// Meaning of a retry limit.
         #[source = "802.11 §9.2.5.3"]
         pub attempts: Attempts,
-        /// Time at which a packet is sent that finds the medium idle and no back-off in progress.
+        /// Time of sending a packet that finds the medium idle and no back-off in progress.
         #[source = "802.11 §9.2.5.1"]
         pub first_access: FirstAccess,
         /// A back-off follows every success and drop even if no packet waits; GloMoSim: only if one
@@ -187,7 +187,7 @@ choice! {
 }
 
 choice! {
-    /// The time at which a packet is sent that finds the medium idle and no back-off in progress.
+    /// The time of sending a packet that finds the medium idle and no back-off in progress.
     pub enum FirstAccess {
         /// at once, or as soon as the medium has been idle for DIFS
         Immediate = "immediate",
@@ -252,7 +252,7 @@ settings! {
         pub rx_threshold: Power,
         /// A weaker signal is not noticed.
         pub cs_threshold: Power,
-        /// Choice among overlapping frames.
+        /// Choice of the frame received when several overlap.
         #[keys_of(Reception)]
         pub reception: Reception,
         /// Probability that a received bit is wrong, independently; one wrong bit spoils the frame.
@@ -284,9 +284,9 @@ alternatives! {
 }
 
 alternatives! {
-    /// A radio's choice among overlapping frames.
+    /// A radio's choice of the frame that it receives when several overlap.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    #[choice("reception", "Choice among overlapping frames.")]
+    #[choice("reception", "Choice of the frame received when several overlap.")]
     pub enum Reception {
         /// the rule of ns-2: the receiver locks on the first frame. A later frame is ignored if its
         /// power is lower by `capture-ratio` or more; otherwise both are lost, even if the later
@@ -493,7 +493,7 @@ pub enum WifiError {
         which: &'static str,
         /// The value that was set.
         value: f64,
-        /// Range of possible values.
+        /// The values that are allowed.
         expected: &'static str,
     },
 }

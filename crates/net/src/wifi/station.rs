@@ -19,7 +19,7 @@ pub enum Receiver {
 /// The random streams of one station.
 #[derive(Clone, Debug)]
 pub struct StationStreams {
-    /// Draws of back-offs.
+    /// For back-offs.
     pub backoff: Stream,
     /// For bit errors at this receiver.
     pub errors: Stream,

@@ -237,7 +237,7 @@ fn walk(waypoints: &[(u64, f64)]) -> Mobility {
     Mobility::Path(Path::new(waypoints.iter().map(waypoint).collect()).expect("a path"))
 }
 
-/// Arrivals of packets sent to B every 100 ms, and the times at which they are given up.
+/// Fates of packets sent to B every 100 ms: true if delivered, false if given up.
 fn pings(cell: &mut Channel<u32>, count: u64) -> Vec<(u32, bool)> {
     let mut fates = Vec::new();
     for packet in 0..count {

@@ -21,7 +21,7 @@ settings! {
         #[source = "RFC 3561 §10, ACTIVE_ROUTE_TIMEOUT"]
         pub active_route_timeout: Duration = Duration::from_secs(3),
         /// Data also renews the routes back to its source and to the neighbours it comes from and
-        /// goes to.
+        /// goes to. ns-2: only the route to its destination.
         #[source = "RFC 3561 §6.2"]
         pub renew_reverse: bool = true,
         /// The lifetime that a destination gives to routes to itself.
@@ -82,8 +82,8 @@ settings! {
         #[kind = RATE]
         #[source = "RFC 3561 §10, RERR_RATELIMIT"]
         pub rerr_ratelimit: usize = 10,
-        /// A report of a broken route by a neighbour drops all packets that wait to be sent to it,
-        /// whatever their destination (ns-2).
+        /// When a neighbour reports a broken route, all packets that wait to be sent to it are
+        /// dropped, whatever their destination (ns-2).
         pub errors_clear_queue: bool = false,
         /// Who hears of broken routes.
         #[source = "RFC 3561 §6.11"]
@@ -113,14 +113,14 @@ settings! {
         /// A link also counts as broken when the packet that the link layer gave up is one of
         /// AODV's own. In ns-2 it does not: the message is lost, and nothing else happens.
         pub messages_detect: bool = true,
-        /// The node, on a route that breaks, that looks for another way itself.
+        /// The node that looks for another way itself when a route breaks.
         #[keys_of(LocalRepair)]
         pub local_repair: LocalRepair = LocalRepair::NearDestination { max_repair_ttl: 10 },
         /// The reserve in the TTL of a repair's route request.
         #[kind = HOPS]
         #[source = "RFC 3561 §10, LOCAL_ADD_TTL"]
         pub local_add_ttl: u16 = 2,
-        /// Nodes that know a route answer requests; otherwise the destination alone.
+        /// Nodes that know a route answer requests, too; otherwise the destination alone does.
         #[source = "RFC 3561 §6.6.2"]
         pub intermediate_replies: bool = true,
         /// A destination increments its sequence number before each reply (ns-2), instead of
@@ -161,9 +161,9 @@ alternatives! {
 }
 
 alternatives! {
-    /// The node, on a route that breaks, that looks for another way itself.
+    /// The node that looks for another way itself when a route breaks.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[choice("local-repair", "The node, on a route that breaks, that looks for another way itself.")]
+    #[choice("local-repair", "The node that looks for another way itself when a route breaks.")]
     #[absent(LocalRepair::NearDestination { max_repair_ttl: 10 })]
     #[source = "RFC 3561 §6.12"]
     pub enum LocalRepair {

@@ -42,7 +42,7 @@ pub struct Dsr {
     routes: BTreeMap<NodeId, Arc<SourceRoute>>,
     /// Destinations reported to transport as having no route any more.
     lost: BTreeSet<NodeId>,
-    /// Carried by the next request.
+    /// A broken link that the next request is to report.
     broken: Option<Link>,
     /// To whom, and because of whose packet, this node offered a shorter route, and until when it
     /// does not do so again.

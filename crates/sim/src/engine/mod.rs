@@ -143,7 +143,7 @@ impl Wakeups {
         Some((earliest.time(), earliest.component()))
     }
 
-    /// Next wake-up of any other component than this one, which may be earlier than that needs;
+    /// Next wake-up of any component but this one, which may be earlier than that component needs;
     /// [`Instant::MAX`] if all sleep on.
     #[inline]
     pub fn next_besides(&self, component: ComponentId) -> Instant {

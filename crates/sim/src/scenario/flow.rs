@@ -212,10 +212,10 @@ pub(super) fn flows(
     (flows, drawn)
 }
 
-/// From and to.
+/// Sender and receiver of each flow.
 type Pairs = Vec<(NodeId, NodeId)>;
 
-/// The pairs of nodes between which flows run. Those that each run draws stand for an example.
+/// The pairs of nodes between which flows run. If each run draws them, they are an example.
 fn listed_or_drawn(
     section: &Section<'_>,
     network: &Network<'_>,

@@ -23,7 +23,7 @@ pub(super) const TWO_NODES: Kind = Kind::Texts { of: &NODE_NAME, count: Count::T
 const MAX_ELEMENTS: u64 = 1_000_000;
 pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: MAX_ELEMENTS };
 
-/// Reports a table that would make more than [`MAX_ELEMENTS`] nodes, flows or sources.
+/// True if there are at most [`MAX_ELEMENTS`] nodes, flows or sources; otherwise reports the table.
 pub(super) fn fits(section: &Section<'_>, key: &str, plural: &str, total: u64) -> bool {
     let fits = total <= MAX_ELEMENTS;
     if !fits {
@@ -65,7 +65,7 @@ impl Names {
         }
     }
 
-    /// True if a node or group of this name, or its group, was refused.
+    /// True if the node or group of this name, or the group that it belongs to, was refused.
     fn is_refused(&self, name: &str) -> bool {
         let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
         self.refused.iter().any(|refused| name.strip_prefix(&**refused).is_some_and(is_number))

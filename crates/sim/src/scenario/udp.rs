@@ -86,7 +86,7 @@ pub(super) static UDP: Table = Table::new(
         field(
             "stop",
             POSITIVE_TIME,
-            Absent("with the run"),
+            Absent("the end of the run"),
             "Time from which nothing more is sent.",
         ),
         field(

@@ -64,7 +64,7 @@ impl<W: Write> EventWriter<W> {
     }
 }
 
-/// The value of `event`.
+/// The value of the member `event`.
 fn word(event: &Event) -> &'static str {
     match event {
         Event::SegmentSent { .. } => "segment_sent",

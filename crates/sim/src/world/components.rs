@@ -81,8 +81,8 @@ pub(super) struct Components {
 }
 
 impl Components {
-    /// Those of a complete world. Of simultaneous wake-ups known for equally long, the earlier in
-    /// this order comes first.
+    /// The components of a complete world. Of simultaneous wake-ups known for equally long, the
+    /// earlier in this order comes first.
     pub(super) fn of(world: &World) -> Self {
         let links = world.links.ids().map(Component::Link);
         let all = links

@@ -87,7 +87,7 @@ struct LinkState {
     link: Link<PacketId>,
     from: NodeId,
     to: NodeId,
-    /// True if it feeds another link: the other gets all its packets from this one and its like.
+    /// True if some other link gets all its packets from this one and others like it.
     feeds: bool,
     /// The socket at its end, if that node is a host ([`through`]).
     host: Option<SocketId>,
@@ -177,7 +177,7 @@ struct FlowInfo {
     no_route_drops: u64,
     /// Packets whose TTL expired.
     ttl_drops: u64,
-    /// Time that each segment spent in queues on its way to the receiver.
+    /// Time spent in queues by each segment that reached the receiver.
     waits: Histogram,
 }
 

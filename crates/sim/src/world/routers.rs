@@ -169,7 +169,7 @@ impl World {
         self.wakeups.arm(self.components.id(Component::Router(index)), deadline);
     }
 
-    /// Passes a router's notice to the sockets of its node that are connected to that peer.
+    /// Passes a router's notice to the sockets of its node whose peer is the route's destination.
     fn notify(&mut self, node: NodeId, notice: Notice, observers: &mut Observers<'_>) {
         let (event, peer) = match notice {
             Notice::RouteFailed(to) => (Event::RouteFailed { to: addr::of_node(to) }, to),
