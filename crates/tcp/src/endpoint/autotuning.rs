@@ -116,7 +116,7 @@ impl Autotuning {
 
     /// Handles a read by the application up to `read`: `unread` bytes wait for it, and the furthest
     /// data above a gap ends `beyond` bytes after them. Returns the size that the buffer should
-    /// have.
+    /// have, if the application read more than ever in a round trip.
     pub(super) fn on_read(
         &mut self,
         now: Instant,

@@ -217,8 +217,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Schedules a tail loss probe (RFC 8985 §7.2). `advancing`: an ACK has just moved the
-    /// time-out. Returns true if the timer now runs, for a probe or that time-out.
+    /// Schedules a tail loss probe, no later than the time-out (RFC 8985 §7.2). `advancing`: an ACK
+    /// has just moved the time-out. Returns true if the timer now runs for a probe.
     fn schedule_probe(&mut self, now: Instant, advancing: bool) -> bool {
         let Some(rack) = self.tx.rack.as_ref() else { return false };
         let Some(config) = self.config.recovery.rack().filter(|c| c.tail_loss_probe) else {
