@@ -152,7 +152,7 @@ impl BbrState {
         matches!(self, ProbeBwDown | ProbeBwCruise | ProbeBwRefill | ProbeBwUp)
     }
 
-    /// IsProbingBW(): in a state that may raise the bandwidth estimate.
+    /// IsProbingBW(): in a state that probes for bandwidth.
     fn is_probing(self) -> bool {
         matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
     }

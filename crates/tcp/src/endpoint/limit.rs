@@ -16,7 +16,7 @@ pub enum Limit {
     SendBuffer,
     /// The window that the peer advertises.
     ReceiveWindow,
-    /// The sender's view of the path: cwnd, pacing or loss recovery.
+    /// The path's capacity as far as the sender knows: cwnd, pacing or loss recovery.
     Path,
 }
 

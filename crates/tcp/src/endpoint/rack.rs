@@ -147,8 +147,8 @@ impl<P: Payload> Endpoint<P> {
         rtt: Option<Duration>,
     ) -> Ack {
         let delivered = rack.delivered();
-        // Linux (`tcp_ack_update_rtt`): what the time of transmission does not tell, since it was
-        // sent again, a timestamp does.
+        // Linux (`tcp_ack_update_rtt`): a timestamp gives the RTT of a retransmitted segment, for
+        // which the time of transmission is ambiguous.
         let rate = out.rate.map(|sample| RateSample { rtt: sample.rtt.or(rtt), ..sample });
         Ack {
             acked: out.newly_delivered,

@@ -661,7 +661,7 @@ impl<P: Payload> Endpoint<P> {
         if self.config.slow_start_after_idle && idle && tx.nxt.before(tx.end()) {
             let before = tx.recovery.window().cwnd();
             match self.config.cwnd_validation {
-                // As in Linux, who owns cwnd knows of idle times.
+                // As in Linux, an algorithm that owns cwnd handles idle times itself.
                 CwndValidation::Decay if tx.recovery.owns_recovery() => {}
                 CwndValidation::Decay => {
                     tx.recovery.decay_after_idle(now.since(tx.last_sent), tx.rto.rto());

@@ -389,7 +389,7 @@ impl Rack {
             }
         }
         if let Some(block) = duplicate {
-            // The retransmission was one too many, and is no longer in the network.
+            // The retransmission was needless, and is no longer in the network.
             for serial in self.queue.covered(block, None) {
                 self.queue.forget_retransmission(serial);
             }
