@@ -1,10 +1,10 @@
-//! The factor that limits a sender, and the time for which each did (Linux: `tcp_chrono`).
+//! What limits a sender, and for how long (Linux: `tcp_chrono`).
 
 use super::Endpoint;
 use crate::recovery::RecoveryPhase;
 use airtcp_core::{Duration, Instant, Payload};
 
-/// The factor that keeps an established connection from sending more.
+/// The limit that keeps an established connection from sending more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Nothing is unacknowledged, and nothing is left to send.

@@ -265,7 +265,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Called before the application writes. If it let the network run dry, data that leaves until
+    /// Called before the application writes. If it let the network run dry, data delivered until
     /// then shows the application's rate, not the network's (Linux: `tcp_rate_check_app_limited`);
     /// with a full send buffer it could not have written before.
     pub(super) fn note_application(&mut self) {
