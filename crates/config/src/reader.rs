@@ -113,8 +113,8 @@ struct Layer<'a> {
 
 /// A key that its table does not have.
 ///
-/// A misspelt key is reported, and then read as the one that was meant: that one is not missing,
-/// and what refers to it finds it.
+/// A misspelt key is reported, and then read as the key that was meant, so that this one is not
+/// reported as missing, and references to it resolve.
 #[derive(Debug)]
 struct Unknown<'a> {
     key: &'a str,

@@ -77,7 +77,7 @@ pub(crate) fn set_sysctl(config: &mut TcpConfig, name: &str, value: &str) -> Res
         }
         ("tcp_ecn_option", Some(0)) => config.accecn_option = AccEcnOptions::Never,
         ("tcp_ecn_option", Some(1)) => config.accecn_option = AccEcnOptions::Changes,
-        // 3 goes on where the path drops options, which airtcp does not find out.
+        // 3 continues if the path drops options, which airtcp does not detect.
         ("tcp_ecn_option", Some(2 | 3)) => config.accecn_option = AccEcnOptions::Always,
         ("tcp_slow_start_after_idle", Some(on)) => config.slow_start_after_idle = on > 0,
         ("tcp_reordering", Some(segments @ 1..=300)) => {

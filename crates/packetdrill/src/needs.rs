@@ -135,7 +135,7 @@ fn of_option(call: &Call, found: &mut Vec<String>) {
     }
 }
 
-/// Unsupported message flags, and ancillary data of messages.
+/// Adds unsupported message flags, and ancillary data.
 fn of_argument(argument: &Expr, found: &mut Vec<String>) {
     match argument {
         Expr::Words(words) => {

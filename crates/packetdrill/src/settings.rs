@@ -62,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// Runs shell commands: sysctls become settings of sockets opened from now on.
+    /// Applies shell commands: sysctls become settings of sockets opened from now on.
     pub(crate) fn setup(&mut self, text: &str, files: &dyn Fn(&str) -> Option<String>) {
         let commands = shell::read(text, files);
         self.needs.extend(commands.needs);

@@ -23,7 +23,7 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const JOURNAL_ENTRY: u32 = 9;
 
-/// Longest packet of a recording: twice Linux's `GSO_MAX_SIZE`, bytes.
+/// Longest packet accepted, in bytes: twice Linux's `GSO_MAX_SIZE`, more than offloads make.
 const LONGEST_PACKET: u32 = 1 << 20;
 /// Latest time of a recording, in nanoseconds (292 years); leaves room for the mechanisms' timers.
 const LATEST: u64 = u64::MAX / 2;

@@ -7,7 +7,7 @@ use airtcp_edge::{Action, MobileId, Side};
 /// Input of a call to a mechanism.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input<S> {
-    /// A segment to be forwarded.
+    /// A segment came in; the mechanism decides whether it is forwarded.
     Segment {
         /// Side from which it came.
         from: Side,
@@ -23,9 +23,9 @@ pub enum Input<S> {
     },
     /// A link signal.
     Signal {
-        /// Mobile whose link changed.
+        /// Mobile that the signal is about.
         mobile: MobileId,
-        /// State of the link.
+        /// The report of the mobile's link.
         signal: LinkSignal,
     },
     /// A timer of the mechanism expired.

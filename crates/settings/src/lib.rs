@@ -17,7 +17,7 @@
 //! types with units, which all tables would share. A wrong value gets the same caret. But:
 //!
 //! - One mistake is reported at a time (of two, the one in the later line), and no nearest name.
-//! - Bounds, sources and meanings are no data: documentation and JSON Schema would need a second
+//! - Bounds, sources and meanings are not data: documentation and JSON Schema would need a second
 //!   declaration.
 //! - Keys that depend on a choice lose their positions. In an internally tagged enum a `Spanned`
 //!   field does not parse at all; without it, every mistake points at the head of the table. A key

@@ -188,11 +188,11 @@ macro_rules! __table {
 /// # use airtcp_core::Duration;
 /// # use airtcp_settings::{Settings, schema::POSITIVE_TIME, settings};
 /// settings! {
-///     /// The retransmission timer (RFC 6298).
+///     /// Settings of the retransmission timer (RFC 6298).
 ///     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 ///     #[table("tcp.rto")]
 ///     pub struct RtoConfig {
-///         /// Before the first sample.
+///         /// Time-out before the first RTT sample.
 ///         #[kind = POSITIVE_TIME]
 ///         #[source = "RFC 6298 §2.1"]
 ///         pub initial: Duration = Duration::from_secs(1),
@@ -209,8 +209,7 @@ macro_rules! __table {
 ///
 /// - `#[keys_of(Type)]`: the keys of another such type stand among the struct's own, without a
 ///   table;
-/// - `#[like(FIELD)]`: everything but key and default is as in a [`Field`] that several
-///   share;
+/// - `#[like(FIELD)]`: everything but key and default is as in a [`Field`] that several share;
 /// - `#[key = "…"]`: a different key;
 /// - `#[kind = KIND]`: narrower bounds than [`Value::KIND`] of its type;
 /// - `#[absent = "…"]`: what the documentation says of an absent key, instead of the default's
@@ -221,10 +220,10 @@ macro_rules! __table {
 ///
 /// If every field has a default, the struct has [`Default`]; `#[partial]` in front of everything
 /// says that some keys are required. `#[table("name")]` makes the struct the value of a key;
-/// `#[table("name", whole)]` makes it a value that overrides another only [as a
-/// whole], `#[table("name", by_preset)]` one that follows [a preset]. `#[check(function)]` names a `fn<R: Reader>(&R, &Self)` that
-/// [refuses](crate::Reader::refuse) values that contradict each other; it gets the values that
-/// apply, once each of them is valid.
+/// `#[table("name", whole)]` makes it a value that overrides another only [as a whole],
+/// `#[table("name", by_preset)]` one that follows [a preset]. `#[check(function)]` names a
+/// `fn<R: Reader>(&R, &Self)` that [refuses](crate::Reader::refuse) values that contradict each
+/// other; the function gets the values that apply, once each of them is valid.
 ///
 /// [`Value::KIND`]: crate::Value::KIND
 /// [`Field`]: crate::schema::Field
@@ -338,24 +337,24 @@ macro_rules! __settings {
 ///     /// The receiver's acknowledgement policy.
 ///     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 ///     #[table("tcp.ack")]
-///     #[choice("policy", "When the receiver acknowledges.")]
+///     #[choice("policy", "The receiver's acknowledgement policy.")]
 ///     #[absent(AckConfig::Every)]
 ///     pub enum AckConfig {
-///         /// each segment
+///         /// each segment, at once
 ///         "every" => Every,
 ///         /// every `segments`-th full-sized segment or after `timeout`
 ///         "delayed" => Delayed {
 ///             /// Full-sized segments per ACK.
 ///             segments: u32 = 2,
-///             /// Longest delay.
+///             /// Longest delay of an ACK.
 ///             timeout: Duration = Duration::from_millis(200),
 ///         },
 ///     }
 /// }
 /// ```
 ///
-/// After `#[choice]` may follow `#[absent(VALUE)]` (the variant whose word is the default; without
-/// it the word is required), `#[source = "…"]` and `#[matters_to = "…"]`. Variants are plain, or
+/// `#[choice]` may be followed by `#[absent(VALUE)]` (the variant whose word is the default;
+/// without it the word is required), `#[source = "…"]` and `#[matters_to = "…"]`. Variants are plain, or
 /// have fields as in [`settings!`], or one field in parentheses, `(name: Type)`, or all keys of
 /// another such type, `(..Type)`.
 #[macro_export]

@@ -12,11 +12,11 @@ use std::borrow::Cow;
 pub struct Table {
     /// Heading in the documentation, and the definition's name in the JSON Schema.
     pub name: &'static str,
-    /// First sentence of the documentation.
+    /// Description in the documentation and the JSON Schema.
     pub about: &'static str,
     /// Its keys, in the order of the documentation.
     pub keys: &'static [Key],
-    /// True if the table, where it overrides another, replaces all of it instead of single keys.
+    /// True if the table replaces all of a table that it overrides, instead of key by key.
     pub whole: bool,
     /// True if a preset of the enclosing table gives the values of absent keys.
     pub by_preset: bool,
@@ -145,7 +145,7 @@ pub struct Field {
     pub source: &'static str,
     /// The key is refused unless other keys of the table have these words.
     pub only: Conditions,
-    /// The only part of the table's subject that the key affects, if any ("a flow's sender").
+    /// The part of the table's subject that the key affects, if not all ("a flow's sender").
     pub matters_to: Option<&'static str>,
     /// In an array of tables: the keys that name an element without `name`.
     pub named_by: &'static [&'static str],
@@ -360,7 +360,7 @@ pub struct TextKind {
     pub plural: &'static str,
     /// Text for messages: "the name of a node", perhaps with an example.
     pub expected: &'static str,
-    /// Plural of `expected`: "names of nodes".
+    /// Plural of `expected`: "names of nodes", perhaps with an example.
     pub expected_plural: &'static str,
 }
 

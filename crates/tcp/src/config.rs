@@ -177,8 +177,8 @@ settings! {
         /// must agree, and the sender needs `recovery = "rack"`.
         #[source = "RFC 3168, RFC 8257, RFC 9768"]
         pub ecn: EcnConfig = EcnConfig::Off,
-        /// Send an option of 12 bytes that counts marked bytes. Without it the sender has only
-        /// three bits of the header, and assumes the worst if ACKs are few.
+        /// When to send an option of 12 bytes that counts marked bytes. Without it the sender has
+        /// only three bits of the header, and assumes the worst if ACKs are few.
         #[source = "RFC 9768 §3.2.3"]
         #[only("ecn" in ACCECN)]
         pub accecn_option: AccEcnOptions = AccEcnOptions::Always,
@@ -206,7 +206,7 @@ settings! {
         #[source = "Aggarwal, Savage, Anderson 2000; Linux tcp_update_pacing_rate"]
         #[matters_to = SENDER]
         pub pacing: bool = false,
-        /// Hold back a segment smaller than the MSS.
+        /// When to hold back a segment smaller than the MSS.
         #[source = "RFC 9293 §3.7.4"]
         #[matters_to = SENDER]
         pub nagle: Nagle = Nagle::On,
@@ -331,7 +331,7 @@ choice! {
 choice! {
     /// Effect on ssthresh of the second and every further time-out of the same segment.
     pub enum RepeatedTimeout {
-        /// leaves it as the first one has set it
+        /// leaves it as the first one set it
         Keep = "keep",
         /// reduces it to two segments (ns-2, which halves a cwnd of one segment)
         Cut = "cut",
@@ -707,7 +707,7 @@ fn bounds_ascend<R: Reader>(from: &R, &RtoConfig { min, max, .. }: &RtoConfig) {
 }
 
 settings! {
-    /// Reaction of a sender to a closed window of its peer.
+    /// Reaction of a sender when its peer closes the window.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[table("tcp.persist", by_preset)]
     #[check(intervals_grow)]
@@ -738,7 +738,7 @@ fn intervals_grow<R: Reader>(from: &R, &PersistConfig { initial, max, .. }: &Per
 }
 
 choice! {
-    /// Nagle's algorithm: holds back a segment smaller than the MSS.
+    /// Nagle's algorithm: when a segment smaller than the MSS waits for more data.
     pub enum Nagle {
         /// never (TCP_NODELAY)
         Off = "off",
@@ -859,7 +859,7 @@ settings! {
     /// Dynamic adaptive acknowledgement.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct DaaConfig {
-        /// Inter-arrival times to wait for the next segment. 2.2 in TCP-DAA, from memory.
+        /// Wait this many inter-arrival times for the next segment. 2.2 in TCP-DAA, from memory.
         #[kind = SPACINGS]
         #[source = "TCP-DCA §II"]
         pub spacing_factor: f64 = 1.0,
@@ -870,7 +870,7 @@ settings! {
     /// Adaptive delayed acknowledgement.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct AdaConfig {
-        /// Inter-arrival times without a segment that end a burst.
+        /// A burst has ended after this many inter-arrival times without a segment.
         #[kind = SPACINGS]
         #[source = "Singh and Kankipati 2004, from memory"]
         pub spacing_factor: f64 = 1.5,
@@ -900,9 +900,9 @@ alternatives! {
     #[absent(RouteConfig::Ignore)]
     #[matters_to = SENDER]
     pub enum RouteConfig {
-        /// left to the retransmission timer
+        /// leaves it to the retransmission timer
         "ignore" => Ignore,
-        /// standby, with its timer off and its windows frozen, and probes until an ACK arrives
+        /// stands by, with its timer off and its windows frozen, and probes until an ACK arrives
         /// (ELFN, Holland and Vaidya 1999)
         "elfn" => Elfn(
             /// Explicit link failure notification.

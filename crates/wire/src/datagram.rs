@@ -36,9 +36,10 @@ pub fn outline(packet: &[u8]) -> Result<(u8, Flow), DecodeError> {
     Ok((protocol, Flow { src, dst }))
 }
 
-/// The first or last packet that the network makes of a UDP or TCP packet left to it to cut into
-/// payloads of `size` bytes. As the network does it, each piece has all TCP options (an MPTCP
-/// mapping, RFC 8684 §3.3.1, covers the whole payload). `None` if `packet` is not such a packet.
+/// The first or last of the packets that the network makes, with payloads of `size` bytes, of a UDP
+/// or TCP packet whose segmentation was left to it. As the network does it, each piece has all TCP
+/// options (an MPTCP mapping, RFC 8684 §3.3.1, covers the whole payload). `None` if `packet` is not
+/// such a packet.
 pub fn piece(packet: &[u8], size: usize, last: bool) -> Option<Vec<u8>> {
     let ip = IpSlice::from_slice(packet).ok()?;
     let (src, dst) = (ip.source_addr(), ip.destination_addr());

@@ -18,7 +18,7 @@ pub(super) enum Return {
     Error(&'static str),
     /// The call has not returned yet.
     Blocks,
-    /// The return value is right, but not the data it stores: expected and actual description.
+    /// The return value is right, but the data that the call stores is not.
     Wrong { expected: String, got: String },
     /// The call needs a feature that airtcp lacks.
     Lacks(String),

@@ -9,7 +9,7 @@ use airtcp_tcp::{Endpoint, Io, TcpConfig, TcpState};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Address and port of the host, the same for all connections of a script; and the peer's.
+/// Addresses of the host and of the peer, the same for all connections of a script.
 pub(super) const LOCAL: Addr = Addr::new(IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)), 8080);
 const REMOTE: Addr = Addr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 12_345);
 

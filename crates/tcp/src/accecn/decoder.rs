@@ -4,8 +4,8 @@
 //! The ACE field has three bits. It may have wrapped between two ACKs if the second acknowledges
 //! more than seven segments. The option then decides: if the bytes marked need more segments than
 //! the field shows, it has wrapped. Without the option the sender assumes the most, unless ACKs
-//! that cover many segments are usual on this path: then most of them were thinned out, and the
-//! bits of many lost.
+//! that cover many segments are usual on this path: then ACKs are thinned out, and a large one is
+//! no sign of a wrap.
 
 use super::feedback::FIRST_CEP;
 use airtcp_core::{AccEcnOption, Ecn, EcnBytes};

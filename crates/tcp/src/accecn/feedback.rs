@@ -85,8 +85,8 @@ impl Feedback {
         }
     }
 
-    /// True if the counters have changed (§3.2.3.3) or no option was sent for a third of a round
-    /// trip.
+    /// True if a mark or a change of the ECN field has yet to be reported (§3.2.3.3), or no option
+    /// was sent for a third of a round trip.
     pub(super) fn is_due(&self, now: Instant, rtt: Option<Duration>) -> bool {
         let is_late = |told: Instant| rtt.is_none_or(|rtt| now.since(told) * BEACONS >= rtt);
         self.owed > 0 || self.told_at.is_none_or(is_late)

@@ -3,8 +3,8 @@
 //!
 //! `feedback.rs` is the Data Receiver's half (§3.2: counters, the ACE field, the option, ACKs that
 //! marks trigger), `decoder.rs` the Data Sender's (marks that an ACK reports for the first time).
-//! [`AccEcn`] is the state of a connection that has negotiated it (§3.1): both halves, and findings
-//! of the handshake about the path. The endpoint asks it for the fields of each segment to send,
+//! [`AccEcn`] is the state of a connection that has negotiated it (§3.1): both halves, and what
+//! the handshake showed of the path. The endpoint asks it for the fields of each segment to send,
 //! and passes it each one received.
 //!
 //! - After the handshake every segment is ECN-capable, pure ACKs and retransmissions, too, as in

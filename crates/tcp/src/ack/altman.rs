@@ -17,7 +17,7 @@ pub struct Altman {
 }
 
 impl Altman {
-    /// A policy that delays an ACK for `timeout` (at most 500 ms).
+    /// A policy that delays an ACK by at most `timeout`, or 500 ms if that is less.
     pub fn new(timeout: Duration) -> Self {
         Self { timeout: timeout.min(LONGEST_DELAY), received: 0, waiting: 0, deadline: None }
     }

@@ -128,8 +128,9 @@ pub trait AckPolicy: Debug + Send {
     /// Stops all timers, because an ACK left or the connection is closed.
     fn stop(&mut self);
 
-    /// True if data segments advertise the peer's window as usual (RFC 9293 §3.8.6); false if they
-    /// carry cwnd there, as TCP-DCA's sender does. Asked once, when the endpoint is created.
+    /// True if the peer's data segments advertise its receive window, as usual (RFC 9293 §3.8.6);
+    /// false if they carry its cwnd there, as with TCP-DCA. Asked once, when the endpoint is
+    /// created.
     fn data_tells_window(&self) -> bool {
         true
     }

@@ -33,7 +33,7 @@ use super::{Ack, CongestionControl, Loss, RateSample, Restart, Resume, Timeout, 
 use crate::recovery::RecoveryPhase;
 use airtcp_core::{DataRate, Duration, Instant, SeqNum};
 
-/// One, for gains: they are in 256ths.
+/// A gain of 1: gains are in 256ths.
 const UNIT: u64 = 256;
 /// 2/ln 2, the least gain that doubles the rate each round.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
@@ -118,7 +118,7 @@ struct FullPipe {
 struct ProbeRtt {
     /// Earliest end of ProbeRtt; `None` until the network is nearly empty.
     done: Option<Instant>,
-    /// A round trip has passed since then.
+    /// A round trip has passed since the network became nearly empty.
     round_done: bool,
 }
 
@@ -138,7 +138,7 @@ struct LongTerm {
 }
 
 impl LongTerm {
-    /// Least rounds in an interval; it is abandoned after four times as many.
+    /// Fewest rounds in an interval; it is abandoned after four times as many.
     const ROUNDS: u32 = 4;
     /// Rounds for which the rate of a policer is kept.
     const KEPT: u32 = 48;

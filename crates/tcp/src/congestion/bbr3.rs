@@ -42,13 +42,13 @@ use super::{Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, 
 use crate::recovery::RecoveryPhase;
 use airtcp_core::{DataRate, Duration, Instant, SeqNum};
 
-/// One, for gains and shares: they are in hundredths.
+/// A gain or share of 1: both are in hundredths.
 const UNIT: u64 = 100;
 /// BBR.DefaultCwndGain: 2.
 const DEFAULT_CWND_GAIN: u64 = 200;
 /// BBR.ProbeRTTCwndGain: 0.5.
 const PROBE_RTT_CWND_GAIN: u64 = 50;
-/// BBR.PacingMarginPercent: pacing below the estimated bandwidth.
+/// BBR.PacingMarginPercent: how far below the estimated bandwidth the sender paces.
 const PACING_MARGIN: u64 = 1;
 /// BBR.LossThresh: tolerated loss rate, 2 %.
 const LOSS_THRESH: u64 = 2;
@@ -94,7 +94,7 @@ pub struct Bbr3 {
     /// Time of the `min_rtt` sample.
     min_rtt_stamp: Option<Instant>,
     pacing_rate: Option<DataRate>,
-    /// The pacing rate is derived from a measured RTT, not the nominal one.
+    /// The first pacing rate was derived from a measured RTT, not the nominal one.
     has_seen_rtt: bool,
     full: FullBw,
     drain_start_round: u64,
@@ -152,13 +152,13 @@ impl BbrState {
         matches!(self, ProbeBwDown | ProbeBwCruise | ProbeBwRefill | ProbeBwUp)
     }
 
-    /// IsProbingBW(): in a state that may raise the bandwidth estimate.
+    /// IsProbingBW(): in a state that probes for bandwidth.
     fn is_probing(self) -> bool {
         matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
 }
 
-/// BBR.full_bw: detection that the delivery rate has stopped growing (§5.3.1.2).
+/// Detection that the delivery rate has stopped growing (§5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct FullBw {
     /// BBR.full_bw: the rate from which growth is measured.
@@ -197,7 +197,7 @@ struct Congestion {
     /// BBR.bw_latest and BBR.inflight_latest: maxima of this round.
     bw_latest: u64,
     inflight_latest: u32,
-    /// End of the round; and true if the current ACK ended it.
+    /// End of the round, and whether the current ACK ended it.
     loss_round_delivered: u64,
     loss_round_start: bool,
     is_loss_in_round: bool,
@@ -220,8 +220,8 @@ enum AckPhase {
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     ack_phase: AckPhase,
-    /// BBR.is_bw_probe_sample: ACKs are for data sent while probing, and no loss has been handled
-    /// yet.
+    /// BBR.is_bw_probe_sample: ACKs are for data sent while probing, and too high a loss rate has
+    /// not been answered yet.
     is_sample: bool,
     /// BBR.bw_probe_up_acked, BBR.probe_up_acked_per_inc and BBR.bw_probe_up_rounds.
     up_acked: u32,
@@ -963,7 +963,7 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// HandleSpuriousLossDetection(): restores the bounds and the state.
+    /// HandleSpuriousLossDetection(): restores cwnd, the bounds and the state.
     fn on_spurious(&mut self, window: &mut Window, _: &Undo) {
         self.restore_cwnd(window);
         self.congestion.is_loss_in_round = false;

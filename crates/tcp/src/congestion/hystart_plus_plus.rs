@@ -14,7 +14,7 @@
 use super::{Ack, Window};
 use airtcp_core::{Duration, SeqNum};
 
-/// Least rise of the RTT that counts (RFC 9406 §4.3).
+/// Bounds of the rise of the RTT that starts CSS (RFC 9406 §4.3).
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 const MIN_RTT_DIVISOR: u64 = 8;

@@ -2,7 +2,7 @@
 //! Acknowledgement for MANET", 2014, §3, Table 1).
 //!
 //! NewReno but for the time-out. One or two duplicate ACKs before it indicate a broken link or a
-//! bit error rather than of congestion, so slow start begins at an eighth or a quarter of cwnd,
+//! bit error rather than congestion, so slow start begins at an eighth or a quarter of cwnd,
 //! raised to a power of two.
 //!
 //! Decisions where the paper is silent or contradicts itself:

@@ -60,7 +60,7 @@ struct Epoch {
     start: Instant,
     /// K, in seconds.
     k: f64,
-    /// `bic_origin_point`: the flat part of the curve, in segments.
+    /// `bic_origin_point`: the window at which the curve is flat, in segments.
     origin: u32,
     /// `ack_cnt`: segments acknowledged, for the estimate of Reno's window.
     acked: u32,
@@ -87,7 +87,8 @@ impl Epoch {
         }
     }
 
-    /// Slope at which Reno's window would grow; `None` unless it is above cwnd.
+    /// Updates the estimate of Reno's window. Returns the slope at which cwnd reaches it in a round
+    /// trip; `None` if cwnd is not below it.
     fn reno_slope(&mut self, cwnd: u32) -> Option<u32> {
         let each = share(cwnd, RENO_EIGHTHS, 8).max(1);
         while self.acked > each {
@@ -208,7 +209,7 @@ impl CongestionControl for LinuxCubic {
         }
     }
 
-    /// Linux's `cubictcp_recalc_ssthresh`, without its result.
+    /// Linux's `cubictcp_recalc_ssthresh`; cwnd follows.
     fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
         let cwnd = loss.flight / window.smss();
         let gives_way = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);

@@ -14,12 +14,12 @@ pub(super) struct MarkedShare {
     /// Bytes delivered and marked in this window.
     delivered: u64,
     marked: u64,
-    /// DCTCP.WindowEnd: SND.UNA at or past it ends the window.
+    /// DCTCP.WindowEnd: the window ends when SND.UNA is past it.
     window_end: Option<SeqNum>,
 }
 
 impl Default for MarkedShare {
-    /// Starts at 1, so that the first mark halves the window, as with any other sender.
+    /// Starts at 1: at first a mark halves the window, as with any other sender.
     fn default() -> Self {
         Self { alpha: 1.0, delivered: 0, marked: 0, window_end: None }
     }

@@ -139,7 +139,7 @@ pub struct RateSample {
     pub prior_lost: u64,
     /// Bytes in the network right after that segment was sent, itself included.
     pub tx_inflight: u32,
-    /// The application limited the rate, not the network.
+    /// The application, not the network, limited the rate.
     pub app_limited: bool,
     /// That segment had been retransmitted.
     pub retransmitted: bool,
@@ -168,7 +168,7 @@ pub struct Lost {
     pub now: Instant,
     /// Sequence number of the segment's first byte.
     pub seq: SeqNum,
-    /// Payload of the segment, bytes.
+    /// Length of the segment in sequence space, bytes.
     pub bytes: u32,
     /// Bytes in the network right after the segment was sent, itself included.
     pub tx_inflight: u32,
@@ -178,7 +178,7 @@ pub struct Lost {
     pub lost: u64,
     /// [`Delivery::delivered`] so far.
     pub delivered: u64,
-    /// The application limited the rate at which it was sent, not the network.
+    /// The application, not the network, limited the rate at which it was sent.
     pub app_limited: bool,
 }
 

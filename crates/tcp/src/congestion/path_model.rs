@@ -114,7 +114,8 @@ impl HeldBack {
         self.span = Some((from, until));
     }
 
-    /// True for a segment of these, sent when `prior_delivered` bytes were delivered.
+    /// True if the algorithm held back a segment that was sent when `prior_delivered` bytes were
+    /// delivered.
     pub(super) fn holds(&self, prior_delivered: u64) -> bool {
         self.span.is_some_and(|(from, to)| (from..=to).contains(&prior_delivered))
     }

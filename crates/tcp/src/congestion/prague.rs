@@ -9,7 +9,8 @@
 //! - Unmarked bytes grow it, in a round trip with a reduction, too: by a segment a round trip.
 //! - Reduced dependence on the RTT: after 500 round trips outside slow start a flow whose RTT is
 //!   below 25 ms acts like one of 25 ms. It estimates and reduces once in 25 ms, and grows in that
-//!   time by as much: by the square of the RTT's share of 25 ms a round trip.
+//!   time by as much as that flow: a round trip adds the square of the RTT's share of 25 ms,
+//!   in segments.
 //! - It paces at a window a round trip, and at twice that while the window is below half of
 //!   ssthresh.
 //! - A loss or a time-out halves, as Reno's.
@@ -26,7 +27,7 @@ use super::path_model::{pace, rate_of};
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};
 use airtcp_core::{DataRate, Duration, Ecn, Instant};
 
-/// RTT as which any smaller RTT counts.
+/// The virtual RTT: a flow with a smaller RTT acts as if it had this one.
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
 /// Round trips outside slow start after which the virtual RTT applies.
 const TRANSITION: u32 = 500;

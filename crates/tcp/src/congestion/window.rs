@@ -18,8 +18,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window with cwnd at `initial`, ssthresh arbitrarily high unless given, and growth of cwnd
-    /// up to `limit`, if there is one (at least one SMSS).
+    /// A window with cwnd at `initial`, and ssthresh arbitrarily high unless given. cwnd grows up
+    /// to `limit` (at least one SMSS), if there is one.
     pub fn new(smss: u32, initial: u32, ssthresh: Option<u32>, limit: Option<u32>) -> Self {
         let limit = limit.unwrap_or(LARGEST_WINDOW).clamp(smss, LARGEST_WINDOW);
         let ssthresh = ssthresh.unwrap_or(u32::MAX);
@@ -85,8 +85,8 @@ impl Window {
         self.ssthresh = rounded.max(2 * self.smss);
     }
 
-    /// Bounds the growth of cwnd, to at least one SMSS, and reduces cwnd to the bound: for
-    /// algorithms that derive it from the path, such as its number of hops.
+    /// Sets the bound on the growth of cwnd (at least one SMSS) and reduces cwnd to it. For
+    /// algorithms that derive the bound from the path, such as from its number of hops.
     pub fn set_limit(&mut self, bytes: u32) {
         self.limit = bytes.clamp(self.smss, LARGEST_WINDOW);
         self.cwnd = self.cwnd.min(self.limit);

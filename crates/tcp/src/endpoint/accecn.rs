@@ -1,5 +1,5 @@
-//! Accurate ECN on a connection (RFC 9768): negotiation in the handshake, counts of
-//! received marks, and the marks that each ACK reports.
+//! Accurate ECN on a connection (RFC 9768): negotiation in the handshake, counts of received marks,
+//! and the marks that each ACK reports.
 
 use super::Endpoint;
 use super::receive::Reply;
@@ -45,7 +45,7 @@ impl<P: Payload> Endpoint<P> {
         Some(EcnCounts::new(decoder.marked(), decoder.bytes()))
     }
 
-    /// Changes from now on which segments carry the AccECN option.
+    /// Sets which segments carry the AccECN option from now on.
     pub fn set_accecn_option(&mut self, when: AccEcnOptions) {
         self.accecn_option = when;
     }
@@ -122,7 +122,7 @@ impl<P: Payload> Endpoint<P> {
         accecn.feedback.on_packet(segment.ecn, len, unacked)
     }
 
-    /// Requests the ACK that `segment` calls for, if its mark does.
+    /// Schedules the ACK of `segment` if its mark makes one due: `marked`, from `count_ecn`.
     pub(super) fn answer_marks(&mut self, marked: bool, segment: &Segment<P>) -> Reply {
         if !marked {
             return Reply::None;
@@ -154,8 +154,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Marks that an ACK reports, with `acked` newly delivered; `None` without AccECN. An ACK
-    /// without progress may be out of order and is not read (RFC 9768 §3.2.2.2).
+    /// Marks that an ACK reports, which newly delivers `segments` and `bytes`; `None` without
+    /// AccECN. An ACK without progress may be out of order and is not read (RFC 9768 §3.2.2.2).
     pub(super) fn read_marks(
         &mut self,
         segment: &Segment<P>,

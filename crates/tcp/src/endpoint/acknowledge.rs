@@ -58,8 +58,8 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// True for a duplicate ACK (RFC 5681 §2): outstanding data, no data, no SYN or FIN, same
-    /// number, same window. With SACK, new SACK information makes one (RFC 6675 §2). Not counted
-    /// are answers to probes, and ACKs with a closed window: they answer data for which the window
+    /// number, same window. With SACK, new SACK information makes one (RFC 6675 §2). Answers to
+    /// probes do not count, nor do ACKs with a closed window: they answer data for which the window
     /// had no room, as it would have none for a retransmission.
     fn is_duplicate(
         &self,

@@ -3,8 +3,8 @@
 //! `tcp_rcv_space_adjust`).
 //!
 //! There are two sizes. The *buffer* grows once a round trip, if the application read more than in
-//! any before: to twice what it read, because the data of an ACK come a round trip later, and by
-//! more if that grew: to six times in slow start, where it doubles. The *window* grows towards the
+//! any before: to twice what it read, because an ACK brings data a round trip later, and by more
+//! if that grew: to six times in slow start, where it doubles. The *window* grows towards the
 //! buffer with each segment, by twice its size (`tcp_grow_window`), so that a buffer that was
 //! enlarged for nothing is not advertised.
 //!
@@ -116,7 +116,7 @@ impl Autotuning {
 
     /// Handles a read by the application up to `read`: `unread` bytes wait for it, and the furthest
     /// data above a gap ends `beyond` bytes after them. Returns the size that the buffer should
-    /// have.
+    /// have, if the application read more than ever in a round trip.
     pub(super) fn on_read(
         &mut self,
         now: Instant,

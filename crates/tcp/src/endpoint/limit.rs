@@ -1,10 +1,10 @@
-//! The factor that limits a sender, and the time for which each did (Linux: `tcp_chrono`).
+//! What limits a sender, and for how long (Linux: `tcp_chrono`).
 
 use super::Endpoint;
 use crate::recovery::RecoveryPhase;
 use airtcp_core::{Duration, Instant, Payload};
 
-/// The factor that keeps an established connection from sending more.
+/// The limit that keeps an established connection from sending more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Nothing is unacknowledged, and nothing is left to send.
@@ -16,7 +16,7 @@ pub enum Limit {
     SendBuffer,
     /// The window that the peer advertises.
     ReceiveWindow,
-    /// The sender's view of the path: cwnd, pacing or loss recovery.
+    /// The path's capacity as far as the sender knows: cwnd, pacing or loss recovery.
     Path,
 }
 

@@ -147,8 +147,8 @@ impl<P: Payload> Endpoint<P> {
         rtt: Option<Duration>,
     ) -> Ack {
         let delivered = rack.delivered();
-        // Linux (`tcp_ack_update_rtt`): what the time of transmission does not tell, since it was
-        // sent again, a timestamp does.
+        // Linux (`tcp_ack_update_rtt`): a timestamp gives the RTT of a retransmitted segment, for
+        // which the time of transmission is ambiguous.
         let rate = out.rate.map(|sample| RateSample { rtt: sample.rtt.or(rtt), ..sample });
         Ack {
             acked: out.newly_delivered,
@@ -217,8 +217,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Schedules a tail loss probe (RFC 8985 §7.2). `advancing`: an ACK has just moved the
-    /// time-out. Returns true if the timer now runs, for a probe or that time-out.
+    /// Schedules a tail loss probe, no later than the time-out (RFC 8985 §7.2). `advancing`: an ACK
+    /// has just moved the time-out. Returns true if the timer now runs for a probe.
     fn schedule_probe(&mut self, now: Instant, advancing: bool) -> bool {
         let Some(rack) = self.tx.rack.as_ref() else { return false };
         let Some(config) = self.config.recovery.rack().filter(|c| c.tail_loss_probe) else {
@@ -265,7 +265,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Called before the application writes. If it let the network run dry, data that leaves until
+    /// Called before the application writes. If it let the network run dry, data delivered until
     /// then shows the application's rate, not the network's (Linux: `tcp_rate_check_app_limited`);
     /// with a full send buffer it could not have written before.
     pub(super) fn note_application(&mut self) {

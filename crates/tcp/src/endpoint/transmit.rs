@@ -1,5 +1,5 @@
-//! The sending half: permission, order and form of transmissions (RFC 9293 §3.8.6, RFC 5681 §3.1,
-//! RFC 6675 §5).
+//! The sending half: what may be sent, in which order, and how (RFC 9293 §3.8.6, RFC 5681 §3.1, RFC
+//! 6675 §5).
 
 use super::limit::LimitClock;
 use super::spurious::Detector;
@@ -643,7 +643,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Notes the use of cwnd (RFC 7661 §4.2).
+    /// Notes how much of cwnd is used (RFC 7661 §4.2).
     fn validate_cwnd(&mut self, now: Instant) {
         let tx = &mut self.tx;
         let inflight = match &tx.rack {
@@ -661,7 +661,7 @@ impl<P: Payload> Endpoint<P> {
         if self.config.slow_start_after_idle && idle && tx.nxt.before(tx.end()) {
             let before = tx.recovery.window().cwnd();
             match self.config.cwnd_validation {
-                // As in Linux, who owns cwnd knows of idle times.
+                // As in Linux, an algorithm that owns cwnd handles idle times itself.
                 CwndValidation::Decay if tx.recovery.owns_recovery() => {}
                 CwndValidation::Decay => {
                     tx.recovery.decay_after_idle(now.since(tx.last_sent), tx.rto.rto());
@@ -747,7 +747,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Window that a loss detected now halves, bytes. Segments sent by Limited Transmit are not
     /// part of FlightSize here (RFC 5681 §3.2 step 2). At a time-out, cwnd is an upper bound: after
-    /// a long recovery, what the receiver holds already may be several windows.
+    /// a long recovery, FlightSize may be several windows with what the receiver holds already.
     pub(super) fn loss_window(&self, at_timeout: bool) -> u32 {
         match self.config.loss_window {
             LossWindow::FlightSize => {

@@ -75,7 +75,7 @@ pub(crate) struct Reduction {
     pub(crate) to: u32,
 }
 
-/// Use that a sender makes of cwnd (RFC 7661 §4.2; Linux: `tcp_cwnd_validate`).
+/// How much of cwnd a sender uses (RFC 7661 §4.2; Linux: `tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     /// cwnd was fully used.
@@ -112,9 +112,9 @@ pub(crate) struct LossRecovery {
     config: Recovery,
     newreno: NewRenoConfig,
     loss_window: LossWindow,
-    /// Limits ssthresh in repeated reductions. Not with ns-2's rules, of which one raises ssthresh
-    /// again and the others halve a bounded window; without validation RFC 5681 applies as it
-    /// stands.
+    /// A loss during the repair of an earlier one must not raise ssthresh. False with ns-2's rules,
+    /// of which one raises ssthresh again and the others halve a bounded window, and without
+    /// validation, where RFC 5681 applies as it stands.
     bounds_ssthresh: bool,
     validation: CwndValidation,
     usage: Usage,

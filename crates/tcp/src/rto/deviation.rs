@@ -6,8 +6,8 @@
 
 use airtcp_core::{Duration, SeqNum};
 
-/// Linux's deviation of the RTT, as four times the mean one, the form in which the time-out adds
-/// it.
+/// Linux's deviation of the RTT. All values are four times the mean deviation, as the time-out adds
+/// them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deviation {
     mean: Duration,

@@ -189,7 +189,7 @@ impl RtoEstimator {
         self.config.rto.granularity
     }
 
-    /// Rounds to the ticks of a coarse clock: to the nearest one, at least one.
+    /// Rounds to whole ticks of a coarse clock: to the nearest number, at least one.
     fn in_ticks(&self, rtt: Duration) -> Duration {
         let tick = self.config.rto.tick;
         if tick.is_zero() {

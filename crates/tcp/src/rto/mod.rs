@@ -43,7 +43,7 @@ pub enum Backoff {
     Keep,
 }
 
-/// Changes of the time-out other than by the RTT estimate.
+/// Decides how the time-out changes, apart from the RTT estimate.
 ///
 /// The back-off built up by expiries stays until the next valid RTT sample (RFC 6298 §5.7), and the
 /// time-out never exceeds [`RtoConfig::max`].

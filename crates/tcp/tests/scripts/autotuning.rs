@@ -17,7 +17,7 @@ fn tuned() -> TcpConfig {
     }
 }
 
-/// Opens actively; 64 KiB are 4096 units, and a byte less is what a SYN can tell.
+/// Opens actively; 64 KiB are 4096 units; a SYN can advertise a byte less.
 #[track_caller]
 fn run_tuned(config: &TcpConfig, script: &str) {
     run(

@@ -326,7 +326,7 @@ impl<'a> Runner<'a> {
                 _ => return,
             }
         }
-        self.fail("a timer expires for ever");
+        self.fail("a timer expires forever");
     }
 
     fn read(&mut self, max: usize) -> usize {

@@ -16,7 +16,7 @@ fn path(bdps: f64) -> Path<Bbr3> {
     Path::new(Bbr3::default(), 20, 40, bdps)
 }
 
-/// Goes on to when the state is `state` and was another; returns when that is, in seconds.
+/// Runs until the state changes to `state`; returns that time, in seconds.
 fn run_to(path: &mut Path<Bbr3>, state: BbrState) -> f64 {
     let limit = path.now + Duration::from_secs(20);
     let mut before = path.cc.state;
@@ -30,12 +30,12 @@ fn run_to(path: &mut Path<Bbr3>, state: BbrState) -> f64 {
     }
 }
 
-/// Goes on to when the state is another; returns when that is, in seconds.
+/// Runs until the state changes; returns that time, in seconds.
 fn run_out(path: &mut Path<Bbr3>) -> f64 {
     let state = path.cc.state;
     while path.cc.state == state {
         path.run(path.now.as_secs_f64() + 0.001);
-        assert!(path.now < Instant::from_millis(60_000), "{state:?} for ever");
+        assert!(path.now < Instant::from_millis(60_000), "{state:?} forever");
     }
     path.now.as_secs_f64()
 }

@@ -200,7 +200,8 @@ impl Rack {
         self.reordering.degree()
     }
 
-    /// True if data is SACKed or retransmissions are in the network in the open phase.
+    /// True if data is SACKed or retransmissions are in the network: Linux's Disorder in the open
+    /// phase.
     pub(crate) fn in_disorder(&self) -> bool {
         self.queue.sacked().segments > 0 || self.queue.resent().segments > 0
     }
@@ -388,7 +389,7 @@ impl Rack {
             }
         }
         if let Some(block) = duplicate {
-            // The retransmission was one too many, and is no longer in the network.
+            // The retransmission was needless, and is no longer in the network.
             for serial in self.queue.covered(block, None) {
                 self.queue.forget_retransmission(serial);
             }

@@ -315,7 +315,7 @@ impl Queue {
         self.oldest
     }
 
-    /// The segment of those sent next after `serial`.
+    /// The segment sent next after `serial`, of those neither delivered nor lost.
     pub(crate) fn later(&self, serial: Serial) -> Option<Serial> {
         self.get(serial).later
     }

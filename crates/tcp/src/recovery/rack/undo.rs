@@ -25,7 +25,7 @@ impl Undo {
         self.before = Some(before);
     }
 
-    /// Rules out the restoration of windows: a queue has marked a packet.
+    /// Forgets the saved windows, which must not be restored: a queue has marked a packet.
     pub(super) fn forget_windows(&mut self) {
         self.before = None;
     }
