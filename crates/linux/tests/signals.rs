@@ -120,7 +120,7 @@ fn expect(inbox: &Inbox, signal: LinkSignal, source: SignalSource) {
     let said = loop {
         match inbox.commands.recv_timeout(Duration::from_secs(8)) {
             Ok(Command::Signal(said)) => break said,
-            // Where the mobile's interface is.
+            // The index of the mobile's interface.
             Ok(Command::Interface(..)) => {}
             command => panic!("{command:?} instead of {signal:?}"),
         }

@@ -792,7 +792,7 @@ fn a_second_gateway_in_a_namespace_is_refused() {
     assert!(matches!(second(), Err(RulesError::Taken)));
     assert_eq!(ours(&net), rules, "they are as they were");
     drop(first);
-    // Other tests start programs: until they run, these have a copy of the socket.
+    // A program that another test starts has a copy of the socket until it calls exec.
     until(|| second().is_ok());
 }
 
