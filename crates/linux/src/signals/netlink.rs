@@ -743,7 +743,7 @@ mod tests {
         signals.into_iter().map(|s| s.signal).collect()
     }
 
-    /// With an uplink that had these routes, and has lost its carrier.
+    /// A watch with an uplink that had these routes, and has lost its carrier.
     fn uplink_down(had: Routed) -> Watch {
         let own = Group { members: Members::Uplink("wlan0".parse().unwrap()), ..group(&[], &[]) };
         let signals = Signals { carrier: true, ..Signals::default() };
@@ -773,7 +773,7 @@ mod tests {
         assert_eq!(step(&mut watch, second * 4, Event::Route { index: None }, BOTH), [Up]);
         assert_eq!(watch.next_time(), None);
         assert_eq!(step(&mut watch, second * 5, ROUTE, Routed::NONE), [], "it has a carrier");
-        // Made anew, it is still the same uplink.
+        // A recreated interface is still the same uplink.
         assert_eq!(
             step(&mut watch, second * 6, Event::LinkGone { index: 2 }, Routed::NONE),
             [Down]
@@ -808,7 +808,7 @@ mod tests {
         assert_eq!(watch.next_time(), Some(enough), "more news do not prolong it");
         let announced = watch.waited(enough, &|_| IPV6);
         assert_eq!(announced.iter().map(|s| s.signal).collect::<Vec<_>>(), [Up]);
-        // It is not waited for again, until it has been there again.
+        // The missing version is not waited for again, until it has had routes again.
         assert_eq!(step(&mut watch, begin * 9, link(2, "wlan0", false), Routed::NONE), [Down]);
         assert_eq!(step(&mut watch, begin * 9, link(2, "wlan0", true), IPV6), [Up]);
     }

@@ -507,8 +507,8 @@ fn injected_segments_arrive(net: &Net, address: &str, gateway: Gateway, config: 
     );
     let (heard, peer) = fixed.join().unwrap();
     assert_eq!((&heard, &mobile.join().unwrap()), (b"hello", b"world"));
-    // What the gateway sent did not come back to it: SYNs, ACKs, data, FINs, a retransmission or
-    // two.
+    // Packets that the gateway injected did not come back to it: it saw SYNs, ACKs, data, FINs and
+    // a retransmission or two.
     assert!(gateway.seen() < 40, "{}", gateway.seen());
     let translated = peer.to_string() != MOBILE[usize::from(peer.is_ipv6())];
     assert_eq!(translated, net.rules().contains("MASQUERADE"));
