@@ -1,10 +1,10 @@
 #!/bin/sh
 # deepwireless 0.9.3 (compute_large_scale_fading) has two errors in its path loss "RMa" and "UMa" after
-# 3GPP's TR 38.901, table 7.4.1-1. In the country it puts the height of the base station where that of the
-# buildings belongs, 5 m unless told: at 1 km 12 dB too much. In town it multiplies by the wavelength where
-# the breakpoint, 4 h h f / c, divides by it: what it takes for the line of sight ends after 22 m, not after
-# 320 m, and the loss of no line of sight follows. Nothing is said. By ns-3 3.37, with line of sight and
-# without shadowing, the four losses below are 79.10, 100.60, 78.28 and 88.55 dB.
+# 3GPP's TR 38.901, table 7.4.1-1. RMa has the height of the base station where that of the buildings
+# belongs, 5 m by default: at 1 km 12 dB too much. UMa multiplies by the wavelength where the breakpoint,
+# 4 h h f / c, divides by it. So its breakpoint is at 22 m instead of 320 m, and the loss without line of
+# sight is wrong with it. Nothing is said. By ns-3 3.37, with line of sight and without shadowing, the four
+# losses below are 79.10, 100.60, 78.28 and 88.55 dB.
 #
 # Seen at 2 GHz, base at 25 m, mobile at 1.5 m: RMa 82.80 dB at 100 m, 112.93 at 1 km; UMa 97.72 dB at
 # 100 m, 116.37 at 300 m.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # FullMixed of dtnsim 1.8, the mobility model of homogeneous mixing, divides its encounter rate (1 in 1000 s)
 # by the length of a slot where it should multiply: two nodes meet in a slot with the probability rate /
-# slot. So how often nodes meet falls with the square of the slot, which ought to be a matter of precision.
+# slot. So the rate of meetings falls with the square of the slot, which should affect precision only.
 # The command dtnsim has slots of 5 s and meets 25 times too seldom, Scheduler's default of 10 s 100 times.
 # Nothing is said. With a constant rate the probability is 1 - exp(-rate * slot), nearly rate * slot
 # (Groenevelt, Nain and Koole, Perform. Eval. 62, 2005: meetings of two nodes are a Poisson process).

@@ -1,7 +1,7 @@
 #!/bin/sh
 # LatencyMiddleware of faulty 0.2.1, a TCP proxy on PyPI (`faulty start --delay`), "adds artificial latency"
 # to one chunk of at most 64 KiB after the other: the next is read when the delay of the last is over. So a
-# latency of 200 ms is a rate of 2.6 Mbit/s too, whatever the windows of TCP, and jitter another rate.
+# latency of 200 ms also limits the rate to 2.6 Mbit/s, whatever the windows of TCP, and so does jitter.
 # Nothing is said. A path with latency carries many chunks at a time: by toxiproxy 2.12.0 (toxic "latency")
 # the same download takes 0.02, 0.06 and 0.22 s.
 #

@@ -2,9 +2,9 @@
 # The window of TCP in flnet 1.3, a simulator of fluid models, is inversely proportional to the loss rate,
 # not to its square root. A sender takes 2/3 p w / rtt off each second (Sender.advance); but each of the
 # p w / rtt losses in a second costs a part of the window, so w squared belongs there (Misra, Gong and
-# Towsley, SIGCOMM 2000; RFC 5348, 3.1). Besides, acknowledgements on their way back gather the delay and
-# the loss of the queue that the data stood in once more (Router.advance). Nothing is said. Whoever reads
-# loss rates for given windows, or windows for given loss rates, is wrong by more the larger the window.
+# Towsley, SIGCOMM 2000; RFC 5348, 3.1). Besides, acknowledgements on their way back are charged once more
+# with the delay and the loss of the queue that the data waited in (Router.advance). Nothing is said. Loss rates
+# for given windows, and windows for given loss rates, are wrong, by more the larger the window.
 #
 # Seen, one flow, windows of 26 and 101 packets: loss 2.76 and 0.73 %; right is 0.227 and 0.015 %.
 set -eu

@@ -1,10 +1,10 @@
 #!/bin/sh
-# iperf3 3.12 takes a duplicate of a UDP datagram for a late one and takes back a loss for it (iperf_udp.c;
+# iperf3 3.12 takes a duplicate of a UDP datagram for a late one and subtracts a loss for it (iperf_udp.c;
 # so does its source of July 2026, and iperf 2.1.8). On a path that duplicates as much as it loses, as one
-# with redundant radios or netem's `duplicate` may, it tells of no loss, as long as a loss comes first. A
+# with redundant radios or netem's `duplicate` may, it reports no loss, as long as a loss comes first. A
 # comment in its source assumes that there are no duplicates; its manual and its output say nothing, except
 # that as many datagrams came out of order. A datagram is lost if no copy of it arrives (RFC 7680, 2.4 and
-# 2.5; RFC 5560). irtt 0.9.0 tells 9.43 % lost and 9.43 % duplicates on such a path.
+# 2.5; RFC 5560). irtt 0.9.0 reports 9.43 % lost and 9.43 % duplicates on such a path.
 #
 # Seen, 30 of 300 datagrams lost: no other fault, 30 lost (10 %); 30 others duplicated, 0 lost (0 %).
 set -eu

@@ -1,7 +1,7 @@
 #!/bin/sh
 # On Linux the npm packages node-wifi 2.0.16 (signal_level, "in dB") and systeminformation 5.33.26
-# (signalLevel) make dBm of the percent that nmcli tells: half of it, less 100. That is not how
-# NetworkManager makes percent of dBm (1.59.2-dev, by its source): for the network in use dBm + 120
+# (signalLevel) convert the percentage of nmcli to dBm as half of it, less 100. That is not how
+# NetworkManager converts dBm to a percentage (1.59.2-dev, by its source): for the network in use dBm + 120
 # between -90 and -20 (nl80211_xbm_to_percent), for the others 0 to 100 between -100 and -40
 # (nm_wifi_utils_level_to_quality). So levels are up to 30 dB too low, and 10 dB of change in use look
 # like 5. At -40 dBm the network in use seems 10 dB weaker than another of the same level, at -90 dBm it

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Arguments of `airtcp replay`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Recording, written by a gateway with the key `record`.
+    /// Recording that a gateway wrote (key `record` of its configuration).
     file: PathBuf,
     /// Prints one JSON object a line for each group, instead of the table.
     #[arg(long)]

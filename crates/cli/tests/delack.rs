@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for anything that must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Of the server of downloads.
+/// Port of the server of downloads.
 const PORT: u16 = 8000;
 /// The outside end of the first link of a namespace.
 const SERVER: &str = "100.64.0.1";
@@ -152,7 +152,7 @@ impl Bed {
         }
         let [mobile, server] = ["mobile", "server"].map(Host::new);
         let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
-        // Whether the emulator keeps up is not what is tested.
+        // The test does not depend on the emulator's lateness.
         command.args(["link", "--between", mobile.name(), server.name(), "--late", "10 s"]);
         command.args(link);
         let link = Process::start(command);
@@ -355,7 +355,7 @@ fn last_ack(bed: &Bed, congestion: &str, bytes: usize, meanwhile: impl FnOnce())
     [0, 1].map(|i| after[i] - before[i])
 }
 
-/// Of ten transfers, with any number of segments left over from the last window.
+/// Totals of ten transfers, with each number of segments left over from the last window.
 fn last_acks(congestion: &str) -> Option<[u64; 2]> {
     let bed = Bed::new(&WIRE)?;
     let delack = bed.delack(&[]);
@@ -424,7 +424,7 @@ fn a_receiver_that_asks_is_told_the_cwnd_and_waits_for_as_many_segments() {
     let Some(([with, of, connections], mss, acks)) = told(Some(&[]), &["--ask-cwnd"]) else {
         return;
     };
-    // All but the last, which may come before the receiver has been heard.
+    // All but a few: the first may leave before the receiver's request has arrived.
     assert!(with * 10 >= of * 9 && connections == 1, "{with} of {of}, {connections}");
     // The option's 8 bytes are data's loss.
     assert_eq!(mss, 1440);

@@ -55,7 +55,7 @@ fn doctor(arguments: &[&str]) -> Output {
     command.arg("doctor").args(arguments).output().expect("airtcp starts")
 }
 
-/// As nobody if root runs the tests, else as the user who runs them.
+/// Runs the doctor as nobody if root runs the tests, else as the user who runs them.
 fn doctor_as_nobody(arguments: &[&str]) -> Output {
     const NOBODY: u32 = 65534;
     // The user nobody may not be able to reach the folder where the binary is built.

@@ -519,7 +519,7 @@ struct Sleeper {
     emulator: Child,
     /// The device outside.
     device: String,
-    /// Of the device: a name that is free again goes to the next link, which another test may make.
+    /// Index of the device: its name, once free, goes to the next link, perhaps of another test.
     index: String,
     /// The process id of the command.
     command: String,

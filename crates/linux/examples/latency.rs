@@ -87,7 +87,7 @@ fn read(
     if length == 0 {
         return Ok(None);
     }
-    // What is left of it came no earlier.
+    // The rest of the message arrived no earlier.
     stream.read_exact(&mut message[length..])?;
     Ok(Some(arrived.ok_or("the kernel gives no times of arrival")?))
 }

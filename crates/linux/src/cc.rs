@@ -267,7 +267,7 @@ fn decode(bytes: &[u8]) -> Loaded {
     }
 }
 
-/// True if the kernel offers a congestion control of this name.
+/// True if the kernel offers a congestion control named [`KARAK`].
 fn is_offered() -> bool {
     let offered = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     offered.is_ok_and(|names| names.split_whitespace().any(|name| name == KARAK))

@@ -243,7 +243,7 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
             "af-packet",
             DELACK,
             GATEWAY,
-            "delack captures arriving data, as tcpdump and tshark do",
+            "delack captures arriving data; tcpdump and tshark capture packets",
         ),
     ]
 }

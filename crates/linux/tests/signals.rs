@@ -120,7 +120,7 @@ fn expect(inbox: &Inbox, signal: LinkSignal, source: SignalSource) {
     let said = loop {
         match inbox.commands.recv_timeout(Duration::from_secs(8)) {
             Ok(Command::Signal(said)) => break said,
-            // Where the mobile's interface is.
+            // The index of the mobile's interface.
             Ok(Command::Interface(..)) => {}
             command => panic!("{command:?} instead of {signal:?}"),
         }
@@ -220,7 +220,7 @@ fn an_agent_whose_network_was_gone_is_heard_when_it_is_back() {
     writeln!(tell, "down").unwrap();
     std::thread::sleep(Duration::from_millis(300));
     assert!(!agent.is_finished(), "to have no network is no reason to end");
-    // It comes back with another address, and says so.
+    // The mobile comes back with another address, and reports it.
     writeln!(tell, "up").unwrap();
     ip(&format!("-n {} address add 10.0.0.9/24 dev eth0", net.mobile));
     let said = inbox.commands.recv_timeout(Duration::from_secs(8));

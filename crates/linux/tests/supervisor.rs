@@ -118,7 +118,7 @@ impl Fixture {
     /// A daemon that has come up.
     fn up(&mut self) -> Pid {
         let daemon = self.started();
-        // It is answered only by the loop that beats.
+        // Only the loop that sends heartbeats answers a reload.
         self.expect_reload();
         daemon
     }

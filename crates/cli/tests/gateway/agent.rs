@@ -33,7 +33,7 @@ impl Agents {
         keygen("phone", MOBILE[0], &phone);
         keygen("laptop", "10.99.99.99", &laptop);
         let lines = [&phone, &laptop].map(|file| std::fs::read_to_string(file).unwrap());
-        // With the rights of the file that was there.
+        // Copied first, for the file's permissions.
         std::fs::copy(&phone, &keys).unwrap();
         std::fs::write(&keys, lines.concat()).unwrap();
         let config = format!("[signals.agent]\nlisten = \"0.0.0.0:{PORT}\"\nkeys = {keys:?}\n");
@@ -94,7 +94,7 @@ fn an_outage_that_the_mobiles_agent_announces_is_survived() {
     let transfer = bed.download(&Load::of(4_000_000));
     transfer.wait_for(2_000_000);
     let timeouts = bed.fixed.counter("TCPTimeouts");
-    // What is in the link's queue comes by before it breaks.
+    // Packets in the link's queue arrive before it breaks.
     agents.report(&mut agent, Fading);
     agents.report(&mut agent, Down);
     let down = bed.link(false);
@@ -160,7 +160,7 @@ fn attack(agents: &Agents, overheard: &[Vec<u8>]) {
     let before = bed.daemon().status();
     let forged: Vec<_> = overheard.iter().flat_map(|report| forgeries(report)).collect();
     let sent = (overheard.len() + forged.len()) as u64;
-    // With the mobile's address as the sender's.
+    // Sent with the mobile's address as the source.
     send_raw(&bed.fixed, overheard.iter().cloned().chain(forged));
     for signal in ["down", "up"] {
         let output = agents.pretend(&agents.file("forged"), signal);

@@ -111,7 +111,7 @@ impl Gateway {
         *self.process.lock().unwrap() = self.files.start(host);
     }
 
-    /// Tells it something about a mobile, by its address, or about an uplink, by its interface.
+    /// Sends it a signal about a mobile, by its address, or about an uplink, by its interface.
     pub(crate) fn signal(&self, whose: &str, signal: LinkSignal) {
         let answer = self.ask(&Request::Signal { whose: Whose::parse(whose).unwrap(), signal });
         assert_eq!(answer, Answer::Done {}, "{}", self.log());

@@ -1,8 +1,7 @@
-//! What wake repeats although nothing was lost changes nothing: whatever the protocol, the receiver
-//! takes it for what it is.
+//! Packets that wake repeats although nothing was lost do no harm, whatever the protocol.
 //!
-//! A link that is said to fade and then to be up again has wake send once more what it keeps: of
-//! each flow up to two packets, of a tunnel more. Here that happens forty times a second, over a
+//! When a link is reported to fade and then to be up again, wake sends once more what it keeps: up
+//! to two packets of each flow, more of a tunnel. Here that happens forty times a second, over a
 //! link that loses nothing.
 
 use crate::host::Host;
@@ -131,7 +130,7 @@ fn by_udp_an_application_gets_a_repeated_datagram_again() {
     assert_eq!(once(&got), datagrams);
 }
 
-/// RFC 792: an answer has the sequence number of its question, by which repeated ones are known.
+/// RFC 792: a reply has the sequence number of its request, by which duplicates are recognised.
 #[test]
 fn an_echo_request_that_is_repeated_is_answered_again() {
     if !possible() {
@@ -291,7 +290,7 @@ fn tcp_answers_a_repeated_segment_and_goes_on() {
         for sack in ["1", "0"] {
             scope.spawn(move || {
                 let (bed, time) = download(Some("\"wake\""), sack);
-                // What was old when it came, and what the sender took for lost.
+                // Segments that were old on arrival, and recoveries of the sender.
                 let (repeated, old) = (repeated(&bed), bed.mobile.counter("DelayedACKLost"));
                 let recoveries = ["TCPSackRecovery", "TCPRenoRecovery"];
                 let recoveries: u64 = recoveries.map(|name| bed.fixed.counter(name)).iter().sum();

@@ -32,8 +32,8 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Requests for so long, with a folder for QUIC's certificate. `sender` is both ends' congestion
-    /// control, or their QUIC stack.
+    /// Starts requests for so long, with a folder for QUIC's certificate. `sender` is both ends'
+    /// congestion control, or their QUIC stack.
     pub(crate) fn start(
         sender: &str,
         server: (&Host, IpAddr),

@@ -206,8 +206,8 @@ fn malformed_packets_change_nothing() {
     if !possible() {
         return;
     }
-    // Of a segment of the connection, some bytes behind the addresses are replaced, and the end is
-    // cut off.
+    // A segment of the connection with some bytes behind the addresses replaced, and its end cut
+    // off.
     let damaged = |flow: Flow| {
         (0..5_000_u64).map(move |n| {
             let payload = vec![0; (n % 64) as usize];

@@ -198,7 +198,7 @@ impl Case {
         config.mss = SEGMENT as u16;
         config.send_buffer = airtcp_core::Bytes(self.segments * SEGMENT);
         config.rto.min = airtcp_core::Duration::from_millis(200);
-        // Of the SYN-ACK, which the first ACK answers.
+        // Initial sequence number of the SYN-ACK, which the first ACK acknowledges.
         let SeqNum(after_syn) = heard.iter().find_map(|(_, s)| s.ack).expect("an ACK");
         let isn = SeqNum(after_syn.wrapping_sub(1));
         let flow = heard[0].1.flow.reversed();

@@ -93,7 +93,7 @@ impl Bed {
         }
     }
 
-    /// Tells the gateway about all mobiles.
+    /// Sends the gateway a signal about all mobiles.
     fn signal(&self, signal: LinkSignal) {
         for half in HALVES {
             self.daemon.signal(half, signal);

@@ -188,7 +188,7 @@ pub(crate) fn outage(
 ) -> Instant {
     let mut acts = vec![(0, Act::Link(false)), (length.as_millis() as i64, Act::Link(true))];
     acts.extend(told.script(length).into_iter().map(|(at, signal)| (at, Act::Tell(signal))));
-    // The link comes before what is told at the same time.
+    // The link changes before a signal of the same time is sent.
     acts.sort_by_key(|&(at, _)| at);
     play(bed, begin, &acts, first)
 }

@@ -78,8 +78,8 @@ pub(crate) struct Download {
 }
 
 impl Download {
-    /// Of so many bytes, with `folder` for the server's certificate. The client's first packet
-    /// leaves when this returns.
+    /// Starts a download of so many bytes, with `folder` for the server's certificate. The client's
+    /// first packet leaves when this returns.
     pub(crate) fn start(
         stack: Stack,
         from: (&Host, IpAddr),
@@ -91,8 +91,8 @@ impl Download {
         Self::run(stack, from, to, (&serve, &["fetch"]), bytes, folder)
     }
 
-    /// Of the answers to so many requests, all on one stream. The first arrival, of 0 bytes, is the
-    /// time of the first request.
+    /// Starts a download of the answers to so many requests, all on one stream. The first arrival,
+    /// of 0 bytes, is the time of the first request.
     pub(crate) fn of_answers(
         stack: Stack,
         from: (&Host, IpAddr),
@@ -108,8 +108,8 @@ impl Download {
         Self::run(stack, from, to, (&serve, &fetch), bytes, folder)
     }
 
-    /// With the commands of server and client, each a word and what follows the address and the
-    /// certificate.
+    /// Runs the commands of server and client, each given as a word and the arguments after the
+    /// address and the certificate.
     fn run(
         stack: Stack,
         from: (&Host, IpAddr),

@@ -1,5 +1,4 @@
-//! What a gateway recorded of live traffic, run again as the simulator runs it, and in the eyes of
-//! tshark.
+//! Recordings of live traffic: replayed as the simulator does, and read by tshark.
 
 #[path = "../../../sim/tests/common/tshark.rs"]
 mod capture;
@@ -57,7 +56,7 @@ pub(crate) fn expect_same_actions(mechanism: &str, file: &Path) {
 fn expect_well_formed(mechanism: &str, file: &Path) {
     let name = mechanism.split('"').nth(1).unwrap();
     let bytes = std::fs::read(file).unwrap();
-    // Of what offloads had still to finish when it came by, the checksum was not made.
+    // Packets whose checksum is offloaded do not have it yet when they are recorded.
     let arguments = ["-o", "tcp.check_checksum:FALSE", "-q", "-z", "expert"];
     let Some(report) = capture::tshark(name, &bytes, &arguments) else { return };
     // Every connection begins so.

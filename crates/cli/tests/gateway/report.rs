@@ -1,5 +1,5 @@
-//! What was measured, for the documents: a line for people on standard error and a row in a file of
-//! `target/tmp`, which each run of the tests begins anew.
+//! Measurements for the documents: a line on standard error, and a row in a file of `target/tmp`,
+//! which each run of the tests replaces.
 
 use crate::outages::{Case, Outcome};
 use std::fs::File;
@@ -73,8 +73,8 @@ pub(crate) fn print(metrics: &serde_json::Value) {
     println!("\n{metrics}");
 }
 
-/// Tells that the gateway was restarted, as its parent does when it is silent for too long on a
-/// machine that is too busy: it may then miss the bars.
+/// Prints that the gateway was restarted, as its parent does when a busy machine keeps it silent
+/// for too long: it may then miss the bars.
 pub(crate) fn restart(case: &Case, log: &str) {
     let _ = writeln!(std::io::stderr(), "restarted: {case:?}: {log}");
 }
@@ -84,8 +84,8 @@ pub(crate) fn packet_control(recovery: &str, is_on: bool, goodput: f64, retransm
     note(&PACKET_CONTROL, &format!("{recovery},{is_on},{goodput:.2},{retransmissions}"));
 }
 
-/// Tells what a gateway that observes says would have been saved, of seconds that a download
-/// waited.
+/// Prints the seconds that a download waited, and those that an observing gateway reports as
+/// savings.
 pub(crate) fn observed(dead: f64, saved: [f64; 2]) {
     let [least, most] = saved;
     let _ = writeln!(
@@ -94,7 +94,7 @@ pub(crate) fn observed(dead: f64, saved: [f64; 2]) {
     );
 }
 
-/// Tells how long a transfer stood still while the daemon was stopped.
+/// Prints how long a transfer stood still while the daemon was stopped.
 pub(crate) fn stall(gap: Duration) {
     let _ = writeln!(std::io::stderr(), "measured: stopped daemon, no byte for {gap:?}");
 }

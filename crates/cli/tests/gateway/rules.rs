@@ -14,9 +14,9 @@ const OUTAGE: Duration = Duration::from_secs(5);
 /// After the outage began.
 const FLUSHED: Duration = Duration::from_secs(2);
 
-/// The gateway waits for so long before it puts back what somebody removed. If the machine is so
-/// busy that a flush takes longer, rules may come back in the middle of it: then the flush fails, or
-/// they have to come back once more.
+/// Time that the gateway waits before it restores rules. If the machine is so busy that a flush
+/// takes longer, rules may be restored in the middle of it: then the flush fails, or they must be
+/// restored once more.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Command of a firewall that restarts.

@@ -182,7 +182,7 @@ impl Testbed {
         let link = Emulator::start(vehicle, router, &plan.link, files[0].path());
         if plan.place == Place::Vrf {
             for interface in ["wire", LINK] {
-                // It keeps its IPv4 addresses, and loses those of IPv6.
+                // The interface keeps its IPv4 addresses, and loses those of IPv6.
                 router.ip(&["link", "set", interface, "master", VRF]);
             }
         }
@@ -279,7 +279,7 @@ impl Testbed {
         self.link.set(up)
     }
 
-    /// One in which the gateway gets copies of what the kernel forwards; says why there is none.
+    /// A testbed in which the kernel mirrors packets to the gateway; prints why there is none.
     pub(crate) fn with_mirror(plan: &Plan) -> Option<Self> {
         let bed = possible().then(|| Self::new(plan))?;
         let is_there = bed.path() == "mirror";
@@ -307,7 +307,7 @@ impl Testbed {
         self.daemon.as_ref().and_then(Gateway::child)
     }
 
-    /// Tells the gateways about the mobile or the uplink, if there are any.
+    /// Sends a signal about the mobile or the uplink to the gateways, if there are any.
     pub(crate) fn signal(&self, signal: LinkSignal) {
         let mobile = self.addresses()[1].to_string();
         let whose = if self.place.is_on_board() { LINK } else { &mobile };

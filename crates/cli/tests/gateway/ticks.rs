@@ -12,7 +12,7 @@ const SLOT: u64 = 512;
 /// Milliseconds a tick.
 const TICK: u64 = 1000 / HZ;
 
-/// Waits until so long before the kernel is at this place in a slot of 2048 ms.
+/// Waits until `before` ahead of the time when the kernel is at `phase` in a slot of 2048 ms.
 pub(crate) fn wait_for(phase: Duration, before: Duration) {
     let (first, begin) = (count(), Instant::now());
     thread::sleep(Duration::from_millis(400));

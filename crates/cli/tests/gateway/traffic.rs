@@ -143,9 +143,9 @@ fn a_router_beyond_the_link_says_how_large_replayed_segments_may_be() {
     });
 }
 
-/// While the link is down, the path beyond it comes to take less. What is replayed too large is
-/// sent again after a second; where nobody hears the router, smaller ones are tried two seconds
-/// later.
+/// While the link is down, the MTU of the path beyond it shrinks. Replayed segments that are too
+/// large are sent again after a second; without the router's messages, smaller ones are tried two
+/// seconds later.
 fn expect_heard(bed: &Testbed, mechanism: &str) {
     const SIZE: u64 = 4_000_000;
     let transfer = bed.upload(&Load::of(SIZE));
@@ -406,7 +406,7 @@ fn a_reset_of_the_fixed_host_in_the_outage_reaches_the_mobile_behind_what_is_hel
         return;
     }
     let mechanisms = ["\"m-tcp-plus\"", "\"holdover\""];
-    // Told in time, the node holds nothing: the mobile has all that was under way.
+    // With a timely signal the node holds nothing: the mobile has all that was under way.
     for (mechanism, told) in
         mechanisms.into_iter().flat_map(|m| [(m, Told::Timely), (m, Told::Late)])
     {

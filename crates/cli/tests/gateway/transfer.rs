@@ -108,7 +108,7 @@ impl Arrivals {
         const SECOND: Duration = Duration::from_secs(1);
         const BASE: Duration = Duration::from_secs(2);
         let log = self.log.lock().unwrap();
-        // How many bytes were there.
+        // Bytes that had arrived by a time.
         let at = |time| match log.partition_point(|&(at, _)| at <= time) {
             0 => 0,
             entries => log[entries - 1].1,
@@ -117,7 +117,7 @@ impl Arrivals {
         let later = log.iter().map(|&(at, _)| at).filter(|&at| at > up);
         let mut begins = std::iter::once(up).chain(later);
         let is_as_before = |&begin: &Instant| 10 * (at(begin + SECOND) - at(begin)) >= 9 * before;
-        // Of nothing there are no nine tenths.
+        // Without a rate before, there is none to return to.
         (before > 0).then(|| begins.find(is_as_before)).flatten().map(|begin| begin - up)
     }
 
@@ -437,6 +437,6 @@ fn the_old_rate_is_back_with_the_first_second_that_brings_nine_tenths_of_it() {
     come(5500, 7000, 50);
     assert_eq!(recovery(), None);
     come(7000, 9000, 100);
-    // What comes after 6.7 s until 7.7 s: 2 times 50 bytes and 8 times 100.
+    // From 6.7 s to 7.7 s arrive 2 times 50 bytes and 8 times 100.
     assert_eq!(recovery(), Some(ms(1700)));
 }

@@ -68,7 +68,8 @@ impl Tunnel {
     }
 }
 
-/// Tells the program of this interface so, once it listens (wireguard.com/xplatform).
+/// Sends a configuration to the program of this interface, once it listens
+/// (wireguard.com/xplatform).
 fn configure(interface: &str, text: &str) {
     let until = Instant::now() + PATIENCE;
     let mut socket = loop {
@@ -88,7 +89,7 @@ fn configure(interface: &str, text: &str) {
 impl Drop for Tunnel {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // It removes its socket then.
+            // On SIGTERM the program removes its socket.
             let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
             let _ = child.wait();
         }

@@ -116,8 +116,8 @@ fn on_board(mechanism: &str, config: &str) -> Plan {
 
 /// Makes an outage in uploads, with `harm` two seconds after it began, and expects data soon after.
 ///
-/// Of several, the first counts: they share the link's queue, where the others may wait or lose
-/// segments.
+/// Only the first upload is measured: they share the link's queue, where the others may wait or
+/// lose segments.
 fn expect_resumed<const N: usize>(
     bed: &Testbed,
     uploads: [Transfer; N],

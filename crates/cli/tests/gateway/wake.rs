@@ -126,8 +126,8 @@ fn a_flood_of_new_flows_in_an_outage_holds_no_old_flow_up() {
         expect_woken(&bed, transfer, told, || {
             send_raw(&bed.fixed, udp(mobile, 1000..11_000));
             let status = bed.daemon().wait_until(|s| s.groups[0].segments_refused > 9_000);
-            // Of 10,000 flows one in 25 times shares its place in the kernel's memory of flows with
-            // the download, and so seems to be old.
+            // In one run of 25, one of the 10,000 flows has the download's place in the BPF
+            // program's map of flows, and so seems to be old.
             assert!((200..=260).contains(&status.flow_count), "{status:?}");
         });
     }
@@ -170,7 +170,7 @@ fn packets_shorter_than_their_headers_pass_and_are_counted() {
         packet
     };
     let received = || bed.mobile.within(|| ip_counter("InReceives"));
-    // What is left of the download has come.
+    // Waits for the rest of the download.
     thread::sleep(Duration::from_millis(500));
     let before = received();
     // TCP's header has 20 bytes.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Size of a buffer: the largest packet (64 KiB) and the netlink message around it.
 pub(crate) const BUFFER: usize = 66 * 1024;
-/// Size from which on a packet is large.
+/// Smallest large packet.
 pub(crate) const LARGE: usize = BUFFER / 2;
 /// Most unused buffers in the pool: the window of a fast connection.
 const POOL_SIZE: usize = 64;

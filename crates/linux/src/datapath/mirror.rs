@@ -84,9 +84,10 @@ enum Selection {
     FromUnansweredMobile = 3,
 }
 
-/// Temporary override of a mobile's policy; value as in the program: its packets are queued.
+/// Override of a mobile's policy while its packets are queued: none is mirrored. The value is the
+/// program's.
 const QUEUED: [u8; 4] = 0u32.to_ne_bytes();
-/// Temporary override of a mobile's policy: all of its packets are mirrored.
+/// Override of a mobile's policy while all of its packets are mirrored.
 const MIRRORED: [u8; 4] = 1u32.to_ne_bytes();
 
 impl Selection {
@@ -123,7 +124,7 @@ impl MirrorPolicy {
     }
 }
 
-/// Least number of groups with room for counters: a reload may add groups.
+/// There are counters for at least this many groups, because a reload may add some.
 const GROUPS: usize = 64;
 /// Entries of the program's map of flows.
 const PLACES: u32 = 1 << 18;
@@ -236,9 +237,9 @@ pub struct MirrorProgram {
     counted: Option<usize>,
     /// Indices of the uplinks that exist.
     indices: BTreeMap<InterfaceName, u32>,
-    /// Attachment to FORWARD, for each IP version. `local`: to LOCAL_IN and LOCAL_OUT, if there are
-    /// uplinks.
+    /// Attachments to FORWARD, one for each IP version.
     _forwarded: [Link; 2],
+    /// Attachments to LOCAL_IN and LOCAL_OUT; empty without uplinks.
     local: Vec<Link>,
 }
 

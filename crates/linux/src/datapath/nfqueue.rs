@@ -268,7 +268,7 @@ fn configuration(queue: u16, length: u32) -> Vec<u8> {
         .finish()
 }
 
-/// Asks for the queue.
+/// The request that binds the queue, to be extended with its configuration.
 fn bind(queue: u16) -> Message {
     // `struct nfqnl_msg_config_cmd`: command, padding, no family (a queue serves all).
     let bind = [libc::NFQNL_CFG_CMD_BIND as u8, 0, 0, 0];
@@ -282,7 +282,7 @@ fn bind(queue: u16) -> Message {
     .with(libc::NFQA_CFG_CMD as u16, &bind)
 }
 
-/// A socket to which the queue belongs, configured by `message`.
+/// Opens a socket and binds the queue to it with `message`.
 fn listen(queue: u16, message: &[u8]) -> Result<Netlink, NfqueueError> {
     let error = |error| NfqueueError::new("listening to a queue of netfilter", error);
     let netlink = Netlink::open(libc::NETLINK_NETFILTER).map_err(error)?;
@@ -293,12 +293,12 @@ fn listen(queue: u16, message: &[u8]) -> Result<Netlink, NfqueueError> {
     Ok(netlink)
 }
 
-/// A queue that belongs to this process until this is dropped, and into which no packet comes.
+/// A queue that this process owns, but to which no packet is sent; released on drop.
 #[derive(Debug)]
 pub struct Reserved(#[expect(dead_code, reason = "it is held, not used")] Netlink);
 
 impl Reserved {
-    /// Takes queue number `queue` in the calling thread's namespace.
+    /// Reserves queue number `queue` in the calling thread's namespace.
     ///
     /// # Errors
     /// See [`NfqueueError`].
@@ -307,8 +307,8 @@ impl Reserved {
     }
 }
 
-/// The netlink port of the process that listens to `queue`, for which the kernel returns EPERM,
-/// too.
+/// The netlink port of the process that listens to `queue`, if one does. The kernel does not say
+/// so: it returns EPERM, as without the privilege.
 fn listener(queue: u16) -> Option<u32> {
     let table = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").ok()?;
     listed(&table, queue)

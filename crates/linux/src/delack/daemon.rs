@@ -183,7 +183,8 @@ impl Delayer<'_> {
         let wakes = self.tap.fds().into_iter().chain(stopped.map(AsFd::as_fd));
         self.queue.receive(&wakes.collect::<Vec<_>>(), Some(timeout), &mut acks)?;
         let Self { holder, tap, queue, decided, selection } = self;
-        // The tap is read first: data arrive before the ACKs that they cause are queued.
+        // After the queue, but handled before the ACKs: the tap has got the data that caused an ACK
+        // before the ACK was queued.
         tap.read(|arrived, headers, mss| {
             let segment = &headers.segment;
             if selection.has(&segment.flow) {

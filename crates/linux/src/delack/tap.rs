@@ -5,7 +5,7 @@
 //! the queue. That holds for sockets of all protocols (`ETH_P_ALL`); a socket of one protocol gets
 //! packets after TCP (seen on Linux 6.18). The filter accepts packets that are addressed to this
 //! host, arrived by one interface, are not fragments, and have payload or begin or end a
-//! connection, but no pure ACKs.
+//! connection. It rejects pure ACKs.
 
 use crate::kernel::clock::now;
 use crate::kernel::netlink::{Message, Netlink, u32_at, value_of};
@@ -196,8 +196,8 @@ const IPV6: [Step; 9] = [
     Do(LD_HALF, 4),
 ];
 
-/// The filter: first conditions on the IP version, the destination and the interface, then the
-/// steps of the IP version, which load the packet's length, and the length of its headers into X.
+/// The filter. It first checks the IP version, the destination and the interface. Then follow the
+/// steps of the IP version, which load the packet's length into A and that of its headers into X.
 fn filter(version: i32, interface: u32, steps: &[Step]) -> Vec<SockFilter> {
     let here = [
         Do(LD_WORD, PROTOCOL),

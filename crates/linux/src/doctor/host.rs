@@ -24,7 +24,7 @@ pub(super) fn checks() -> Vec<Check> {
         "offloads",
         NOBODY,
         GATEWAY,
-        "super-packets (GRO, GSO, TSO) multiply the throughput",
+        "super-packets (GRO, GSO, TSO) give several times the throughput",
     ));
     checks.extend(SETTINGS.iter().map(|setting| setting.check(&setting.read())));
     checks.push(reverse_path(interfaces_with_strict_filter()).named(

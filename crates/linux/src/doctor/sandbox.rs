@@ -83,8 +83,8 @@ pub fn probe() -> String {
             ];
             found.extend(tries.map(|(feature, attempt)| (feature, outcome(attempt()))));
         }
-        // unshare(2): this process has threads (Python libraries start some), so the feature cannot
-        // be tried.
+        // unshare(2): this process has threads (Python libraries start some). That says nothing
+        // about the machine, and the features stay untried.
         Err(Errno::EINVAL) => {}
         Err(error) => {
             found.insert(Feature::Namespace, Outcome::Refused(error.to_string()));

@@ -142,7 +142,7 @@ mod tests {
         let (keys, counters) = (keys(), AgentCounters::default());
         let key = keys.iter().next().unwrap().clone();
         let gate = Gate::new(keys, &counters);
-        // As if it had been an hour later than it is.
+        // An earlier gateway whose clock was an hour ahead.
         let later = Clock::start().now().after(Duration::from_secs(3600));
         let mut before = Stamps { window: Window::since(later), ..Stamps::open(file.clone()) };
         let taken = later.after(MOST_AHEAD);

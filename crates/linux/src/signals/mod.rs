@@ -123,7 +123,7 @@ impl Running {
                 agent::listen(&open, keys, stamps, &counters, &handle, stop)
             })?;
         }
-        // Interfaces come and go.
+        // The listener also follows interfaces that come and go.
         let has_interfaces =
             groups.iter().any(|group| group.uplink().is_some() || !group.interfaces().is_empty());
         if signals.carrier || signals.neighbour || has_interfaces {

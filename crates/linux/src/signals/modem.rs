@@ -385,7 +385,7 @@ mod tests {
         Watch::new(fading_below, &groups_of(uplinks))
     }
 
-    /// Of wwan0; somebody has requested a connection of ModemManager.
+    /// A modem of wwan0, of which a connection was requested from ModemManager.
     fn modem(state: i32, quality: Option<u32>) -> Modem {
         let (path, interfaces) = ("/modem/0".to_owned(), vec!["wwan0".to_owned()]);
         Modem { path, interfaces, state, is_requested: true, quality }

@@ -63,7 +63,7 @@ enum Event {
     LinkGone { index: u32 },
     /// A neighbour's link-layer address is valid (`answers`), or it failed to answer.
     Neighbour { index: u32, address: IpAddr, answers: bool },
-    /// A route was added or removed; `None`: over any interface.
+    /// A route was added or removed; `None`: it may be over any interface.
     Route { index: Option<u32> },
 }
 
@@ -152,7 +152,7 @@ struct Uplink {
     needs: Routed,
     /// If it has some of these routes, the time at which it is up without the others.
     enough: Option<Stamp>,
-    /// True while it is down, and without the routes it needs.
+    /// True while it is down and lacks the routes that it needs, so that nothing may leave by it.
     is_cut_off: bool,
 }
 
@@ -293,7 +293,7 @@ impl Watch {
     }
 
     /// Uplinks, and interfaces of mobiles, whose index has changed since the last call. The first
-    /// call has all that are missing, too.
+    /// call also returns the interfaces of mobiles that are missing.
     fn moved(&mut self) -> Vec<(InterfaceName, Option<u32>)> {
         let mut moved = Vec::new();
         for (name, uplink) in &mut self.uplinks {
@@ -525,10 +525,10 @@ impl Listener {
                 (true, Some(index)) => tracing::info!(%interface, index, "uplink has an interface"),
                 (true, None) => tracing::info!(%interface, "uplink has no interface, or no routes"),
                 (false, Some(index)) => {
-                    tracing::info!(%interface, index, "mobiles' interface is here")
+                    tracing::info!(%interface, index, "found an interface of mobiles")
                 }
                 (false, None) => {
-                    tracing::warn!(%interface, "no such interface: the mobiles behind it are not protected until it is here");
+                    tracing::warn!(%interface, "no such interface; mobiles behind it are not protected until it appears");
                 }
             }
             handle.send(Command::Interface(interface, index));
@@ -540,7 +540,7 @@ impl Listener {
     }
 }
 
-/// A query of the routes over an interface; none, if it fails.
+/// A query of the routes over an interface, which returns none if it fails.
 fn over(routes: &Option<Routes>) -> impl Fn(u32) -> Routed {
     |index| {
         let Some(routes) = routes else { return Routed::NONE };
@@ -743,7 +743,7 @@ mod tests {
         signals.into_iter().map(|s| s.signal).collect()
     }
 
-    /// With an uplink that had these routes, and has lost its carrier.
+    /// A watch with an uplink that had these routes, and has lost its carrier.
     fn uplink_down(had: Routed) -> Watch {
         let own = Group { members: Members::Uplink("wlan0".parse().unwrap()), ..group(&[], &[]) };
         let signals = Signals { carrier: true, ..Signals::default() };
@@ -773,7 +773,7 @@ mod tests {
         assert_eq!(step(&mut watch, second * 4, Event::Route { index: None }, BOTH), [Up]);
         assert_eq!(watch.next_time(), None);
         assert_eq!(step(&mut watch, second * 5, ROUTE, Routed::NONE), [], "it has a carrier");
-        // Made anew, it is still the same uplink.
+        // A recreated interface is still the same uplink.
         assert_eq!(
             step(&mut watch, second * 6, Event::LinkGone { index: 2 }, Routed::NONE),
             [Down]
@@ -808,7 +808,7 @@ mod tests {
         assert_eq!(watch.next_time(), Some(enough), "more news do not prolong it");
         let announced = watch.waited(enough, &|_| IPV6);
         assert_eq!(announced.iter().map(|s| s.signal).collect::<Vec<_>>(), [Up]);
-        // It is not waited for again, until it has been there again.
+        // The missing version is not waited for again, until it has had routes again.
         assert_eq!(step(&mut watch, begin * 9, link(2, "wlan0", false), Routed::NONE), [Down]);
         assert_eq!(step(&mut watch, begin * 9, link(2, "wlan0", true), IPV6), [Up]);
     }

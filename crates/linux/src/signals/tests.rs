@@ -67,7 +67,7 @@ fn an_agent_speaks_for_its_mobiles() {
         assert_eq!(next(&inbox), said("10.0.0.7", signal, SignalSource::Agent));
         assert_eq!(next(&inbox), said("::7", signal, SignalSource::Agent));
     }
-    // The first one of the gateway's first second is stamped anew.
+    // The first report, in the gateway's first second, was untimely and sent with another stamp.
     let counters = running.agent_counters().read();
     assert!(counters.contains(&("agent_reports_taken", 3)), "{counters:?}");
 }

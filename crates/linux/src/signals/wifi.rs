@@ -97,7 +97,7 @@ mod tests {
     use LinkSignal::{Fading, Up};
     use std::time::Duration;
 
-    /// As Linux prints it.
+    /// A list as Linux prints it.
     fn list(lines: &[&str]) -> String {
         let head = "\
 Inter-| sta-|   Quality        |   Discarded packets               | Missed | WE

@@ -507,8 +507,8 @@ fn injected_segments_arrive(net: &Net, address: &str, gateway: Gateway, config: 
     );
     let (heard, peer) = fixed.join().unwrap();
     assert_eq!((&heard, &mobile.join().unwrap()), (b"hello", b"world"));
-    // What the gateway sent did not come back to it: SYNs, ACKs, data, FINs, a retransmission or
-    // two.
+    // Packets that the gateway injected did not come back to it: it saw SYNs, ACKs, data, FINs and
+    // a retransmission or two.
     assert!(gateway.seen() < 40, "{}", gateway.seen());
     let translated = peer.to_string() != MOBILE[usize::from(peer.is_ipv6())];
     assert_eq!(translated, net.rules().contains("MASQUERADE"));
@@ -792,7 +792,7 @@ fn a_second_gateway_in_a_namespace_is_refused() {
     assert!(matches!(second(), Err(RulesError::Taken)));
     assert_eq!(ours(&net), rules, "they are as they were");
     drop(first);
-    // Other tests start programs: until they run, these have a copy of the socket.
+    // A program that another test starts has a copy of the socket until it calls exec.
     until(|| second().is_ok());
 }
 

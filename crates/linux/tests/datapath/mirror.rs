@@ -286,7 +286,7 @@ fn all_packets_of_a_mobile_can_be_mirrored() {
         }
     });
     let Some(copies) = copies else { return };
-    // That it is there; all; the answer to the last question of those.
+    // The mobile's first packet; all packets; the answer to the last packet of the second step.
     assert_eq!(copies.iter().map(Vec::len).collect::<Vec<_>>(), [1, 6, 1]);
 }
 

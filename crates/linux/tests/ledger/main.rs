@@ -128,7 +128,7 @@ impl Gateway {
     pub(crate) fn signal(&mut self, signal: LinkSignal) -> Vec<Action<SharedBytes>> {
         let mobile = MobileId::Host(flow(0).dst.ip);
         let mut actions = self.call(|node, now, out| node.on_link(now, mobile, signal, out));
-        // Many connections are told in turns.
+        // Many connections get the signal in turns.
         while self.node.next_deadline().is_some_and(|due| due <= self.now) {
             actions.extend(self.call(|node, now, out| node.on_timer(now, out)));
         }

@@ -161,9 +161,9 @@ fn the_files_of_many_connections_are_few_and_small() {
 /// Runs a gateway in a process of its own, in this folder.
 const KILLED: &str = "AIRTCP_TEST_KILLED_GATEWAY";
 
-/// A fading link: data goes on to come and to be promised, and the mobile acknowledges some of it.
-/// Tells what it does: what the mobile acknowledges before the gateway sees it, what was promised
-/// as soon as it is.
+/// A fading link: data keeps arriving and being promised, and the mobile acknowledges some of it.
+/// Prints each step: an acknowledgement of the mobile before the gateway sees it, a promise as soon
+/// as it is made.
 fn run_until_killed(dir: &Path) {
     let mut gateway = Gateway::start(dir, LIMIT);
     gateway.underway(0);

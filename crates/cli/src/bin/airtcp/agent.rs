@@ -170,7 +170,7 @@ fn resolve(gateway: &str) -> Result<SocketAddr, String> {
 }
 
 fn source(args: &AgentArgs) -> Result<Box<dyn Source>, String> {
-    match args.source.ok_or("--source is missing (expected it, or a subcommand: send, keygen)")? {
+    match args.source.ok_or("--source is missing (or a subcommand: send, keygen)")? {
         SourceKind::Command => {
             let script = args
                 .source_command

@@ -82,7 +82,8 @@ impl DelackArgs {
                 hop_rule: !no_hop_rule,
                 delay_rule: !no_delay_rule,
                 window_limit: Some(window),
-                // No window field tells it; without the option the flight does.
+                // Kernels do not report cwnd in the window field. Without the option, the flight
+                // is used.
                 cwnd_in: CwndIn::Option,
                 // The kernel's ACKs are not kept, so they cannot be repeated.
                 repeat_acks: false,

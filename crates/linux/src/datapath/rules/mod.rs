@@ -178,7 +178,8 @@ pub struct AckSelection {
 }
 
 /// Length of a packet with such an ACK, IPv4 and IPv6. Packets of another length have payload or
-/// other options and are never queued, so they cannot be reordered among themselves.
+/// other options. They are never queued, so they never wait behind an ACK, and none is overtaken
+/// by another.
 const ACK_LENGTHS: [u16; 2] = [20 + 20 + 12, 40 + 20 + 12];
 
 impl AckSelection {
@@ -398,7 +399,8 @@ impl Rules {
         Ok(())
     }
 
-    /// From now on, switches off the mirroring of mobiles that are watched, and on again.
+    /// Sets the switch by which packets of watched mobiles are not mirrored as long as they are
+    /// queued.
     pub fn set_mirror(&mut self, mirror: Option<MirrorSwitch>) {
         self.mirror = mirror;
         self.switch_mirror(self.wanted.watched.iter(), false);
@@ -534,8 +536,8 @@ fn first(
 /// Runs a program on `input` and returns what it prints; an error is one line that begins with its
 /// name.
 fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String> {
-    // By path: to search PATH, the standard library would fork instead of vfork, and a fork takes
-    // longer the more memory the gateway has.
+    // The program is looked up here: if the child were given another PATH, the standard library
+    // would fork instead of vfork, and a fork takes longer the more memory the gateway has.
     let file = host::program(program).ok_or_else(|| format!("{program}: not installed"))?;
     let failed = |error: io::Error| format!("{program}: {error}");
     let mut child = Command::new(file)
