@@ -684,6 +684,17 @@ fn two_namespaces_are_joined() {
 }
 
 #[test]
+fn a_packet_that_waits_for_its_predecessor_is_not_late() {
+    if !possible() {
+        return;
+    }
+    let delay = r#"delay={uniform=["10 ms","600 ms"]}"#;
+    let (output, trips) = behind_link(&["--late", "100 ms", "--set", delay], "ping", echo());
+    assert_eq!(trips.len(), 25);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
 fn an_emulator_that_is_too_late_fails_loudly() {
     if !possible() {
         return;

@@ -827,12 +827,15 @@ impl<T> Link<T> {
         lost: Option<DropReason>,
     ) -> Fate {
         self.free_at = departure;
-        let next_since = match self.in_flight {
-            InFlight::InOrder(_) => offered.max(self.latest_arrival),
-            InFlight::Overtaking(_) => offered,
-        };
-        self.latest_arrival = self.latest_arrival.max(arrival);
-        Fate { next_since, arrival, lost }
+        let before = self.latest_arrival;
+        self.latest_arrival = before.max(arrival);
+        match self.in_flight {
+            // It comes out after its predecessors.
+            InFlight::InOrder(_) => {
+                Fate { next_since: offered.max(before), arrival: self.latest_arrival, lost }
+            }
+            InFlight::Overtaking(_) => Fate { next_since: offered, arrival, lost },
+        }
     }
 
     /// Serialisation time of a packet of this size, on a link without trace.

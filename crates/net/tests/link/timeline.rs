@@ -257,12 +257,15 @@ fn in_fifo_order_a_packet_waits_for_its_predecessor() {
 }
 
 #[test]
-fn in_fifo_order_the_deadline_is_that_of_the_packet_in_front() {
+fn in_fifo_order_no_deadline_is_before_that_of_the_packet_in_front() {
     let mut config = plain();
     config.delay = varying(Distribution::Constant(ms(20)), true);
     let mut link = link(&config);
     assert!(link.send(Instant::ZERO, 0, PACKET).is_ok());
     assert!(link.send(at_us(70_000), 1, PACKET).is_ok());
+    assert_eq!(link.next_deadline(), Some(at_us(203_280)));
+    assert!(link.poll(at_us(203_280)).is_some());
+    // Its own delay was over earlier.
     assert_eq!(link.next_deadline(), Some(at_us(203_280)));
 }
 
