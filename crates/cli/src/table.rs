@@ -27,6 +27,11 @@ impl Estimate {
             None => format!("{:.decimals$}", self.mean),
         }
     }
+
+    /// Shows a number of events: a single run has no fraction of one.
+    fn show_count(self) -> String {
+        self.show(if self.half_width.is_some() { 1 } else { 0 })
+    }
 }
 
 /// The 97.5 % quantile of Student's t: exact to four digits for few degrees of freedom, then by the
@@ -52,8 +57,7 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
         [only] => writeln!(out, ", seed {}", only.seed),
         _ => writeln!(out, ", {} runs, mean ± 95 % confidence interval", runs.len()),
     };
-    let fastest = runs.iter().flat_map(|r| &r.flows).map(|f| f.throughput).fold(0.0, f64::max);
-    let (unit, factor) = if fastest >= 1e6 { ("Mbit/s", 1e-6) } else { ("kbit/s", 1e-3) };
+    let (unit, factor) = unit(runs.iter().flat_map(|r| &r.flows).map(|f| f.throughput));
     let mut rows = vec![
         [
             "flow",
@@ -92,8 +96,8 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             of(&|f| f.throughput * factor).show(3),
             download,
             of(&|f| f.retransmission_ratio * 100.0).show(2),
-            of(&|f| f.timeouts as f64).show(1),
-            of(&|f| f.cwnd_reductions as f64).show(1),
+            of(&|f| f.timeouts as f64).show_count(),
+            of(&|f| f.cwnd_reductions as f64).show_count(),
             limited_by(runs.iter().map(|r| &r.flows[i])),
             [
                 note("aborted", &|f| f.aborted.is_some()),
@@ -106,6 +110,15 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
         ]);
     }
     out + &aligned(&rows, &[0, 7, 8])
+}
+
+/// The unit for all rates (bit/s), and its reciprocal. With three decimals, Mbit/s would leave
+/// rates below 10 kbit/s less than two digits.
+fn unit(rates: impl Iterator<Item = f64>) -> (&'static str, f64) {
+    let (slowest, fastest) = rates
+        .filter(|&rate| rate > 0.0)
+        .fold((f64::INFINITY, 0.0), |(low, high), rate| (rate.min(low), rate.max(high)));
+    if fastest >= 1e6 && slowest >= 10e3 { ("Mbit/s", 1e-6) } else { ("kbit/s", 1e-3) }
 }
 
 /// The limit that a flow met for most of the time, over all runs, and its share of the time.
@@ -167,5 +180,20 @@ mod tests {
         assert!((estimate.half_width.unwrap() - 6.3531).abs() < 1e-9);
         assert_eq!(estimate.show(1), "1.5 ± 6.4");
         assert_eq!(Estimate::of(&[1.5]).show(2), "1.50");
+    }
+
+    #[test]
+    fn only_means_of_counts_have_decimals() {
+        assert_eq!(Estimate::of(&[41.0]).show_count(), "41");
+        assert_eq!(Estimate::of(&[1.0, 2.0]).show_count(), "1.5 ± 6.4");
+    }
+
+    #[test]
+    fn the_unit_leaves_the_slowest_flow_two_digits() {
+        let of = |rates: &[f64]| unit(rates.iter().copied()).0;
+        assert_eq!(of(&[999e3]), "kbit/s");
+        assert_eq!(of(&[1e6, 10e3, 0.0]), "Mbit/s");
+        assert_eq!(of(&[100e6, 9e3]), "kbit/s");
+        assert_eq!(of(&[0.0]), "kbit/s");
     }
 }
