@@ -88,8 +88,8 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Runs a scenario over a grid of settings and seeds, into a Parquet file (needs the Python
-    /// package).
+    /// Runs a scenario over a grid of settings and seeds, into a CSV or Parquet file (needs the
+    /// Python package).
     #[command(disable_help_flag = true)]
     Sweep {
         /// Passed on to the Python package.
@@ -123,10 +123,10 @@ pub struct RunArgs {
     /// Scenario file (docs/scenario.md).
     scenario: PathBuf,
     /// Seed of the (first) run.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
     /// Number of runs; their seeds count up from --seed.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = count, allow_negative_numbers = true)]
     runs: NonZeroUsize,
     /// Overrides a key of the scenario, such as `link.BS-MH.loss.p=0.02`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
@@ -156,7 +156,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Runs in parallel [default: one per core].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     jobs: Option<NonZeroUsize>,
 }
 
@@ -179,6 +179,18 @@ pub fn override_pair(text: &str) -> Result<(String, String), String> {
     Err("expected KEY=VALUE, such as tcp.recovery=reno".to_owned())
 }
 
+/// Reads a seed (of `--seed`).
+///
+/// # Errors
+/// It is not a 64-bit number; the message says what is expected.
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected an integer from 0 to {}", u64::MAX))
+}
+
+fn count(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected an integer, 1 or more".to_owned())
+}
+
 /// Runs the simulator's command line `args` (the program's name first) and returns its exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
     main_with(args, &Controls::default())
@@ -197,11 +209,15 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, controls: &Controls) 
 /// # Errors
 /// The exit code, if help was asked for or the command line is wrong; the message has been printed.
 pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i32> {
-    let parsed = C::try_parse_from(args).map_err(|error| {
-        if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-            && LIVE.contains(&name.as_str())
-        {
-            return absent(name);
+    let args: Vec<OsString> = args.into_iter().collect();
+    let parsed = C::try_parse_from(&args).map_err(|mut error| {
+        if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
+            if LIVE.contains(&name.as_str()) {
+                return absent(name);
+            }
+            if let Some(near) = nearest_command(C::command(), &args, name) {
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+            }
         }
         // Help and version go to standard output; it is no failure if nobody reads them.
         let _ = error.print();
@@ -211,6 +227,17 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i
         complain("this is a debug build and slow; for real runs: cargo build --release");
     }
     parsed
+}
+
+/// The command that was probably meant by `name`, which `args` have where a command is expected.
+/// clap finds none that is near to a short name.
+fn nearest_command(root: clap::Command, args: &[OsString], name: &str) -> Option<String> {
+    let mut command = &root;
+    for arg in args.iter().take_while(|arg| *arg != name) {
+        command = command.find_subcommand(arg).unwrap_or(command);
+    }
+    let known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    airtcp_config::nearest(name, &known).map(str::to_owned)
 }
 
 /// Reports that only the native binary has the live command `name`; returns the exit code.

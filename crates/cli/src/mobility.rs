@@ -1,6 +1,6 @@
 //! `airtcp mobility`: converts movement traces of other tools into scenarios, and back.
 
-use crate::{BAD_INPUT, files, override_pair, print};
+use crate::{BAD_INPUT, files, override_pair, print, seed};
 use airtcp_core::Instant;
 use airtcp_net::mobility::Path;
 use airtcp_net::mobility::import::{self, Format};
@@ -37,7 +37,7 @@ pub enum Command {
         #[arg(long, value_enum)]
         format: Word,
         /// Seed of the run.
-        #[arg(long, value_name = "N", default_value_t = 1)]
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
         seed: u64,
         /// Overrides a key of the scenario; may be repeated.
         #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]

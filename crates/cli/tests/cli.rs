@@ -450,3 +450,27 @@ fn packetdrill_without_scripts_is_bad_input() {
     assert!(text(&output.stderr).ends_with(&message), "{}", text(&output.stderr));
     assert_eq!(packetdrill(&[]).status.code(), Some(2));
 }
+
+#[test]
+fn wrong_arguments_are_refused_with_what_was_expected() {
+    let refusal = |arguments: &[&str]| {
+        let output = airtcp().args(arguments).output().expect("airtcp starts");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        text(&output.stderr)
+    };
+    assert!(refusal(&["rn", "x.toml"]).contains("'run'"));
+    assert!(refusal(&["mobility", "exprt"]).contains("'export'"));
+    assert!(!refusal(&["something"]).contains("similar"));
+    for seed in ["-1", "x", "18446744073709551616"] {
+        let message = refusal(&["run", "x.toml", "--seed", seed]);
+        assert!(message.contains(&format!("'{seed}'")), "{message}");
+        assert!(
+            message.contains("expected an integer from 0 to 18446744073709551615"),
+            "{message}"
+        );
+    }
+    for runs in ["-1", "0", "1.5"] {
+        let message = refusal(&["run", "x.toml", "--runs", runs]);
+        assert!(message.contains("expected an integer, 1 or more"), "{message}");
+    }
+}

@@ -184,7 +184,7 @@ impl ConfigError {
 /// The candidate that `found` was most likely meant to be, if any is near: it differs in case only,
 /// or at most a third of its characters are mistyped (one in a short name, none in a single
 /// letter).
-fn nearest<'a>(found: &str, candidates: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(found: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let lower = found.to_lowercase();
     let limit = match found.chars().count() {
         0 | 1 => 0,

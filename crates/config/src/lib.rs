@@ -13,5 +13,5 @@ pub mod document;
 mod reader;
 mod tree;
 
-pub use diagnostic::{ConfigError, Diagnostic, Problem};
+pub use diagnostic::{ConfigError, Diagnostic, Problem, nearest};
 pub use reader::{Moment, Override, Section, read};

@@ -120,6 +120,7 @@ mod linux {
             seed: 1,
             late: Span::from_millis(1),
             control: None,
+            prefix: None,
             command_line: "",
         };
         let datagrams = UdpSocket::bind("0.0.0.0:0").expect("a port");

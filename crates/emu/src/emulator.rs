@@ -6,12 +6,13 @@ use crate::control::Control;
 use crate::log::Log;
 use crate::namespace::{self, Namespace};
 use crate::nat::{self, Nat};
-use crate::port::{self, End, Port, Slot};
+use crate::port::{self, End, Port, Slot, Surroundings};
 use crate::pump::{self, Lane, Lanes, Report};
 use airtcp_core::Duration;
 use airtcp_net::config::LinkConfig;
 use airtcp_net::wifi::ChannelConfig;
 use airtcp_net::{Link, LinkStreams, Trace};
+use ipnet::Ipv4Net;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -59,6 +60,8 @@ pub struct Setup<'a> {
     pub late: Duration,
     /// Path of the control socket ([`crate::control`]).
     pub control: Option<&'a Path>,
+    /// IPv4 block that the link takes its addresses from; `None`: one that is not in use.
+    pub prefix: Option<Ipv4Net>,
     /// Command line written to the header of logs.
     pub command_line: &'a str,
 }
@@ -118,7 +121,8 @@ pub fn around_command(
     let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
     let control = setup.control.map(Control::listen).transpose()?;
     let lanes = setup.lanes()?;
-    let (outside, slot) = make_first(Slot::first_free()?)?;
+    let around = [Surroundings::read()?];
+    let (outside, slot) = make_first(Slot::choose(&around, setup.prefix)?)?;
     Port::configure(slot, End::Outside, false)?;
     let (inside_is, inside_made) = mpsc::channel();
     let (start, started) = mpsc::channel::<()>();
@@ -187,7 +191,8 @@ pub fn between(
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::low_level::pipe::register(signal, signalled.try_clone()?)?;
     }
-    let lowest = inner.within(Slot::first_free)?.max(outer.within(Slot::first_free)?);
+    let around = [inner.within(Surroundings::read)?, outer.within(Surroundings::read)?];
+    let lowest = Slot::choose(&around, setup.prefix)?;
     let (outside, slot) = outer.within(|| make_first(lowest))?;
     let inside = inner.within(|| Port::make(slot))?;
     let Some(inside) = inside else {

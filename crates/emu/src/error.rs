@@ -1,5 +1,6 @@
 //! Errors of the emulator.
 
+use ipnet::Ipv4Net;
 use std::io;
 use std::path::PathBuf;
 
@@ -39,9 +40,20 @@ pub enum EmuError {
         /// The error on starting it.
         source: io::Error,
     },
-    /// The addresses could not be set.
-    #[error("`ip` refused the addresses of the link: {0}")]
-    Addresses(String),
+    /// The block of addresses asked for has others' addresses in it.
+    #[error("--prefix {prefix}: {by} is in use on this machine (expected a free block)")]
+    PrefixInUse {
+        /// The block asked for.
+        prefix: Ipv4Net,
+        /// A network that is routed, or a gateway.
+        by: Ipv4Net,
+    },
+    /// All blocks that links usually take their addresses from are in use.
+    #[error("{0} are all in use on this machine: name a free block with --prefix")]
+    NoFreePrefix(String),
+    /// `ip` failed.
+    #[error("`ip`: {0}")]
+    Ip(String),
     /// A device of the link cannot be read any more.
     #[error("the link broke: {0} (was one of its devices deleted?)")]
     Link(io::Error),

@@ -4,6 +4,8 @@
 //! that starts it, takes all settings of an end at once, and its input is readable.
 
 use crate::EmuError;
+use ipnet::Ipv4Net;
+use serde_json::Value;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,11 +19,42 @@ pub(crate) const MTU: u16 = 1500;
 /// Packets that the kernel queues in a device while the emulator is busy.
 const DEVICE_QUEUE: u32 = 4096;
 
+/// The blocks that links take their addresses from, in order of preference: shared address space
+/// (RFC 6598), benchmarks (RFC 2544), and a part of private address space (RFC 1918).
+const BLOCKS: [Ipv4Net; 3] =
+    [block([100, 64, 0, 0], 10), block([198, 18, 0, 0], 15), block([10, 213, 0, 0], 16)];
+
+const fn block([a, b, c, d]: [u8; 4], length: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), length)
+}
+
 /// The number of a link: its devices are called `airtcpN` and its addresses are made from N. Unique
 /// among the links of a namespace, and larger than those of the links around it, so that nested
 /// links differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Slot(u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    number: u32,
+    /// The link has four addresses of it.
+    block: Ipv4Net,
+}
+
+/// What a namespace has before it gets an end of the link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Surroundings {
+    /// The first N after all `airtcpN` there.
+    next_number: u32,
+    /// Destinations and gateways of its routes, its own addresses among them.
+    used: Vec<Ipv4Net>,
+}
+
+impl Surroundings {
+    /// Those of the calling thread's namespace.
+    pub(crate) fn read() -> Result<Self, EmuError> {
+        let devices = std::fs::read_to_string("/proc/thread-self/net/dev")?;
+        let routes = ip(&["-json", "-4", "route", "show", "table", "all"], "")?;
+        Ok(Self { next_number: next_number(&devices), used: used(&routes) })
+    }
+}
 
 /// An end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,35 +64,75 @@ pub(crate) enum End {
 }
 
 impl Slot {
-    /// Largest number of links: each takes four addresses of 100.64.0.0/10 (RFC 6598, shared
-    /// address space).
-    const COUNT: u32 = 1 << 20;
-
-    /// The first number after those of the devices in the calling thread's namespace.
-    pub(crate) fn first_free() -> Result<Self, EmuError> {
-        let devices = std::fs::read_to_string("/proc/thread-self/net/dev")?;
-        Ok(Self(next_number(&devices)))
+    /// The first free number, with addresses of `wanted`, or else of a block that nobody uses: an
+    /// uplink may have its gateway in one (Starlink in 100.64.0.0/10), or a tunnel its peers.
+    pub(crate) fn choose(
+        around: &[Surroundings],
+        wanted: Option<Ipv4Net>,
+    ) -> Result<Self, EmuError> {
+        let number = around.iter().map(|namespace| namespace.next_number).max().unwrap_or(0);
+        let used = || around.iter().flat_map(|namespace| &namespace.used);
+        let overlaps =
+            |block: &Ipv4Net| used().any(|used| used.contains(block) || block.contains(used));
+        let block = match wanted {
+            // A part of a larger network may be free.
+            Some(wanted) => match used().find(|&used| wanted.contains(used)) {
+                Some(used) => return Err(EmuError::PrefixInUse { prefix: wanted, by: *used }),
+                None => wanted,
+            },
+            None => BLOCKS.into_iter().find(|block| !overlaps(block)).ok_or_else(|| {
+                EmuError::NoFreePrefix(BLOCKS.map(|block| block.to_string()).join(", "))
+            })?,
+        };
+        Ok(Self { number, block })
     }
 
     pub(crate) fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self { number: self.number + 1, ..self }
     }
 
     pub(crate) fn device(self) -> String {
-        format!("airtcp{}", self.0)
+        format!("airtcp{}", self.number)
+    }
+
+    /// True if the block has addresses for this number.
+    fn fits(self) -> bool {
+        self.number.checked_mul(4).is_some_and(|first| {
+            first <= self.block.hostmask().to_bits() && self.block.prefix_len() <= 30
+        })
     }
 
     pub(crate) fn ipv4(self, end: End) -> Ipv4Addr {
         let host = if end == End::Outside { 1 } else { 2 };
-        Ipv4Addr::from_bits(Ipv4Addr::new(100, 64, 0, 0).to_bits() + self.0 * 4 + host)
+        Ipv4Addr::from_bits(self.block.network().to_bits() + self.number * 4 + host)
     }
 
     /// In a unique local prefix (RFC 4193) whose random part was drawn once.
     pub(crate) fn ipv6(self, end: End) -> Ipv6Addr {
         let host = if end == End::Outside { 1 } else { 2 };
-        let [high, low] = [(self.0 >> 16) as u16, self.0 as u16];
+        let [high, low] = [(self.number >> 16) as u16, self.number as u16];
         Ipv6Addr::new(0xfd4c, 0x91e7, 0x3b0a, 0, 0, high, low, host)
     }
+}
+
+/// The networks in a listing of routes by `ip -json`: destinations and gateways, but for those of
+/// links and what stands for a default route (0.0.0.0/1 of a tunnel).
+fn used(routes: &str) -> Vec<Ipv4Net> {
+    let routes: Vec<Value> = serde_json::from_str(routes).unwrap_or_default();
+    let is_link = |route: &Value| {
+        let number = route["dev"].as_str().and_then(|device| device.strip_prefix("airtcp"));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    routes
+        .iter()
+        .filter(|route| !is_link(route))
+        .flat_map(|route| [&route["dst"], &route["gateway"]])
+        .filter_map(|text| {
+            let text = text.as_str()?;
+            text.parse().or_else(|_| text.parse().map(|host: Ipv4Addr| host.into())).ok()
+        })
+        .filter(|network: &Ipv4Net| network.prefix_len() >= 8)
+        .collect()
 }
 
 /// The first N after all `airtcpN` in a listing as in /proc/net/dev.
@@ -89,8 +162,9 @@ impl AsFd for Port {
 impl Port {
     /// Makes the device in the calling thread's namespace; `None` if the name is taken.
     pub(crate) fn make(slot: Slot) -> Result<Option<Self>, EmuError> {
-        if slot.0 >= Slot::COUNT {
-            return Err(EmuError::Tun(io::Error::other("all numbers of links are taken")));
+        if !slot.fits() {
+            let full = format!("{} has no room for {}", slot.block, slot.device());
+            return Err(EmuError::Tun(io::Error::other(full)));
         }
         // Opened here first: tun-rs would create a missing device file.
         File::options().read(true).write(true).open("/dev/net/tun").map_err(EmuError::Tun)?;
@@ -107,7 +181,7 @@ impl Port {
     /// Gives the end its addresses and brings it up. The calling thread must be in the device's
     /// namespace.
     pub(crate) fn configure(slot: Slot, end: End, default_route: bool) -> Result<(), EmuError> {
-        ip(&settings(slot, end, default_route, has_ipv6()))
+        ip(&["-batch", "-"], &settings(slot, end, default_route, has_ipv6())).map(|_| ())
     }
 
     /// The next packet from the kernel; `None` if none waits.
@@ -166,24 +240,25 @@ fn settings(slot: Slot, end: End, default_route: bool, ipv6: bool) -> String {
     batch
 }
 
-fn ip(batch: &str) -> Result<(), EmuError> {
+/// Runs `ip`; returns what it prints.
+fn ip(arguments: &[&str], input: &str) -> Result<String, EmuError> {
     let failed = |source| EmuError::Program { program: "ip", package: "iproute2", source };
     let mut child = Command::new("ip")
-        .args(["-batch", "-"])
+        .args(arguments)
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(batch.as_bytes()).map_err(failed)?;
+        stdin.write_all(input.as_bytes()).map_err(failed)?;
     }
     let output = child.wait_with_output().map_err(failed)?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    Err(EmuError::Addresses(stderr.lines().collect::<Vec<_>>().join("; ")))
+    Err(EmuError::Ip(stderr.lines().collect::<Vec<_>>().join("; ")))
 }
 
 #[cfg(test)]
@@ -208,24 +283,54 @@ mod tests {
         assert_eq!(transmit_drops(DEVICES, "airtcp4"), None);
     }
 
+    fn slot(number: u32) -> Slot {
+        Slot { number, block: BLOCKS[0] }
+    }
+
     #[test]
     fn addresses_of_links_do_not_meet() {
-        let last = Slot(Slot::COUNT - 1);
-        assert_eq!(Slot(0).ipv4(End::Outside), Ipv4Addr::new(100, 64, 0, 1));
-        assert_eq!(Slot(0).ipv4(End::Inside), Ipv4Addr::new(100, 64, 0, 2));
-        assert_eq!(Slot(1).ipv4(End::Outside), Ipv4Addr::new(100, 64, 0, 5));
+        let [first, second, last, none] = [0, 1, (1 << 20) - 1, 1 << 20].map(slot);
+        assert_eq!(first.ipv4(End::Outside), Ipv4Addr::new(100, 64, 0, 1));
+        assert_eq!(first.ipv4(End::Inside), Ipv4Addr::new(100, 64, 0, 2));
+        assert_eq!(second.ipv4(End::Outside), Ipv4Addr::new(100, 64, 0, 5));
         assert_eq!(last.ipv4(End::Inside), Ipv4Addr::new(100, 127, 255, 254));
-        assert_ne!(last.ipv6(End::Inside), Slot(0).ipv6(End::Inside));
+        assert_ne!(last.ipv6(End::Inside), first.ipv6(End::Inside));
+        assert!(last.fits() && !none.fits());
+    }
+
+    /// As `ip -json -4 route show table all` prints them.
+    const ROUTES: &str = r#"[
+        {"dst":"default","gateway":"100.64.0.1","dev":"wan","flags":["onlink"]},
+        {"dst":"0.0.0.0/1","dev":"tun0"},
+        {"dst":"10.20.0.0/16","dev":"lan","prefsrc":"10.20.0.1"},
+        {"type":"local","dst":"10.20.0.1","dev":"lan","table":"local"},
+        {"dst":"198.18.0.2","dev":"airtcp3"}
+    ]"#;
+
+    #[test]
+    fn a_link_takes_no_addresses_that_others_use() {
+        let around = |routes| [Surroundings { next_number: 4, used: used(routes) }];
+        let chosen = |routes, wanted| Slot::choose(&around(routes), wanted);
+        assert_eq!(used(ROUTES).len(), 3);
+        assert_eq!(chosen("", None).unwrap().block, BLOCKS[0]);
+        let slot = chosen(ROUTES, None).unwrap();
+        assert_eq!((slot.device().as_str(), slot.block), ("airtcp4", BLOCKS[1]));
+        let wanted = |text: &str| Some(text.parse().unwrap());
+        assert!(chosen(ROUTES, wanted("10.20.128.0/17")).is_ok());
+        let refusal = chosen(ROUTES, wanted("10.0.0.0/8")).unwrap_err().to_string();
+        assert!(refusal.contains("10.20.0.0/16"), "{refusal}");
+        let all = r#"[{"dst":"100.96.0.0/12"},{"dst":"198.0.0.0/8"},{"dst":"10.0.0.0/8"}]"#;
+        assert!(chosen(all, None).unwrap_err().to_string().contains("--prefix"));
     }
 
     #[test]
     fn only_the_inside_gets_a_default_route() {
-        let inside = settings(Slot(2), End::Inside, true, false);
+        let inside = settings(slot(2), End::Inside, true, false);
         assert_eq!(
             inside,
             "address add 100.64.0.10 peer 100.64.0.9 dev airtcp2\nlink set airtcp2 up\n\
              link set lo up\nroute add default dev airtcp2\n"
         );
-        assert!(!settings(Slot(2), End::Outside, false, true).contains("default"));
+        assert!(!settings(slot(2), End::Outside, false, true).contains("default"));
     }
 }

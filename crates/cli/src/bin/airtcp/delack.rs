@@ -32,14 +32,15 @@ pub(crate) struct DelackArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = peer)]
     peer: Vec<IpNet>,
     /// Only connections with this port at either end; may be repeated (up to 15).
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..),
+          allow_negative_numbers = true)]
     port: Vec<u16>,
     /// Policy by which acknowledgements are delayed.
     #[arg(long, value_enum, default_value_t = Policy::Dca)]
     policy: Policy,
     /// Largest number of segments per acknowledgement (`dca`, `delayed`).
     #[arg(long, value_name = "SEGMENTS", default_value_t = 10,
-          value_parser = clap::value_parser!(u32).range(2..=1000))]
+          value_parser = clap::value_parser!(u32).range(2..=1000), allow_negative_numbers = true)]
     window: u32,
     /// `dca`: does not limit the window by the number of hops (5 segments beyond 3, 3 from 10 on).
     #[arg(long)]
@@ -48,11 +49,12 @@ pub(crate) struct DelackArgs {
     #[arg(long)]
     no_delay_rule: bool,
     /// NFQUEUE number; no other program may use it.
-    #[arg(long, value_name = "N", default_value_t = 8720)]
+    #[arg(long, value_name = "N", default_value_t = 8720, value_parser = clap::value_parser!(u16).range(0..),
+          allow_negative_numbers = true)]
     queue: u16,
     /// Largest number of connections at a time; further ones are left alone.
     #[arg(long, value_name = "N", default_value_t = 256,
-          value_parser = clap::value_parser!(u32).range(1..=4096))]
+          value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
     connections: u32,
     /// Set when the program starts itself as the daemon, which is restarted if it dies.
     #[arg(long, hide = true)]

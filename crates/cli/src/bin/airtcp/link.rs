@@ -1,6 +1,6 @@
 //! `airtcp link`: a command behind an emulated link, or two namespaces joined by one.
 
-use airtcp_cli::{BAD_INPUT, FAILURE, complain, override_pair, print};
+use airtcp_cli::{BAD_INPUT, FAILURE, complain, override_pair, print, seed};
 use airtcp_config::Override;
 use airtcp_core::Duration;
 use airtcp_emu::control::{self, Order};
@@ -8,6 +8,7 @@ use airtcp_emu::{DirectionSetup, EmulatedDirection, EmulatedLink, Report, Setup}
 use airtcp_net::wifi::StationCounters;
 use airtcp_net::{LinkCounters, Trace};
 use clap::Args;
+use ipnet::Ipv4Net;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -75,13 +76,17 @@ pub(crate) struct LinkArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
     set: Vec<(String, String)>,
     /// Seed of losses and delays.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
     /// Fails the run if more than one packet in 100 leaves later than this after its time. From
     /// 10ms on, the link takes less processor time, and packets leave about 0.02 ms later
     /// (docs/link.md).
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = airtcp_sim::scenario::duration)]
     late: Duration,
+    /// IPv4 block that the link takes its addresses from [default: the first of 100.64.0.0/10,
+    /// 198.18.0.0/15 and 10.213.0.0/16 that this machine has no route to].
+    #[arg(long, value_name = "PREFIX", value_parser = prefix)]
+    prefix: Option<Ipv4Net>,
     /// Joins two existing namespaces (`ip netns`) instead of running a command; "up" is from the
     /// first to the second.
     #[arg(long, num_args = 2, value_names = ["NAMESPACE", "NAMESPACE"], conflicts_with = "command")]
@@ -95,7 +100,12 @@ pub(crate) struct LinkArgs {
         long,
         value_name = "SOCKET",
         requires = "order",
-        conflicts_with_all = ["control", "between", "config", "command"]
+        conflicts_with_all = [
+            "config", "rate", "up_rate", "down_rate", "delay", "up_delay", "down_delay",
+            "queue", "up_queue", "down_queue", "loss", "up_loss", "down_loss", "wlan",
+            "up_trace", "down_trace", "up_log", "down_log", "set", "prefix", "between",
+            "control", "seed", "late", "command",
+        ]
     )]
     at: Option<PathBuf>,
     /// With `--at`: `status`, `down` or `up`; the last two take `uplink` or `downlink` for one
@@ -105,6 +115,14 @@ pub(crate) struct LinkArgs {
     /// Command to run behind the link, in a network namespace of its own.
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["between", "at"])]
     command: Vec<OsString>,
+}
+
+/// Reads a block of addresses (of `--prefix`).
+fn prefix(text: &str) -> Result<Ipv4Net, String> {
+    let fits = |prefix: &Ipv4Net| prefix.prefix_len() <= 30 && prefix.addr() == prefix.network();
+    text.parse().ok().filter(fits).ok_or_else(|| {
+        "expected an IPv4 block of at least four addresses, such as 10.99.0.0/24".to_owned()
+    })
 }
 
 /// Prints the schema of the link file.
@@ -150,6 +168,7 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
         seed: args.seed,
         late: args.late,
         control: args.control.as_deref(),
+        prefix: args.prefix,
         command_line: &command_line,
     };
     let outcome = match args.between.as_deref() {
