@@ -1,10 +1,10 @@
 #!/bin/sh
 # The Rust crate qcongestion 0.7.0, NewReno and loss recovery of the QUIC library dquic, departs from RFC 9002
 # in two places. On a loss it takes one datagram off the congestion window (new_reno.rs, on_congestion_event)
-# where 7.3.2 halves it, and packets acknowledged with the loss still grow it in slow start. So losses hardly
-# slow it, and TCP beside it starves. And of the probe timeout it doubles only the variance and max_ack_delay,
-# not the smoothed round trip (rtt.rs, base_pto); 6.2.1 doubles all of it. So the seven timeouts after which it
-# gives up a path take 5 s of an outage, not 29 s. No error is returned. aioquic 1.7.2 halves and doubles.
+# where 7.3.2 halves it, and packets acknowledged with the loss still grow it in slow start: losses hardly slow
+# it. And of the probe timeout it doubles only the variance and max_ack_delay, not the smoothed round trip
+# (rtt.rs, base_pto); 6.2.1 doubles all of it. So the seven timeouts after which it gives up a path take 5 s of
+# an outage, not 29 s. No error is returned. aioquic 1.7.2 halves the window and doubles the whole timeout.
 #
 # Seen, path of 200 ms: windows of 10, 20, 40 and 80 packets, then with a loss in each 158, 157, 157; right, by
 # appendix B.6, is 40, 20, 10. Timeouts of 226, 252, 304, 408, 616, 1032 and 1864 ms; right is 226, 452, 904

@@ -1,13 +1,12 @@
 #!/bin/sh
-# freq2earfcn of earfcn 0.0.3 (PyPI) cuts off what it has computed with floats where it should round: 1805.1 MHz,
-# 1 above the lowest channel of band 3, is 1805.1 - 1805 = 0.0999 MHz, so no channel above. Two of five channels
-# of the bands 1, 2, 3, 4, 7 and 10 come out one too low, that is 100 kHz beside the carrier, where a modem that
-# is told to finds no cell. It does not even return what its own earfcn2freq was given. Nothing is said. An
-# EARFCN is 10 (F - F_low) + N_offset, a whole number on the raster of 100 kHz (TS 36.101, 5.7.3); nrarfcn 2.6.0
-# has all of them right.
+# freq2earfcn of earfcn 0.0.3 (PyPI) computes with floats and cuts off where it should round: 1805.1 MHz, the
+# second channel of band 3, is 0.0999 MHz above 1805 MHz, so it is taken for the first. Two of five channels of
+# the bands 1, 2, 3, 4, 7 and 10 come out one too low, 100 kHz off the carrier, and its own earfcn2freq gives
+# another frequency back. Nothing is said. An EARFCN is 10 (F - F_low) + N_offset, a whole number on the raster
+# of 100 kHz (TS 36.101, 5.7.3). nrarfcn 2.6.0 has all of them right.
 #
-# Seen, channels of each band and those one too low: band 1 600, 240; 3 750, 300; 7 700, 280; 8 350, 70;
-# 20 300, 0.
+# Seen, channels one too low: band 1 240 of 600, band 3 300 of 750, band 7 280 of 700, band 8 70 of 350, band 20
+# none of 300.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -3,7 +3,7 @@
 # model (models/wifi.py). It solves the two equations by putting the result back in, 200 times. From eight
 # stations on this does not converge: it swings between two attempt probabilities, and ncsim keeps the larger.
 # So links that contend (--interference csma_bianchi) seem to lose nearly all of their rate to collisions.
-# Nothing is said. The equations have one solution (Bianchi, IEEE JSAC 18, 2000, III); bisection finds it.
+# Nothing is said. The equations have one solution (Bianchi, IEEE JSAC 18, 2000); bisection finds it.
 # The same backoff simulated over 400,000 slots gives 0.788, 0.759, 0.698 and 0.609.
 #
 # Seen, efficiency with 7, 10, 20 and 50 stations: 0.788, 0.592, 0.265 and 0.022; right is 0.788, 0.756, 0.694
