@@ -60,7 +60,8 @@ fn main() {
         let times = link(parts).build().mahimahi(&PERIOD);
         let read = load_mahimahi_trace(times, None).unwrap().build();
         let (meant, read) = (measure(link(parts).build()), measure(read));
-        println!("pause of {} ms, {:.1} Mbit/s; read back {} ms, {:.1} Mbit/s", meant.0, meant.1, read.0, read.1);
+        println!("meant: pause of {} ms, {:.1} Mbit/s", meant.0, meant.1);
+        println!("read back: pause of {} ms, {:.1} Mbit/s", read.0, read.1);
         assert_eq!((meant.0, (meant.1 * 10.0).round()), (4000, 24.0));
         seen.push((read.0, (read.1 * 10.0).round()));
     }

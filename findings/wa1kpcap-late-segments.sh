@@ -2,9 +2,9 @@
 # wa1kpcap 0.2.0 (PyPI), which makes features of flows from captures, takes each TCP segment below the highest
 # sequence number so far for a retransmission, also one that it has not seen before. By default it leaves
 # retransmissions out (filter_retrans): a segment that was overtaken, or lost before it was captured and sent
-# again, is missing from the packets, bytes and times of its flow. out_of_order_count stays 0. And min_window, the "minimum TCP
-# window size observed", starts anew after each window of 0: a receiver that stopped the sender and went on
-# shows no such thing. Nothing is said. tshark 4.0.17 has such a segment as tcp.analysis.out_of_order, once, and
+# again, is missing from the packets, bytes and times of its flow. out_of_order_count stays 0. And min_window,
+# the "minimum TCP window size observed", starts anew after each window of 0: a receiver that stopped the sender
+# for a while does not show. Nothing is said. tshark 4.0.17 has such a segment as tcp.analysis.out_of_order, and
 # the window as tcp.analysis.zero_window.
 #
 # Seen, ten segments in order: 10 segments, 0 retransmitted, 0 out of order; the fourth after the seventh: 9, 1
