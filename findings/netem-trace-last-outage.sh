@@ -1,9 +1,9 @@
 #!/bin/sh
-# The Rust crate netem-trace 0.5.0 (mahimahi, mahimahi_to_file) writes a bandwidth as the times of packets over a
-# length that it is given, and so loses what comes after the last of them: mm-link of Mahimahi starts anew at
+# The Rust crate netem-trace 0.5.0 (mahimahi, mahimahi_to_file) writes a bandwidth as the times of packets, over
+# a length that it is given, and so loses what comes after the last of them: mm-link of Mahimahi starts anew at
 # that time (link_queue.cc; its manual: it wraps around at the end of the file). A link that ends with an outage
 # has none when it repeats: its period is shorter and its rate higher. Nothing is said, and the crate's own
-# load_mahimahi_trace reads back a link without an outage. What helps: the outage first, or a packet at the end.
+# load_mahimahi_trace reads back a link without an outage. What helps: the outage first.
 #
 # Seen, 12 Mbit/s for 1 s and nothing for 4 s, written and read back: pause of 0 ms, 12.0 Mbit/s on average; the
 # outage first: pause of 4000 ms, 2.4 Mbit/s. Right for both is 4000 ms, 2.4 Mbit/s.
