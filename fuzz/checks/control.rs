@@ -8,7 +8,7 @@ pub(crate) fn check(line: &[u8]) {
     match Request::parse(line) {
         Ok(request) => {
             let written = request.line();
-            assert_eq!(Request::parse(written.trim_end().as_bytes()), Ok(request));
+            assert_eq!(Request::parse(written.trim_end().as_bytes()).as_ref(), Ok(&request));
             assert!(written.len() <= LINE_LIMIT && written.ends_with('\n'));
             if let Request::Signal { whose: Whose::Mobiles(mobiles), .. } = request {
                 assert!((1..=MOBILES_LIMIT).contains(&mobiles.hosts().count()), "{mobiles}");

@@ -153,6 +153,11 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         self.connections.is_interrupted(mobile)
     }
 
+    /// Number of these connections.
+    pub fn interrupted(&self, mobile: MobileId) -> usize {
+        self.connections.interrupted(mobile)
+    }
+
     /// The mobile host of this connection has sent a segment.
     pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
         self.connections.is_mobile_heard(flow)

@@ -135,6 +135,51 @@ impl GatewayConfig {
         }
     }
 
+    /// Differences of a new configuration, in a few words each; at least one.
+    pub fn changes(&self, new: &Self) -> Vec<String> {
+        let Self { groups, signals, limits, .. } = self;
+        let names = |config: &Self| -> Vec<String> {
+            config.groups.iter().map(|group| group.name.clone()).collect()
+        };
+        let (old_names, new_names) = (names(self), names(new));
+        let of_group = |old: &Group| {
+            let name = &old.name;
+            match new.groups.iter().find(|new| new.name == *name) {
+                None => Some(format!("group {name:?} removed")),
+                Some(new) if new == old => None,
+                Some(new) => {
+                    let Group { name: _, members, mechanism, copy, fast_path } = old;
+                    let keys = [
+                        ("members", *members == new.members),
+                        ("mechanism", *mechanism == new.mechanism),
+                        ("copy", *copy == new.copy),
+                        ("fast-path", *fast_path == new.fast_path),
+                    ];
+                    let changed = keys.into_iter().filter(|(_, is_same)| !is_same);
+                    let changed: Vec<&str> = changed.map(|(key, _)| key).collect();
+                    Some(format!("{} of group {name:?} changed", changed.join(" and ")))
+                }
+            }
+        };
+        let mut changes: Vec<String> = groups.iter().filter_map(of_group).collect();
+        let added = new_names.iter().filter(|name| !old_names.contains(name));
+        changes.extend(added.map(|name| format!("group {name:?} added")));
+        let stay = |names: &[String], others: &[String]| -> Vec<String> {
+            names.iter().filter(|name| others.contains(name)).cloned().collect()
+        };
+        let parts = [
+            ("order of groups", stay(&old_names, &new_names) == stay(&new_names, &old_names)),
+            ("signals", *signals == new.signals),
+            ("limits", *limits == new.limits),
+        ];
+        let others = parts.into_iter().filter(|(_, is_same)| !is_same);
+        changes.extend(others.map(|(part, _)| format!("{part} changed")));
+        if changes.is_empty() {
+            changes.push("no setting changed".to_owned());
+        }
+        changes
+    }
+
     /// Settings that have no effect on a gateway that only observes, a line each.
     fn without_effect(&self) -> Vec<String> {
         let observing = "while mode = \"observe\"";

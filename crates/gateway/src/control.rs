@@ -4,6 +4,7 @@
 //! → {"status":{}}                                        ← {"status":{"groups":[…],"flows":[…],…}}
 //! → {"signal":{"mobile":"10.0.0.7","signal":"down"}}     ← {"done":{}}
 //! → {"signal":{"uplink":"wwan0","signal":"down"}}        ← {"done":{}}
+//! → {"signal":{"group":"phones","signal":"down"}}        ← {"done":{}}
 //! → {"reload":{}}                                        ← {"done":{}}
 //! → {"reloda":{}}                                        ← {"error":{"message":"…"}}
 //! ```
@@ -11,6 +12,7 @@
 //! [`Request`] and [`Answer`] are the two ends of it. Who may speak is decided by the permissions
 //! of the socket.
 
+use crate::config::Group;
 use crate::status::Status;
 use airtcp_core::LinkSignal;
 use airtcp_edge::{InterfaceName, MobileId};
@@ -29,7 +31,7 @@ pub const LINE_LIMIT: usize = 4096;
 pub const MOBILES_LIMIT: usize = 256;
 
 /// A request to the gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Report the status.
     Status,
@@ -45,12 +47,15 @@ pub enum Request {
 }
 
 /// Whose links a signal is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// The mobiles of an address, or of a prefix with at most [`MOBILES_LIMIT`] of them.
     Mobiles(IpNet),
     /// The uplink by this interface.
     Uplink(InterfaceName),
+    /// All mobiles of the group of this name, if they are at most [`MOBILES_LIMIT`]; or an uplink
+    /// by the name of its group.
+    Group(String),
 }
 
 impl Whose {
@@ -66,11 +71,74 @@ impl Whose {
         }
     }
 
-    /// All of them.
-    pub fn ids(self) -> Box<dyn Iterator<Item = MobileId>> {
+    /// All of them that are in one of these groups.
+    ///
+    /// # Errors
+    /// There are none, or too many. Says which groups there are.
+    pub fn members(&self, groups: &[&Group]) -> Result<Vec<MobileId>, String> {
         match self {
-            Self::Mobiles(net) => Box::new(net.hosts().map(MobileId::Host)),
-            Self::Uplink(interface) => Box::new(std::iter::once(MobileId::Uplink(interface))),
+            Self::Mobiles(net) => {
+                let is_in_one = |mobile: &MobileId| groups.iter().any(|group| group.has(*mobile));
+                let members: Vec<_> = net.hosts().map(MobileId::Host).filter(is_in_one).collect();
+                if members.is_empty() { Err(in_no_group(net, groups)) } else { Ok(members) }
+            }
+            Self::Uplink(interface) => {
+                let id = MobileId::Uplink(*interface);
+                match groups.iter().any(|group| group.has(id)) {
+                    true => Ok(vec![id]),
+                    false => Err(unknown_uplink(*interface, groups)),
+                }
+            }
+            Self::Group(name) => {
+                let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+                let group = groups.iter().find(|group| group.name == *name);
+                all_of(group.ok_or_else(|| unknown("group", name, &names))?)
+            }
+        }
+    }
+}
+
+/// All mobiles of a group.
+fn all_of(group: &Group) -> Result<Vec<MobileId>, String> {
+    if let Some(interface) = group.uplink() {
+        return Ok(vec![MobileId::Uplink(interface)]);
+    }
+    let hosts = group.addresses().iter().flat_map(IpNet::hosts);
+    // One more tells that there are too many.
+    let hosts: Vec<IpAddr> = hosts.take(MOBILES_LIMIT + 1).collect();
+    if hosts.len() > MOBILES_LIMIT {
+        return Err(format!(
+            "group {:?} has more than {MOBILES_LIMIT} addresses, which are too many at once; \
+             expected addresses or prefixes",
+            group.name
+        ));
+    }
+    Ok(hosts.into_iter().map(MobileId::Host).collect())
+}
+
+/// Refuses mobiles that are in no group: names the nearest group, or all that there are.
+fn in_no_group(net: &IpNet, groups: &[&Group]) -> String {
+    let common_bits = |other: &IpNet| match (net.network(), other.network()) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => Some((a.to_bits() ^ b.to_bits()).leading_zeros()),
+        (IpAddr::V6(a), IpAddr::V6(b)) => Some((a.to_bits() ^ b.to_bits()).leading_zeros()),
+        _ => None,
+    };
+    let prefixes =
+        groups.iter().flat_map(|group| group.addresses().iter().map(|net| (*group, net)));
+    let nearest = prefixes
+        .filter_map(|(group, net)| Some((common_bits(net)?, group, net)))
+        .reduce(|best, next| if next.0 > best.0 { next } else { best });
+    let who = match net.prefix_len() == net.max_prefix_len() {
+        true => format!("{} is in no group", net.addr()),
+        false => format!("no address of {net} is in a group"),
+    };
+    match nearest {
+        Some((_, group, net)) => {
+            format!("{who}; the nearest is {:?} (addresses {net})", group.name)
+        }
+        None => {
+            let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+            format!("{who}; the groups are {}", names.join(", "))
         }
     }
 }
@@ -108,11 +176,13 @@ fn uplink(text: &str) -> Result<InterfaceName, String> {
     })
 }
 
-/// No uplink has this interface; `known` do.
-pub fn unknown_uplink(interface: InterfaceName, known: &[&str]) -> String {
-    match known {
+/// Refuses an uplink whose interface none of these groups has.
+fn unknown_uplink(interface: InterfaceName, groups: &[&Group]) -> String {
+    let uplinks: Vec<_> = groups.iter().filter_map(|group| group.uplink()).collect();
+    let names: Vec<&str> = uplinks.iter().map(InterfaceName::as_str).collect();
+    match names[..] {
         [] => format!("no uplink {:?}: there is no [[uplink]]", interface.as_str()),
-        known => unknown("uplink", interface.as_str(), known),
+        _ => unknown("uplink", interface.as_str(), &names),
     }
 }
 
@@ -169,7 +239,8 @@ impl Request {
     }
 
     fn with(name: &str, arguments: &Map<String, Value>) -> Result<Self, String> {
-        let known: &[&str] = if name == "signal" { &["mobile", "uplink", "signal"] } else { &[] };
+        let known: &[&str] =
+            if name == "signal" { &["mobile", "uplink", "group", "signal"] } else { &[] };
         if let Some(key) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
             return Err(unknown("key", key, known));
         }
@@ -182,10 +253,12 @@ impl Request {
             "status" => Self::Status,
             "reload" => Self::Reload,
             _ => {
-                let whose = match (arguments.contains_key("mobile"), arguments.get("uplink")) {
-                    (true, Some(_)) => return Err("a mobile or an uplink, not both".to_owned()),
-                    (false, Some(_)) => Whose::Uplink(uplink(text("uplink")?)?),
-                    (_, None) => Whose::Mobiles(mobiles(text("mobile")?)?),
+                let given = ["mobile", "uplink", "group"].map(|key| arguments.contains_key(key));
+                let whose = match given {
+                    [false, true, false] => Whose::Uplink(uplink(text("uplink")?)?),
+                    [false, false, true] => Whose::Group(text("group")?.to_owned()),
+                    [_, false, false] => Whose::Mobiles(mobiles(text("mobile")?)?),
+                    _ => return Err("expected one of mobile, uplink and group".to_owned()),
                 };
                 Self::Signal { whose, signal: signal(text("signal")?)? }
             }
@@ -206,6 +279,9 @@ impl Request {
             }
             Self::Signal { whose: Whose::Uplink(uplink), signal } => {
                 json!({"signal": {"uplink": uplink.as_str(), "signal": signal.name()}})
+            }
+            Self::Signal { whose: Whose::Group(group), signal } => {
+                json!({"signal": {"group": group, "signal": signal.name()}})
             }
         };
         format!("{value}\n")
@@ -245,6 +321,7 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::GatewayConfig;
 
     fn refusal(line: &str) -> String {
         Request::parse(line.as_bytes()).expect_err(line)
@@ -258,6 +335,7 @@ mod tests {
             about("10.0.0.7", LinkSignal::Down),
             about("fd00::/120", LinkSignal::Fading),
             about("wwan0", LinkSignal::Up),
+            Request::Signal { whose: Whose::Group("phones".to_owned()), signal: LinkSignal::Down },
         ] {
             assert_eq!(Request::parse(request.line().trim_end().as_bytes()), Ok(request));
         }
@@ -281,12 +359,70 @@ mod tests {
         }
     }
 
+    fn members(config: &str, whose: &Whose) -> Result<Vec<String>, String> {
+        let config = GatewayConfig::parse("gateway.toml", config).unwrap();
+        let groups: Vec<&Group> = config.groups.iter().collect();
+        whose.members(&groups).map(|ids| ids.iter().map(MobileId::to_string).collect())
+    }
+
+    const MOBILES: &str = "[[mobile]]\nname = \"phones\"\naddresses = [\"10.0.0.0/30\", \"10.0.9.7\"]\n\
+                           [[mobile]]\nname = \"cars\"\naddresses = [\"10.7.0.0/16\", \"fd00::/64\"]\n";
+    const UPLINKS: &str = "[[uplink]]\ninterface = \"wwan0\"\n[[uplink]]\ninterface = \"eth7\"\n";
+
     #[test]
     fn an_uplink_that_is_not_there_is_refused_with_those_that_are() {
-        let interface = "wan0".parse().unwrap();
-        let unknown = |known: &[&str]| unknown_uplink(interface, known);
-        assert_eq!(unknown(&["wwan0", "eth7"]), r#"unknown uplink "wan0"; did you mean "wwan0"?"#);
-        assert_eq!(unknown(&[]), r#"no uplink "wan0": there is no [[uplink]]"#);
+        let whose = Whose::parse("wan0").unwrap();
+        assert_eq!(
+            members(UPLINKS, &whose).unwrap_err(),
+            r#"unknown uplink "wan0"; did you mean "wwan0"?"#
+        );
+        assert_eq!(
+            members(MOBILES, &whose).unwrap_err(),
+            r#"no uplink "wan0": there is no [[uplink]]"#
+        );
+    }
+
+    #[test]
+    fn mobiles_in_no_group_are_refused_with_the_nearest_group_or_all() {
+        let refused =
+            |config, text: &str| members(config, &Whose::parse(text).unwrap()).unwrap_err();
+        assert_eq!(
+            refused(MOBILES, "10.0.0.7"),
+            r#"10.0.0.7 is in no group; the nearest is "phones" (addresses 10.0.0.0/30)"#
+        );
+        assert_eq!(
+            refused(MOBILES, "10.5.0.0/28"),
+            r#"no address of 10.5.0.0/28 is in a group; the nearest is "cars" (addresses 10.7.0.0/16)"#
+        );
+        assert_eq!(
+            refused(MOBILES, "fd01::7"),
+            r#"fd01::7 is in no group; the nearest is "cars" (addresses fd00::/64)"#
+        );
+        assert_eq!(
+            refused(UPLINKS, "10.0.0.7"),
+            "10.0.0.7 is in no group; the groups are uplink.wwan0, uplink.eth7"
+        );
+    }
+
+    #[test]
+    fn of_a_prefix_those_are_meant_that_are_in_a_group() {
+        let prefix = Whose::parse("10.0.0.0/29").unwrap();
+        assert_eq!(members(MOBILES, &prefix).unwrap(), ["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
+    }
+
+    #[test]
+    fn a_group_stands_for_all_its_mobiles_if_they_are_not_too_many() {
+        let group = |config, name: &str| members(config, &Whose::Group(name.to_owned()));
+        assert_eq!(group(MOBILES, "phones").unwrap(), ["10.0.0.1", "10.0.0.2", "10.0.9.7"]);
+        assert_eq!(group(UPLINKS, "uplink.wwan0").unwrap(), ["wwan0"]);
+        assert_eq!(
+            group(MOBILES, "cars").unwrap_err(),
+            r#"group "cars" has more than 256 addresses, which are too many at once; expected addresses or prefixes"#
+        );
+        assert_eq!(
+            group(MOBILES, "phone").unwrap_err(),
+            r#"unknown group "phone"; did you mean "phones"?"#
+        );
     }
 
     #[test]
@@ -329,7 +465,7 @@ mod tests {
         );
         assert_eq!(
             signal(r#""mobile":"10.0.0.7","uplink":"wwan0","signal":"up""#),
-            "signal: a mobile or an uplink, not both"
+            "signal: expected one of mobile, uplink and group"
         );
         assert_eq!(
             signal(r#""uplink":"a b","signal":"up""#),
@@ -355,6 +491,6 @@ mod tests {
         assert_eq!(text(&Answer::Done {}), r#"{"done":{}}"#);
         let error = Answer::Error { message: "no".to_owned() };
         assert_eq!(text(&error), r#"{"error":{"message":"no"}}"#);
-        assert!(text(&Answer::Status(Box::default())).starts_with(r#"{"status":{"groups":[]"#));
+        assert!(text(&Answer::Status(Box::default())).starts_with(r#"{"status":{"version":""#));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Read in this order: [`config`] (what is to be done), [`packets`] (as they come), [`dispatch`]
 //! (packets and signals in, verdicts and packets out), [`hosts`] (how large packets may be),
-//! [`mobiles`] (which mobiles are away, when sources disagree), [`signals`] (who says so),
+//! [`mobiles`] (which mobiles are away, when sources disagree), [`outages`] (how often and how long), [`signals`] (who says so),
 //! [`ledger`] (what outlives the process; [`refusals`]: what cannot be taken over), [`observe`] (a
 //! gateway that only looks), [`Role`] (either of them). Around it: [`status`] and [`metrics`] (what it tells), [`control`]
 //! (what it is asked). [`delack`] is not about the gateway, but about this host's own ACKs.
@@ -22,6 +22,7 @@ pub mod ledger;
 pub mod metrics;
 pub mod mobiles;
 pub mod observe;
+pub mod outages;
 pub mod packets;
 pub mod refusals;
 mod role;

@@ -4,13 +4,17 @@
 //! the one that promtool checks), [`markdown`] writes docs/gateway-metrics.md. Names follow
 //! Prometheus' conventions: base units, `_total` for what only grows.
 
-use crate::status::{GroupReport, GroupStatus, ProtocolReport, Status};
+use crate::status::{GroupReport, GroupStatus, LastReload, OutageCounts, ProtocolReport, Status};
 use prometheus::{CounterVec, GaugeVec, Opts, Registry, TextEncoder};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The format of [`text`], for HTTP.
 pub const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
+
+/// The mechanism's word of groups with wake. Its counters are metrics of their own, as some have
+/// the names of other mechanisms' counters.
+const WAKE: &str = "wake";
 
 /// Before all names.
 const NAMESPACE: &str = "airtcp_gateway";
@@ -31,8 +35,19 @@ struct Metric {
 enum Source {
     /// Something of each group.
     Group(fn(&GroupStatus) -> u64),
-    /// A mechanism's counter of this name; groups with another mechanism are left out.
+    /// A mechanism's counter of this name; groups with another mechanism, or with wake, are left
+    /// out.
     Mechanism(&'static str),
+    /// Wake's counter of this name.
+    Wake(&'static str),
+    /// Outages of each group, by cause.
+    Outages(fn(&OutageCounts) -> f64),
+    /// Seconds of each group's longest outage.
+    LongestOutage,
+    /// The gateway's version.
+    Build,
+    /// The last start or reload of the configuration.
+    Reload(fn(&LastReload) -> f64),
     /// A counter of the dispatcher or the queue.
     Counter(&'static str),
     /// Something of the whole gateway.
@@ -53,8 +68,44 @@ const fn metric(name: &'static str, source: Source, help: &'static str) -> Metri
 
 /// All metrics, in the order of their output.
 const METRICS: &[Metric] = {
-    use Source::{Away, Counter, Gateway, Group, Mechanism, Seen, SeenOf, Signals};
+    use Source::{
+        Away, Build, Counter, Gateway, Group, LongestOutage, Mechanism, Outages, Reload, Seen,
+        SeenOf, Signals, Wake,
+    };
     &[
+        metric("build_info", Build, "Always 1; the label is the gateway's version"),
+        metric(
+            "config_last_reload_successful",
+            Reload(|reload| f64::from(u8::from(reload.successful))),
+            "1 if the last start or reload of the configuration was successful, 0 if it was rejected",
+        ),
+        metric(
+            "config_last_reload_success_timestamp_seconds",
+            Reload(|reload| reload.succeeded_at),
+            "Time of the last successful start or reload of the configuration (Unix time)",
+        ),
+        metric(
+            "outages_total",
+            Outages(|outages| outages.begun as f64),
+            "Outages of mobiles and uplinks, by the source that was the first to report them \
+             (silence: nobody announced it)",
+        ),
+        metric(
+            "ended_outages_total",
+            Outages(|outages| outages.ended as f64),
+            "Of these, outages that ended with the mobile's return",
+        ),
+        metric(
+            "outage_seconds_total",
+            Outages(|outages| outages.seconds),
+            "Length of all outages that are over",
+        ),
+        metric(
+            "ongoing_outages",
+            Outages(|outages| outages.ongoing as f64),
+            "Outages that are not over: mobiles that are away",
+        ),
+        metric("longest_outage_seconds", LongestOutage, "The longest outage that is over"),
         metric("flows", Group(|group| group.flows), "Connections known"),
         metric("held_bytes", Group(|group| group.held), "Payload bytes held now"),
         metric(
@@ -77,7 +128,12 @@ const METRICS: &[Metric] = {
         metric(
             "dropped_packets_total",
             Counter("packets_dropped"),
-            "Intercepted packets that went no further: kept, answered or superseded by a mechanism",
+            "Intercepted packets that went no further: answered by a mechanism, or not needed",
+        ),
+        metric(
+            "held_packets_total",
+            Counter("packets_held"),
+            "Intercepted packets that a mechanism keeps, to send their data when the mobile is back",
         ),
         metric(
             "injected_packets_total",
@@ -308,6 +364,31 @@ const METRICS: &[Metric] = {
             "Connections picked up anew because both hosts had gone on without the gateway",
         ),
         metric(
+            "wake_silences_total",
+            Wake("silences"),
+            "Times that a mobile was found silent without a signal",
+        ),
+        metric(
+            "wake_releases_total",
+            Wake("releases"),
+            "Times that a mobile came back and senders that may wait were woken",
+        ),
+        metric(
+            "wake_released_packets_total",
+            Wake("packets_released"),
+            "Packets sent to wake them",
+        ),
+        metric(
+            "wake_retried_packets_total",
+            Wake("packets_retried"),
+            "Packets sent to silent mobiles, to find out whether they are back",
+        ),
+        metric(
+            "wake_keep_alives_total",
+            Wake("keep_alives"),
+            "Keep-alives and echo requests sent to silent mobiles for the same purpose",
+        ),
+        metric(
             "observed_away_mobiles",
             Seen(|group| group.away as f64),
             "Mobiles that are away, as a gateway that only observes sees it",
@@ -368,7 +449,10 @@ impl Source {
     fn labels(self) -> &'static [&'static str] {
         match self {
             Self::Group(_) | Self::Mechanism(_) => &["group", "mechanism"],
-            Self::Counter(_) | Self::Gateway(_) => &[],
+            Self::Counter(_) | Self::Gateway(_) | Self::Reload(_) => &[],
+            Self::Wake(_) | Self::LongestOutage => &["group"],
+            Self::Outages(_) => &["group", "cause"],
+            Self::Build => &["version"],
             Self::Away => &["signal"],
             Self::Signals => &["source", "signal"],
             Self::Seen(_) => &["group"],
@@ -391,7 +475,32 @@ impl Source {
         let observed = status.report.iter().flat_map(|report| &report.groups);
         match self {
             Self::Group(value) => of_groups(&|group| Some(value(group))),
-            Self::Mechanism(name) => of_groups(&|group| group.counters.get(name).copied()),
+            Self::Mechanism(name) => of_groups(&|group| {
+                group.counters.get(name).copied().filter(|_| group.mechanism != WAKE)
+            }),
+            Self::Wake(name) => {
+                let wake = status.groups.iter().filter(|group| group.mechanism == WAKE);
+                let sample = |group: &'a GroupStatus| {
+                    Some((vec![group.name.as_str()], *group.counters.get(name)? as f64))
+                };
+                wake.filter_map(sample).collect()
+            }
+            Self::Outages(value) => {
+                let of_group = |group: &'a GroupStatus| {
+                    let labels = |cause: &'a str| vec![group.name.as_str(), cause];
+                    group.outages.iter().map(move |(cause, n)| (labels(cause), value(n)))
+                };
+                status.groups.iter().flat_map(of_group).collect()
+            }
+            Self::LongestOutage => {
+                let ended = |group: &&GroupStatus| group.outages.values().any(|of| of.ended > 0);
+                let groups = status.groups.iter().filter(ended);
+                groups.map(|group| (vec![group.name.as_str()], group.longest_outage)).collect()
+            }
+            Self::Build => vec![(vec![status.version.as_str()], 1.0)],
+            Self::Reload(value) => {
+                status.reload.iter().map(|reload| (vec![], value(reload))).collect()
+            }
             Self::Counter(name) => {
                 status.counters.get(name).map(|value| (vec![], *value as f64)).into_iter().collect()
             }
@@ -488,7 +597,7 @@ mod tests {
     use airtcp_core::Bytes;
     use airtcp_edge::{
         FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Mechanism, MechanismConfig,
-        SnoopConfig,
+        SnoopConfig, WakeCounters,
     };
     use std::io::Write as _;
     use std::process::{Command, Stdio};
@@ -506,16 +615,23 @@ mod tests {
             held: 1000,
             segments_refused: 3,
             counters: counts(counters),
+            ..GroupStatus::default()
         }
     }
 
     fn busy() -> Status {
         let away = ["10.0.0.7", "10.0.0.8"].map(|m| (m.to_owned(), "down".to_owned()));
+        let mut cars = group("cars", "m-tcp-plus", &[("freezes", 4), ("held_peak", 500)]);
+        let counts_of =
+            |begun, ended, seconds| OutageCounts { begun, ended, ongoing: begun - ended, seconds };
+        cars.outages = [("agent", counts_of(3, 1, 12.5)), ("silence", counts_of(1, 1, 4.25))]
+            .map(|(cause, counts)| (cause.to_owned(), counts))
+            .into();
+        cars.longest_outage = 12.5;
         Status {
-            groups: vec![
-                group("cars", "m-tcp-plus", &[("freezes", 4), ("held_peak", 500)]),
-                group("a \"b\" \\ c", "packet-control", &[("acks_forwarded", 9)]),
-            ],
+            version: "0.1.0".to_owned(),
+            reload: Some(LastReload { successful: false, succeeded_at: 1_795_888_334.25 }),
+            groups: vec![cars, group("a \"b\" \\ c", "packet-control", &[("acks_forwarded", 9)])],
             committed: 1,
             away: BTreeMap::from(away),
             counters: counts(&[("packets_passed", 12)]),
@@ -531,9 +647,22 @@ mod tests {
             r#"# HELP airtcp_gateway_away_mobiles Mobiles that are not in reach, by the last signal
 # TYPE airtcp_gateway_away_mobiles gauge
 airtcp_gateway_away_mobiles{signal="down"} 2
+# HELP airtcp_gateway_build_info Always 1; the label is the gateway's version
+# TYPE airtcp_gateway_build_info gauge
+airtcp_gateway_build_info{version="0.1.0"} 1
 # HELP airtcp_gateway_committed_flows Connections with acknowledged bytes held only by the gateway
 # TYPE airtcp_gateway_committed_flows gauge
 airtcp_gateway_committed_flows 1
+# HELP airtcp_gateway_config_last_reload_success_timestamp_seconds Time of the last successful start or reload of the configuration (Unix time)
+# TYPE airtcp_gateway_config_last_reload_success_timestamp_seconds gauge
+airtcp_gateway_config_last_reload_success_timestamp_seconds 1795888334.25
+# HELP airtcp_gateway_config_last_reload_successful 1 if the last start or reload of the configuration was successful, 0 if it was rejected
+# TYPE airtcp_gateway_config_last_reload_successful gauge
+airtcp_gateway_config_last_reload_successful 0
+# HELP airtcp_gateway_ended_outages_total Of these, outages that ended with the mobile's return
+# TYPE airtcp_gateway_ended_outages_total counter
+airtcp_gateway_ended_outages_total{cause="agent",group="cars"} 1
+airtcp_gateway_ended_outages_total{cause="silence",group="cars"} 1
 # HELP airtcp_gateway_flows Connections known
 # TYPE airtcp_gateway_flows gauge
 airtcp_gateway_flows{group="a \"b\" \\ c",mechanism="packet-control"} 2
@@ -551,6 +680,21 @@ airtcp_gateway_held_bytes{group="cars",mechanism="m-tcp-plus"} 1000
 # HELP airtcp_gateway_held_peak_bytes Most payload bytes that one connection held
 # TYPE airtcp_gateway_held_peak_bytes gauge
 airtcp_gateway_held_peak_bytes{group="cars",mechanism="m-tcp-plus"} 500
+# HELP airtcp_gateway_longest_outage_seconds The longest outage that is over
+# TYPE airtcp_gateway_longest_outage_seconds gauge
+airtcp_gateway_longest_outage_seconds{group="cars"} 12.5
+# HELP airtcp_gateway_ongoing_outages Outages that are not over: mobiles that are away
+# TYPE airtcp_gateway_ongoing_outages gauge
+airtcp_gateway_ongoing_outages{cause="agent",group="cars"} 2
+airtcp_gateway_ongoing_outages{cause="silence",group="cars"} 0
+# HELP airtcp_gateway_outage_seconds_total Length of all outages that are over
+# TYPE airtcp_gateway_outage_seconds_total counter
+airtcp_gateway_outage_seconds_total{cause="agent",group="cars"} 12.5
+airtcp_gateway_outage_seconds_total{cause="silence",group="cars"} 4.25
+# HELP airtcp_gateway_outages_total Outages of mobiles and uplinks, by the source that was the first to report them (silence: nobody announced it)
+# TYPE airtcp_gateway_outages_total counter
+airtcp_gateway_outages_total{cause="agent",group="cars"} 3
+airtcp_gateway_outages_total{cause="silence",group="cars"} 1
 # HELP airtcp_gateway_passed_packets_total Intercepted packets that went on as they came
 # TYPE airtcp_gateway_passed_packets_total counter
 airtcp_gateway_passed_packets_total 12
@@ -606,6 +750,25 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
                 assert_eq!(METRICS.iter().filter(is_it).count(), 1, "{name}");
             }
         }
+        for name in WakeCounters::default().by_name().keys() {
+            let is_it = |m: &&Metric| matches!(m.source, Source::Wake(n) if n == *name);
+            assert_eq!(METRICS.iter().filter(is_it).count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_counter_of_wake_is_no_counter_of_another_mechanism_with_the_same_name() {
+        let groups = ["wake", "m-tcp"].map(|word| group(word, word, &[("releases", 5)])).into();
+        let text = text(&Status { groups, ..Status::default() });
+        let samples: Vec<&str> =
+            text.lines().filter(|line| line.contains("releases_total{")).collect();
+        assert_eq!(
+            samples,
+            [
+                r#"airtcp_gateway_releases_total{group="m-tcp",mechanism="m-tcp"} 5"#,
+                r#"airtcp_gateway_wake_releases_total{group="wake"} 5"#,
+            ]
+        );
     }
 
     #[test]
@@ -631,10 +794,12 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
             return;
         };
         let mut status = Status { report: Some(observed()), ..busy() };
+        status.groups.push(group("trains", WAKE, &[]));
         // One sample of each metric.
         for metric in METRICS {
             match metric.source {
                 Source::Mechanism(name) => status.groups[0].counters.extend(counts(&[(name, 1)])),
+                Source::Wake(name) => status.groups[2].counters.extend(counts(&[(name, 1)])),
                 Source::Counter(name) => status.counters.extend(counts(&[(name, 1)])),
                 _ => {}
             }

@@ -31,7 +31,7 @@ pub struct Mobiles {
 }
 
 /// Silence of a mobile that is reported down, if silence means nothing otherwise.
-const SILENCE_WHEN_DOWN: Duration = Duration::from_secs(1);
+pub(crate) const SILENCE_WHEN_DOWN: Duration = Duration::from_secs(1);
 
 /// Most mobiles tracked for an answer that is due; more may be away.
 const MOST_OWING: usize = 1 << 17;
@@ -208,6 +208,11 @@ impl Mobiles {
             }
         }
         None
+    }
+
+    /// Time of the first data that a mobile was sent since it was last heard.
+    pub fn owes_since(&self, mobile: MobileId) -> Option<Instant> {
+        self.known.get(&mobile)?.owes_since
     }
 
     /// Any source says that this mobile is away.

@@ -10,7 +10,7 @@ use crate::groups::{DispatchError, Interfaces, Place, classify, of_group, table}
 use crate::mobiles::Mobiles;
 use crate::packets::{Intercepted, Kept};
 use crate::signals::{MobileSignal, SignalSource};
-use crate::status::{GroupReport, GroupStatus, ProtocolReport, Report, Status};
+use crate::status::{GroupReport, GroupStatus, ProtocolReport, Report, Status, VERSION};
 use airtcp_core::{Instant, LinkSignal};
 use airtcp_edge::{
     FlowId, FlowTableConfig, InterfaceName, MechanismConfig, MobileId, ObserveConfig, Observer,
@@ -113,6 +113,11 @@ impl Observation {
         let groups = config.groups.iter().map(begin).collect();
         let (mobiles, packets_undecodable) = (Mobiles::new(None), 0);
         Self { groups, mobiles, table, packets_undecodable, since: now }
+    }
+
+    /// Configurations of the groups.
+    pub(crate) fn group_configs(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().map(|group| &group.config)
     }
 
     /// A copy of a packet that has gone on.
@@ -220,7 +225,11 @@ impl Observation {
     /// The state and the report of what was observed.
     pub fn status(&self, now: Instant, counted: &Counted) -> Status {
         let undecodable = ("packets_undecodable".to_owned(), self.packets_undecodable);
-        let mut status = Status { counters: [undecodable].into(), ..self.mobiles.status() };
+        let mut status = Status {
+            version: VERSION.to_owned(),
+            counters: [undecodable].into(),
+            ..self.mobiles.status()
+        };
         let mut groups = Vec::new();
         for (group, counted) in self.groups.iter().zip(counted) {
             let flows = group.observer.flows() as u64;

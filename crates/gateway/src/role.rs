@@ -1,13 +1,14 @@
 //! What a loop drives: a gateway that protects mobiles, or one that only looks.
 
-use crate::config::GatewayConfig;
+use crate::config::{GatewayConfig, Group};
+use crate::control::Whose;
 use crate::dispatch::{Dispatcher, Effect, Interfaces};
 use crate::observe::{Counted, Observation, looked_at};
 use crate::packets::{Intercepted, Verdict};
 use crate::signals::{MobileSignal, SignalSource};
 use crate::status::Status;
 use airtcp_core::Instant;
-use airtcp_edge::{InterfaceName, Side};
+use airtcp_edge::{InterfaceName, MobileId, Side};
 use std::io;
 
 /// A gateway without I/O. What it wants done is added to `effects`; call [`settle`](Self::settle)
@@ -53,6 +54,15 @@ impl Role {
                 Verdict::Pass
             }
         }
+    }
+
+    /// Mobiles that a signal is for.
+    ///
+    /// # Errors
+    /// As [`Whose::members`].
+    pub fn members(&self, whose: &Whose) -> Result<Vec<MobileId>, String> {
+        let groups: Vec<&Group> = each!(self, gateway => gateway.group_configs().collect());
+        whose.members(&groups)
     }
 
     /// A source says something about a mobile.

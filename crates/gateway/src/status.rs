@@ -1,12 +1,18 @@
 //! What the gateway is doing, as its control socket and its metrics tell it.
 
-use crate::config::uplink_of;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Version of this gateway.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// State of a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
+    /// The gateway's version.
+    pub version: String,
+    /// The last time that it read its configuration; none in the simulator.
+    pub reload: Option<LastReload>,
     /// Of each group of mobiles, then of each uplink, in the order of the configuration.
     pub groups: Vec<GroupStatus>,
     /// Connections known, the longest known first; at most as many as [`Status::LISTED`].
@@ -20,6 +26,9 @@ pub struct Status {
     /// Mobiles that are not in reach, by address, and uplinks, by interface, with the last signal
     /// ("fading", "down").
     pub away: BTreeMap<String, String>,
+    /// Outages that are not over, also those that nobody announced; at most as many as
+    /// [`Status::LISTED`].
+    pub outages: Vec<OutageStatus>,
     /// Counters of the queue and the dispatcher, by the names of their metrics.
     pub counters: BTreeMap<String, u64>,
     /// Signals taken, by source and signal ("control", "down").
@@ -29,13 +38,17 @@ pub struct Status {
 }
 
 impl Status {
-    /// Most connections listed.
+    /// Most connections, and most outages, listed.
     pub const LISTED: usize = 1000;
+}
 
-    /// Interfaces of the uplinks.
-    pub fn uplinks(&self) -> impl Iterator<Item = &str> {
-        self.groups.iter().filter_map(|group| uplink_of(&group.name))
-    }
+/// The last start or reload of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LastReload {
+    /// False if the last attempt was rejected, and an earlier configuration stays in force.
+    pub successful: bool,
+    /// Time of the last successful one, in seconds since 1970 (UTC).
+    pub succeeded_at: f64,
 }
 
 /// State of one group of mobiles.
@@ -56,6 +69,36 @@ pub struct GroupStatus {
     pub segments_refused: u64,
     /// Counters of the mechanism.
     pub counters: BTreeMap<String, u64>,
+    /// Outages since the start, by cause: the source that was the first to report them.
+    pub outages: BTreeMap<String, OutageCounts>,
+    /// Seconds of the longest of them that is over.
+    pub longest_outage: f64,
+}
+
+/// Outages of a group with the same cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OutageCounts {
+    /// Outages that began.
+    pub begun: u64,
+    /// Of these, outages that ended with the mobile's return.
+    pub ended: u64,
+    /// Of these, outages that are not over: mobiles that are away.
+    pub ongoing: u64,
+    /// Seconds of those that ended, together.
+    pub seconds: f64,
+}
+
+/// An outage that is not over.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OutageStatus {
+    /// Address of the mobile, or interface of the uplink.
+    pub mobile: String,
+    /// Its group.
+    pub group: String,
+    /// The source that was the first to report it ("agent"; "silence": nobody announced it).
+    pub cause: String,
+    /// Seconds since it began.
+    pub seconds: f64,
 }
 
 /// Observations of a gateway in observe mode, and the time it would have saved.
@@ -145,10 +188,10 @@ impl ProtocolReport {
 /// State of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatus {
-    /// The fixed host's end.
-    pub fixed: String,
-    /// The mobile's end.
-    pub mobile: String,
+    /// The end in the network.
+    pub server: String,
+    /// The end behind the wireless link, or on board.
+    pub device: String,
     /// Group of mobiles.
     pub group: String,
     /// The mechanism's word in the configuration.

@@ -1,8 +1,9 @@
 //! Commands of other threads to the loop, and its answers.
 
 use crate::datapath::rules::RulesError;
-use airtcp_edge::InterfaceName;
+use airtcp_edge::{InterfaceName, MobileId};
 use airtcp_gateway::config::GatewayConfig;
+use airtcp_gateway::control::Whose;
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_gateway::status::Status;
 use nix::sys::eventfd::EventFd;
@@ -19,6 +20,9 @@ pub enum Command {
     Withdrawn(SignalSource),
     /// The interface of an uplink has this index from now on; `None`: the interface is gone.
     Interface(InterfaceName, Option<u32>),
+    /// Requests the mobiles that a signal is for; the error of the answer is the reason for a
+    /// rejection.
+    Members(Whose, mpsc::Sender<Result<Vec<MobileId>, String>>),
     /// Requests the status.
     Status(mpsc::Sender<Status>),
     /// Switches to another configuration; mechanisms keep their flows. The error of the answer is
@@ -26,6 +30,13 @@ pub enum Command {
     Reload(Box<GatewayConfig>, mpsc::Sender<Result<(), String>>),
     /// Result of installing the rules of that configuration.
     Replaced(Result<(), RulesError>),
+    /// Outcome of a reload, for the status, and the time of day.
+    Reloaded {
+        /// The new configuration is in force.
+        successful: bool,
+        /// Seconds since 1970 (UTC).
+        at: f64,
+    },
     /// Answers once all earlier commands are done.
     Ping(mpsc::Sender<()>),
     /// Ends the loop. Flows are left to the hosts, except connections with acknowledged bytes held

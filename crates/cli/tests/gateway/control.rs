@@ -192,6 +192,12 @@ impl Gateway {
         self.files.log()
     }
 
+    /// Ends it; its log.
+    pub(crate) fn stop(self) -> String {
+        drop(self.process);
+        self.files.log()
+    }
+
     /// Sends a signal to the parent.
     pub(crate) fn signal_parent(&self, signal: Signal) {
         kill(self.process.lock().unwrap().id(), signal).unwrap();

@@ -28,6 +28,7 @@ mod quic;
 mod recording;
 mod report;
 mod rules;
+mod seen;
 mod testbed;
 mod ticks;
 mod traffic;

@@ -140,7 +140,7 @@ fn a_gateway_that_protects_has_no_report() {
     let output = bed.daemon().airtcp(&["report"]);
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(told.contains("does not run with mode = \"observe\""), "{told}");
+    assert!(told.contains("no report: this gateway protects"), "{told}");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn filtered(plan: &Plan) {
     assert_eq!((status.flow_count, status.flows.len()), (1, 1), "{status:?}");
     // By its own address, even if it is translated further on.
     let Addr { port, .. } = transfer.flow().dst;
-    assert_eq!(status.flows[0].mobile, Addr::new(bed.addresses()[1], port).to_string());
+    assert_eq!(status.flows[0].device, Addr::new(bed.addresses()[1], port).to_string());
     assert_eq!(transfer.finish(), SIZE / 2);
     let status = bed.daemon().status();
     let counters = &status.groups[0].counters;

@@ -302,6 +302,11 @@ impl Testbed {
         self.daemon.as_ref().expect("a plan with a mechanism")
     }
 
+    /// Ends the daemon; its log.
+    pub(crate) fn stop(&mut self) -> String {
+        self.daemon.take().expect("a plan with a mechanism").stop()
+    }
+
     /// The process that does the gateway's work, if there is a gateway.
     pub(crate) fn child(&self) -> Option<Pid> {
         self.daemon.as_ref().and_then(Gateway::child)

@@ -562,7 +562,11 @@ impl<S> FlowTable<S> {
     }
     /// Connections of this mobile are not [`FlowPhase::Connected`].
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
-        self.totals.of(mobile).interrupted > 0
+        self.interrupted(mobile) > 0
+    }
+    /// Number of the mobile's connections that are not [`FlowPhase::Connected`].
+    pub fn interrupted(&self, mobile: MobileId) -> usize {
+        self.totals.of(mobile).interrupted as usize
     }
     /// The states, with the connections' flows from the fixed to the mobile host, in the order of
     /// the list.

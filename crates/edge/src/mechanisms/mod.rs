@@ -352,6 +352,11 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.is_interrupted(mobile))
     }
 
+    /// Number of these connections.
+    pub fn interrupted(&self, mobile: MobileId) -> usize {
+        each!(self, machine => machine.interrupted(mobile))
+    }
+
     /// The mobile host of this connection has sent a segment. Wake knows no connections.
     pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
         match self {

@@ -131,6 +131,11 @@ impl PacketControl {
         self.flows.is_interrupted(mobile)
     }
 
+    /// Number of these connections: none.
+    pub fn interrupted(&self, mobile: MobileId) -> usize {
+        self.flows.interrupted(mobile)
+    }
+
     /// Reports on all connections.
     pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
         self.flows.reports()

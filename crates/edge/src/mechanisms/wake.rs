@@ -634,6 +634,8 @@ pub struct Wake<Q> {
     counters: WakeCounters,
     /// Deadlines of peers; entries may be stale, and then do nothing.
     deadlines: BTreeSet<(Instant, MobileId)>,
+    /// See [`Wake::found_silent`].
+    found_silent: Vec<(MobileId, Instant)>,
 }
 
 impl<Q: Packet> Wake<Q> {
@@ -649,6 +651,7 @@ impl<Q: Packet> Wake<Q> {
             refused: 0,
             counters: WakeCounters::default(),
             deadlines: BTreeSet::new(),
+            found_silent: Vec::new(),
         }
     }
 
@@ -678,6 +681,19 @@ impl<Q: Packet> Wake<Q> {
         let releases = |peer: &Peer<Q>| peer.next_release.is_some() || !peer.tails.is_empty();
         let busy = |peer: &Peer<Q>| peer.is_silent() || releases(peer);
         self.away.contains_key(&mobile) || self.peers.get(&mobile).is_some_and(busy)
+    }
+
+    /// Number of the mobile's flows that may wait because it is silent or its link down.
+    pub fn interrupted(&self, mobile: MobileId) -> usize {
+        let Some(peer) = self.peers.get(&mobile) else { return 0 };
+        let since = peer.down.or(peer.retries.map(|retries| retries.since));
+        since.map_or(0, |since| peer.waiting(since).count())
+    }
+
+    /// Mobiles that the last [`on_deadline`](Self::on_deadline) found silent without a signal, and
+    /// since when they were.
+    pub fn found_silent(&self) -> &[(MobileId, Instant)] {
+        &self.found_silent
     }
 
     /// A packet goes to the link, between this mobile and the network, on its way already.
@@ -768,6 +784,7 @@ impl<Q: Packet> Wake<Q> {
     /// The deadline passed: `send` is given what is to go to the link, as far as a turn goes.
     pub fn on_deadline(&mut self, now: Instant, mut send: impl FnMut(&Q)) {
         let mut done = 0;
+        self.found_silent.clear();
         while done < TURN as u64
             && let Some(&(due, mobile)) = self.deadlines.first()
             && due <= now
@@ -786,6 +803,9 @@ impl<Q: Packet> Wake<Q> {
                 && since + peer.threshold(&self.config) <= now
             {
                 self.counters.silences += u64::from(peer.down.is_none());
+                if peer.down.is_none() && peer.is_known {
+                    self.found_silent.push((mobile, since));
+                }
                 peer.retries = Some(Retries { next: Some(now), ..Retries::new(since) });
             }
             let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);

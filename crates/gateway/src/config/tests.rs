@@ -887,3 +887,35 @@ fn the_json_schema_describes_every_table() {
     assert_eq!(mobile["properties"]["mechanism"]["default"], "wake");
     assert_eq!(schema["$defs"]["signals.planned"]["properties"]["begin"]["format"], "date-time");
 }
+
+#[test]
+fn a_reload_is_described_by_what_changed() {
+    let config = |text: &str| GatewayConfig::parse("gateway.toml", text).unwrap();
+    let group = |name: &str, more: &str| {
+        let net = name.len();
+        format!("[[mobile]]\nname = {name:?}\naddresses = [\"10.{net}.0.0/16\"]\n{more}\n")
+    };
+    let phones = group("phones", "");
+    let old = config(&format!("{phones}{}", group("cars", "")));
+    assert_eq!(old.changes(&old), ["no setting changed"]);
+    let limits = "limits = { flows = 7 }\nsignals = { silence = \"1 s\" }\n";
+    let new = config(&format!("{limits}{phones}{}", group("tablets", "")));
+    assert_eq!(
+        old.changes(&new),
+        ["group \"cars\" removed", "group \"tablets\" added", "signals changed", "limits changed"]
+    );
+    let new = config(&format!("{}{phones}", group("cars", "")));
+    assert_eq!(old.changes(&new), ["order of groups changed"]);
+    let new = config(&format!(
+        "{}{}",
+        phones.replace(".0.0", ".7.7").replace("/16", ""),
+        group("cars", "mechanism = \"holdover\"\nfast-path = \"off\"")
+    ));
+    assert_eq!(
+        old.changes(&new),
+        [
+            "members of group \"phones\" changed",
+            "mechanism and fast-path of group \"cars\" changed"
+        ]
+    );
+}

@@ -6,23 +6,33 @@ use super::effects::Effect;
 use crate::groups::{ActiveGroup, egress};
 use crate::hosts::HostPair;
 use crate::ledger::WriteError;
-use crate::packets::{Egress, SharedBytes, Verdict};
+use crate::packets::{Egress, SharedBytes};
 use airtcp_core::{Flags, Flow, Instant, Payload, Segment};
 use airtcp_edge::{Action, MobileId, Side};
 use airtcp_record::Input;
 use airtcp_wire::{Checksums, Decoded, decode_with, encode};
 
+/// Fate of a packet that a mechanism was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It goes on as it came.
+    Passed,
+    /// It goes no further: the mechanism has answered it, or it was not needed.
+    Dropped,
+    /// The mechanism keeps its data, to send them when the mobile is back.
+    Held,
+}
+
 impl Dispatcher {
-    /// Turns the actions of a group's mechanism into effects, and into the verdict about the packet
-    /// that led to them, if one did.
-    pub(super) fn carry_out(&mut self, n: usize, effects: &mut Vec<Effect>) -> Verdict {
+    /// Turns the actions of a group's mechanism into effects, and into the fate of the packet that
+    /// led to them, if one did.
+    pub(super) fn carry_out(&mut self, n: usize, effects: &mut Vec<Effect>) -> Fate {
         self.write_down(n);
-        // A packet that is kept is not forwarded.
-        let mut verdict = Verdict::Drop;
+        let mut fate = Fate::Held;
         for action in self.actions.drain() {
             match action {
-                Action::Forward { .. } => verdict = Verdict::Pass,
-                Action::Drop { .. } => {}
+                Action::Forward { .. } => fate = Fate::Passed,
+                Action::Drop { .. } => fate = Fate::Dropped,
                 Action::Inject { to, segment } => {
                     let flow = to.opposite().to_mobile(segment.flow);
                     let hosts = self.hosts.entry(flow).or_insert_with(HostPair::default);
@@ -39,7 +49,7 @@ impl Dispatcher {
                 }
             }
         }
-        verdict
+        fate
     }
 
     /// Writes down what a group's mechanism noted, and takes back promises that could not be

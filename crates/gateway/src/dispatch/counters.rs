@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
     pub(super) passed: u64,
+    /// Answered, or not needed.
     pub(super) dropped: u64,
+    /// Kept, to be sent when the mobile is back.
+    pub(super) held: u64,
     pub(super) injected: u64,
     /// Passed untouched: not TCP, a fragment, malformed.
     pub(super) undecodable: u64,
@@ -32,6 +35,7 @@ impl Counters {
         let Self {
             passed,
             dropped,
+            held,
             injected,
             undecodable,
             unmatched,
@@ -45,6 +49,7 @@ impl Counters {
         owned([
             ("packets_passed", passed),
             ("packets_dropped", dropped),
+            ("packets_held", held),
             ("packets_injected", injected),
             ("packets_undecodable", undecodable),
             ("packets_unmatched", unmatched),

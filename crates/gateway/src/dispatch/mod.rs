@@ -30,10 +30,11 @@ mod timer;
 pub use crate::groups::{DispatchError, Interfaces};
 pub use effects::{Effect, Keeper, Recorder};
 
-use crate::config::{GatewayConfig, Limits};
+use crate::config::{GatewayConfig, Group, Limits};
 use crate::groups::{ActiveGroup, table};
 use crate::hosts::HostPair;
 use crate::mobiles::Mobiles;
+use crate::outages::Outages;
 use crate::packets::SharedBytes;
 use crate::refusals::Refusals;
 use airtcp_core::{Flow, Instant};
@@ -48,6 +49,7 @@ use std::io;
 pub struct Dispatcher {
     groups: Vec<ActiveGroup>,
     mobiles: Mobiles,
+    outages: Outages,
     /// By the flow from the fixed to the mobile host.
     hosts: LruCache<Flow, HostPair, RandomState>,
     /// Mobiles whose packets are intercepted, of groups that are [`Queued::Watched`], or all
@@ -90,6 +92,7 @@ impl Dispatcher {
             refusals: Refusals::default(),
             recorder: None,
             mobiles: Mobiles::new(config.signals.silence),
+            outages: Outages::new(config.limits.idle),
             hosts: LruCache::with_hasher(remembered(config), RandomState::new()),
             watched: BTreeSet::new(),
             unwatch: None,
@@ -112,6 +115,11 @@ impl Dispatcher {
     /// The file could not be written to its end.
     pub fn end_recording(&mut self) -> io::Result<Option<u64>> {
         self.recorder.take().map(|recorder| recorder.finish()).transpose()
+    }
+
+    /// Configurations of the groups.
+    pub(crate) fn group_configs(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().map(|group| &group.config)
     }
 
     /// Call it before the loop sleeps.

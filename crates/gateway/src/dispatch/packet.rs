@@ -1,10 +1,13 @@
 //! A packet on its way: whose it is, what it tells, and what becomes of it.
 
 use super::Dispatcher;
+use super::actions::Fate;
 use super::counters::Counters;
 use super::effects::Effect;
+use super::signal::interrupted;
 use crate::groups::{ActiveGroup, classify};
 use crate::packets::{Intercepted, Kept, SharedBytes, Verdict};
+use crate::signals::SignalSource;
 use airtcp_core::{Flags, Flow, Instant, Segment};
 use airtcp_edge::{FlowId, Side};
 use airtcp_record::Input;
@@ -68,14 +71,15 @@ impl Dispatcher {
         let Some(link) = self.groups[n].config.mechanism.capabilities().all_protocols else {
             return false;
         };
-        let mechanism = &mut self.groups[n].mechanism;
-        match from == link {
-            true => mechanism.on_heard(now, mobile),
-            false => match Kept::new(FlowId { protocol, flow }, intercepted) {
-                Ok(kept) if kept.is_too_large() => self.counters.unsendable += 1,
-                Ok(kept) => mechanism.on_sent(now, mobile, &kept),
-                Err(_) => self.counters.undecodable += 1,
-            },
+        if from == link {
+            self.outages.heard(now, mobile, || interrupted(&self.groups, mobile));
+            self.groups[n].mechanism.on_heard(now, mobile);
+            return true;
+        }
+        match Kept::new(FlowId { protocol, flow }, intercepted) {
+            Ok(kept) if kept.is_too_large() => self.counters.unsendable += 1,
+            Ok(kept) => self.groups[n].mechanism.on_sent(now, mobile, &kept),
+            Err(_) => self.counters.undecodable += 1,
         }
         true
     }
@@ -174,8 +178,10 @@ impl Dispatcher {
             }
             Side::Fixed => {}
             Side::Mobile => {
+                self.outages.heard(now, mobile, || interrupted(&self.groups, mobile));
                 if let Some(signal) = self.mobiles.seen(mobile) {
-                    self.notify(now, mobile, signal, effects);
+                    let cause = (SignalSource::Silence, now);
+                    self.on_change(now, mobile, signal, cause, effects);
                 }
             }
         }
@@ -199,19 +205,23 @@ impl Dispatcher {
             mechanism.on_segment(now, from, segment, &mut self.actions);
             self.note_step(now, n, &Input::Segment { from, segment: packet });
         }
-        let verdict = self.carry_out(n, effects);
-        match verdict {
-            Verdict::Pass => self.counters.passed += 1,
-            Verdict::Drop if is_copy => {
+        let fate = self.carry_out(n, effects);
+        match fate {
+            Fate::Passed => self.counters.passed += 1,
+            Fate::Dropped | Fate::Held if is_copy => {
                 // The packet has gone on, which does no harm: to the mechanism it is as if it had
                 // heard later. From now on its verdicts must count.
                 self.counters.passed += 1;
                 let mobile = self.groups[n].config.mobile_of(&flow);
                 self.watch(now, n, mobile, effects);
             }
-            Verdict::Drop => self.counters.dropped += 1,
+            Fate::Dropped => self.counters.dropped += 1,
+            Fate::Held => self.counters.held += 1,
         }
-        verdict
+        match fate {
+            Fate::Passed => Verdict::Pass,
+            Fate::Dropped | Fate::Held => Verdict::Drop,
+        }
     }
 
     fn pass(&mut self, counter: impl Fn(&mut Counters) -> &mut u64) -> Verdict {

@@ -54,6 +54,10 @@ impl Dispatcher {
         self.table = table;
         self.hosts.set_capacity(remembered(config));
         self.mobiles.set_silence(config.signals.silence);
+        let groups = &self.groups;
+        self.outages.reconfigure(config.limits.idle, |name| {
+            groups.iter().any(|group| group.config.name == name)
+        });
         for (old, _) in before.into_iter().zip(stays).filter(|(_, stays)| !stays) {
             self.hand_over_from(now, old, effects);
         }

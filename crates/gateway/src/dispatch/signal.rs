@@ -17,7 +17,8 @@ pub(super) const SETTLING: Duration = Duration::from_secs(1);
 impl Dispatcher {
     /// A source says something about a mobile.
     pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
-        let mobile = signal.mobile;
+        let MobileSignal { mobile, source, .. } = signal;
+        tracing::debug!("signal from {}: {mobile} is {}", source.name(), signal.signal.name());
         let change = self.mobiles.note(signal).or_else(|| {
             // Connections may wait because of a signal that an earlier process was given.
             let waits = || self.groups.iter().any(|group| group.mechanism.is_interrupted(mobile));
@@ -25,14 +26,14 @@ impl Dispatcher {
             (is_back && waits()).then_some(LinkSignal::Up)
         });
         if let Some(change) = change {
-            self.notify(now, mobile, change, effects);
+            self.on_change(now, mobile, change, (source, now), effects);
         }
     }
 
     /// A source is not asked any more.
     pub fn on_withdrawn(&mut self, now: Instant, source: SignalSource, effects: &mut Vec<Effect>) {
         for (mobile, signal) in self.mobiles.withdraw(source) {
-            self.notify(now, mobile, signal, effects);
+            self.on_change(now, mobile, signal, (source, now), effects);
         }
     }
 
@@ -43,8 +44,30 @@ impl Dispatcher {
             .for_each(|group| group.place.set_index(&group.config, uplink, index));
     }
 
+    /// What all sources together say of a mobile has changed, because of one of them; if it is
+    /// down, since that time.
+    pub(super) fn on_change(
+        &mut self,
+        now: Instant,
+        mobile: MobileId,
+        signal: LinkSignal,
+        cause: (SignalSource, Instant),
+        effects: &mut Vec<Effect>,
+    ) {
+        let is_down = signal == LinkSignal::Down;
+        if !is_down {
+            self.outages.end(now, mobile, || interrupted(&self.groups, mobile));
+        }
+        self.notify(now, mobile, signal, effects);
+        let group = self.groups.iter().find(|group| group.config.has(mobile));
+        if let Some(group) = group.filter(|_| is_down) {
+            let connections = interrupted(&self.groups, mobile);
+            self.outages.begin(now, (mobile, &group.config.name), cause, connections);
+        }
+    }
+
     /// Tells the mechanisms of a mobile.
-    pub(super) fn notify(
+    fn notify(
         &mut self,
         now: Instant,
         mobile: MobileId,
@@ -98,6 +121,12 @@ impl Dispatcher {
         let is_unsettled = self.watched.iter().any(|mobile| !away.contains(mobile));
         self.unwatch = is_unsettled.then(|| now + SETTLING);
     }
+}
+
+/// Connections of a mobile that an outage interrupts.
+pub(super) fn interrupted(groups: &[ActiveGroup], mobile: MobileId) -> usize {
+    let having = groups.iter().filter(|group| group.config.has(mobile));
+    having.map(|group| group.mechanism.interrupted(mobile)).sum()
 }
 
 /// The effect that starts, or ends, showing a mechanism everything about a mobile in an outage.

@@ -11,7 +11,7 @@ use crate::signals::{MobileSignal, SignalSource};
 use airtcp_core::{Addr, Bytes, Duration, Flags, LinkSignal, Options, Segment, SeqNum};
 use airtcp_edge::{
     Action, HoldoverConfig, InterfaceName, MTcpPlusConfig, MechanismConfig, MechanismNote,
-    MechanismSnapshot, Side,
+    MechanismSnapshot, Side, Towards, WakeConfig,
 };
 use airtcp_record::{Contents, Input, Setup, Writer};
 use airtcp_wire::{Checksums, decode, encode, outline};
@@ -518,6 +518,11 @@ fn frozen_data_is_kept_and_not_passed() {
     bench.injected();
     assert_eq!(bench.segment(&from_fixed(600, 100)), Verdict::Drop);
     assert_eq!(bench.injected().last().unwrap().1.ack, Some(SeqNum(700)));
+    let Counters { held, dropped, .. } = bench.dispatcher.counters;
+    assert_eq!((held, dropped), (1, 0), "it is not lost");
+    assert_eq!(bench.segment(&from_mobile(100, 0)), Verdict::Drop, "answered by the gateway");
+    let Counters { held, dropped, .. } = bench.dispatcher.counters;
+    assert_eq!((held, dropped), (1, 1));
 }
 
 /// The packet of a segment with an option of Multipath TCP.
@@ -967,8 +972,123 @@ fn the_status_tells_what_is_done_for_whom() {
     assert_eq!((status.flow_count, status.committed, status.held), (1, 1, 100));
     let [flow] = &status.flows[..] else { panic!("{status:?}") };
     assert_eq!((flow.state.as_str(), flow.since), ("frozen", Some(2.0)));
-    assert_eq!((flow.fixed.as_str(), flow.mobile.as_str()), ("192.0.2.1:80", "10.0.0.7:5000"));
+    assert_eq!((flow.server.as_str(), flow.device.as_str()), ("192.0.2.1:80", "10.0.0.7:5000"));
     assert_eq!(status.groups[0].counters["freezes"], 1);
+}
+
+impl Bench {
+    /// Time passes, and what is due is done.
+    fn wait(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(due) = self.dispatcher.next_deadline().filter(|&due| due <= end) {
+            self.now = due;
+            self.dispatcher.on_timer(due, &mut self.effects);
+        }
+        self.now = end;
+    }
+
+    /// Outages of the first group with a cause: begun, ended, and the seconds of the latter.
+    fn outages(&self, cause: &str) -> (u64, u64, f64) {
+        let status = self.dispatcher.status(self.now);
+        let of = status.groups[0].outages.get(cause).copied().unwrap_or_default();
+        assert_eq!(of.ongoing, status.outages.iter().filter(|o| o.cause == cause).count() as u64);
+        (of.begun, of.ended, of.seconds)
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn an_outage_lasts_from_the_first_report_that_a_mobile_is_down_to_the_last_that_it_is_up() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    let says = |bench: &mut Bench, source, signal| {
+        let signal = MobileSignal { mobile: MOBILE, signal, source };
+        bench.dispatcher.on_signal(bench.now, signal, &mut bench.effects);
+    };
+    says(&mut bench, SignalSource::Agent, LinkSignal::Fading);
+    assert_eq!(bench.outages("agent"), (0, 0, 0.0), "it is still in reach");
+    bench.wait(SECOND);
+    says(&mut bench, SignalSource::Carrier, LinkSignal::Down);
+    bench.wait(SECOND);
+    says(&mut bench, SignalSource::Agent, LinkSignal::Down);
+    says(&mut bench, SignalSource::Carrier, LinkSignal::Up);
+    bench.wait(SECOND);
+    assert_eq!((bench.outages("carrier"), bench.outages("agent")), ((1, 0, 0.0), (0, 0, 0.0)));
+    let outage = bench.dispatcher.status(bench.now).outages.remove(0);
+    assert_eq!((outage.mobile.as_str(), outage.group.as_str()), ("10.0.0.7", "phones"));
+    assert_eq!((outage.cause.as_str(), outage.seconds), ("carrier", 2.0));
+    says(&mut bench, SignalSource::Agent, LinkSignal::Up);
+    assert_eq!((bench.outages("carrier"), bench.outages("agent")), ((1, 1, 2.0), (0, 0, 0.0)));
+    assert_eq!(bench.dispatcher.status(bench.now).groups[0].longest_outage, 2.0);
+}
+
+#[test]
+fn an_outage_whose_end_is_not_reported_ends_when_the_mobile_is_heard() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.segment(&from_mobile(100, 0));
+    assert_eq!(bench.outages("control"), (1, 0, 0.0), "it was on its way");
+    bench.wait(SECOND * 3);
+    bench.segment(&from_mobile(100, 0));
+    assert_eq!(bench.outages("control"), (1, 1, 3.0));
+    bench.signal(LinkSignal::Up);
+    assert_eq!(bench.outages("control"), (1, 1, 3.0));
+}
+
+#[test]
+fn an_outage_that_nobody_announced_counts_from_the_first_packet_without_an_answer() {
+    let mut config = config(CopyMode::Always);
+    config.signals.silence = Some(SECOND);
+    let mut bench = Bench::new(&config);
+    bench.establish(100);
+    bench.wait(SECOND * 3);
+    bench.segment(&from_mobile(100, 0));
+    assert_eq!(bench.outages("silence"), (1, 1, 3.0));
+}
+
+#[test]
+fn of_wake_too_an_outage_that_nobody_announced_is_counted_and_shown() {
+    let mut bench = waking();
+    bench.segment(&from_fixed(500, 100));
+    bench.wait(SECOND);
+    assert_eq!(bench.outages("silence"), (0, 0, 0.0), "it may not exist");
+    bench.segment(&from_mobile(100, 0));
+    bench.wait(SECOND);
+    bench.segment(&from_fixed(600, 100));
+    bench.wait(SECOND * 2);
+    let status = bench.dispatcher.status(bench.now);
+    let [outage] = &status.outages[..] else { panic!("{status:?}") };
+    assert_eq!((outage.cause.as_str(), outage.seconds), ("silence", 2.0));
+    bench.segment(&from_mobile(100, 0));
+    assert_eq!(bench.outages("silence"), (1, 1, 2.0));
+}
+
+#[test]
+fn a_reload_keeps_the_count_of_outages_and_those_that_are_not_over() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    let mut config = config(CopyMode::Always);
+    config.limits.idle = SECOND;
+    bench.dispatcher.reload(bench.now, &config, &interfaces(), &mut bench.effects).unwrap();
+    assert_eq!(bench.outages("control"), (1, 0, 0.0));
+    bench.wait(SECOND);
+    bench.signal(LinkSignal::Up);
+    assert_eq!(bench.outages("control"), (1, 1, 1.0));
+}
+
+#[test]
+fn with_wake_towards_the_network_the_mobiles_end_is_the_devices() {
+    let mut config = copied();
+    let wake = WakeConfig { towards: Towards::Network, ..WakeConfig::default() };
+    config.groups[0].mechanism = MechanismConfig::Wake(wake);
+    let mut bench = Bench { only_copies: true, ..Bench::new(&config) };
+    bench.segment(&from_mobile(100, 100));
+    let status = bench.dispatcher.status(bench.now);
+    let ends = status.flows.iter().map(|flow| [flow.server.as_str(), flow.device.as_str()]);
+    assert_eq!(ends.collect::<Vec<_>>(), [["192.0.2.1:80", "10.0.0.7:5000"]]);
 }
 
 /// On board: 192.0.2.1 is behind lan0, and 10.0.0.7 behind wwan0, the uplink.
@@ -1127,6 +1247,9 @@ fn wake_on_board_hears_the_network_as_one() {
         matches!(effect, Effect::Inject { to: Side::Mobile, egress: Egress::Uplink(2), .. })
     };
     assert!(bench.effects.iter().all(is_called) && !bench.effects.is_empty());
+    let status = bench.dispatcher.status(bench.now);
+    let ends = status.flows.iter().map(|flow| [flow.server.as_str(), flow.device.as_str()]);
+    assert_eq!(ends.collect::<Vec<_>>(), [["10.0.0.7:5000", "192.0.2.1:80"]]);
     // Any host beyond the uplink is enough.
     let mut other = from_mobile(1, 1);
     other.flow.src.ip = "10.0.0.8".parse().unwrap();

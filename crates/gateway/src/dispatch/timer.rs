@@ -3,6 +3,8 @@
 use super::Dispatcher;
 use super::actions::tell_unwritten;
 use super::effects::Effect;
+use crate::groups::ActiveGroup;
+use crate::signals::SignalSource;
 use airtcp_core::Instant;
 use airtcp_edge::TURN;
 use airtcp_edge::{MechanismNote, Side};
@@ -16,7 +18,8 @@ impl Dispatcher {
         while effects.len() < TURN
             && let Some((mobile, signal)) = self.mobiles.silent(now)
         {
-            self.notify(now, mobile, signal, effects);
+            let since = self.mobiles.owes_since(mobile).unwrap_or(now);
+            self.on_change(now, mobile, signal, (SignalSource::Silence, since), effects);
         }
         let deadlines = self.groups.iter().map(|group| group.mechanism.next_deadline()).zip(0..);
         let first = deadlines.filter_map(|(due, n)| Some((due?, n))).min();
@@ -31,6 +34,11 @@ impl Dispatcher {
             self.groups[n].mechanism.on_timer(now, &mut self.actions, raw);
             self.note_step(now, n, &Input::Timer);
             self.carry_out(n, effects);
+            let ActiveGroup { config, mechanism, .. } = &self.groups[n];
+            for &(mobile, since) in mechanism.found_silent() {
+                let (whose, cause) = ((mobile, &*config.name), (SignalSource::Silence, since));
+                self.outages.begin(now, whose, cause, mechanism.interrupted(mobile));
+            }
         }
         if self.refusals.next_deadline().is_some_and(|due| due <= now) {
             let mut over = Vec::new();
@@ -44,12 +52,20 @@ impl Dispatcher {
         if self.unwatch.is_some_and(|due| due <= now) {
             self.unwatch(now, effects);
         }
+        if self.outages.next_deadline().is_some_and(|due| due <= now) {
+            self.outages.on_timer(now);
+        }
     }
 
     /// Time of the next call of [`Dispatcher::on_timer`].
     pub fn next_deadline(&self) -> Option<Instant> {
         let mechanisms = self.groups.iter().filter_map(|group| group.mechanism.next_deadline());
-        let others = [self.mobiles.next_deadline(), self.refusals.next_deadline(), self.unwatch];
+        let others = [
+            self.mobiles.next_deadline(),
+            self.refusals.next_deadline(),
+            self.unwatch,
+            self.outages.next_deadline(),
+        ];
         mechanisms.chain(others.into_iter().flatten()).min()
     }
 }

@@ -215,7 +215,13 @@ impl GroupMechanism {
     pub(crate) fn reports(&self) -> Box<dyn Iterator<Item = FlowReport> + '_> {
         match self {
             Self::Segments(mechanism) => mechanism.reports(),
-            Self::Packets(wake, _) => Box::new(wake.reports()),
+            // Its flows are those of packets that go to the link.
+            Self::Packets(wake, to) => {
+                Box::new(wake.reports().map(|report| FlowReport {
+                    flow: to.opposite().to_mobile(report.flow),
+                    ..report
+                }))
+            }
         }
     }
 
@@ -230,6 +236,23 @@ impl GroupMechanism {
         match self {
             Self::Segments(mechanism) => mechanism.is_interrupted(mobile),
             Self::Packets(wake, _) => wake.is_interrupted(mobile),
+        }
+    }
+
+    /// Number of the mobile's connections that an outage interrupts.
+    pub(crate) fn interrupted(&self, mobile: MobileId) -> usize {
+        match self {
+            Self::Segments(mechanism) => mechanism.interrupted(mobile),
+            Self::Packets(wake, _) => wake.interrupted(mobile),
+        }
+    }
+
+    /// Mobiles that [`on_timer`](Self::on_timer) just found silent without a signal, and since when
+    /// they were.
+    pub(crate) fn found_silent(&self) -> &[(MobileId, Instant)] {
+        match self {
+            Self::Segments(_) => &[],
+            Self::Packets(wake, _) => wake.found_silent(),
         }
     }
 

@@ -20,6 +20,7 @@ use airtcp_gateway::config::GatewayConfig;
 use airtcp_gateway::dispatch::Effect;
 use airtcp_gateway::packets::{Egress, Intercepted};
 use airtcp_gateway::signals::gate::AgentCounters;
+use airtcp_gateway::status::LastReload;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, mpsc};
@@ -42,6 +43,7 @@ pub struct Driver {
     /// Handle of this loop, for threads that must answer it.
     handle: Handle,
     injections_failed: u64,
+    last_reload: LastReload,
 }
 
 /// A new configuration whose rules are being installed.
@@ -53,7 +55,8 @@ struct Reload {
 
 impl Driver {
     /// A driver for this configuration, which must come from [`Mirror::prepare`]. `handle` belongs
-    /// to the inbox of [`Driver::run`]; the status includes `agents`.
+    /// to the inbox of [`Driver::run`]; the status includes `agents`. The configuration was read at
+    /// `read_at`, in seconds since 1970.
     pub fn new(
         role: Role,
         path: Path,
@@ -61,9 +64,19 @@ impl Driver {
         handle: Handle,
         agents: Arc<AgentCounters>,
         config: GatewayConfig,
+        read_at: f64,
     ) -> Self {
-        let (reload, injections_failed) = (None, 0);
-        Self { role, path, mirror, agents, config, reload, handle, injections_failed }
+        Self {
+            role,
+            path,
+            mirror,
+            agents,
+            config,
+            reload: None,
+            handle,
+            injections_failed: 0,
+            last_reload: LastReload { successful: true, succeeded_at: read_at },
+        }
     }
 
     /// Runs until [`Command::Stop`]. Calls `beat` at least every 50 ms while it is alive.
@@ -173,6 +186,9 @@ impl Driver {
                 self.role.set_index(uplink, index);
                 self.mirror.set_index(uplink, index);
             }
+            Command::Members(whose, answer) => {
+                let _ = answer.send(self.role.members(&whose));
+            }
             Command::Status(answer) => {
                 let mut status = self.role.status(now, &self.mirror.traffic());
                 let of_rules = self.path.rules().into_iter().flat_map(|rules| {
@@ -182,6 +198,7 @@ impl Driver {
                     ]
                 });
                 let missed = self.mirror.missed().map(|missed| ("mirror_missed_packets", missed));
+                status.reload = Some(self.last_reload);
                 for (name, count) in of_rules.chain(missed).chain(self.agents.read()) {
                     status.counters.insert(name.to_owned(), count);
                 }
@@ -196,6 +213,12 @@ impl Driver {
                         Ok(()) => self.end_reload(now, reload, effects),
                         Err(error) => Err(error.to_string()),
                     });
+                }
+            }
+            Command::Reloaded { successful, at } => {
+                self.last_reload.successful = successful;
+                if successful {
+                    self.last_reload.succeeded_at = at;
                 }
             }
             Command::Ping(answer) => {

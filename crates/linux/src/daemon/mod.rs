@@ -28,7 +28,7 @@ use crate::command::{self, Command, Handle, Inbox};
 use crate::datapath::mirror::Mirror;
 use crate::datapath::nfqueue::{Nfqueue, NfqueueError};
 use crate::datapath::rules::{Rules, RulesError, Watcher};
-use crate::kernel::clock::now;
+use crate::kernel::clock::{now, time_of_day};
 use crate::kernel::host::interfaces;
 use crate::signals::{self, Running, SignalsError};
 use airtcp_core::Bytes;
@@ -45,6 +45,7 @@ use record::Recording;
 use server::{Listeners, Server, ServerError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle as OsHandle, Signals as OsSignals};
+use signal_hook::low_level::signal_name;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
@@ -189,7 +190,8 @@ fn serve(
     beat: &mut dyn FnMut(),
 ) -> Result<(), DaemonError> {
     let (state, agents) = (serving(config.mode), threads.agents.clone());
-    let mut driver = Driver::new(role, path, mirror, threads.handle.clone(), agents, config);
+    let handle = threads.handle.clone();
+    let mut driver = Driver::new(role, path, mirror, handle, agents, config, time_of_day());
     driver.carry_out(&mut effects);
     notify::ready(state);
     let ended = driver.run(&threads.inbox, beat);
@@ -197,6 +199,7 @@ fn serve(
     driver.finish();
     drop(driver);
     threads.end();
+    tracing::info!("gateway stopped; packets pass as without it");
     Ok(ended?)
 }
 
@@ -230,10 +233,12 @@ impl Threads {
         let attendant =
             thread::Builder::new().name("gateway-signals".to_owned()).spawn(move || {
                 for signal in os_signals.forever() {
-                    if signal != SIGHUP {
+                    if signal == SIGHUP {
+                        // The outcome is in the log.
+                        let _ = reload();
+                    } else {
+                        tracing::info!("stopping: {}", signal_name(signal).unwrap_or("a signal"));
                         handle.send(Command::Stop);
-                    } else if let Err(error) = reload() {
-                        tracing::error!("reload failed, configuration unchanged: {error}");
                     }
                 }
             })?;
@@ -266,7 +271,10 @@ fn reloader(
             let taken =
                 answered.recv().unwrap_or_else(|_| Err("the gateway has stopped".to_owned()));
             match taken {
-                Ok(()) => *old = new,
+                Ok(()) => {
+                    tracing::info!("configuration reloaded: {}", old.changes(&new).join(", "));
+                    *old = new;
+                }
                 Err(_) => {
                     let again = sources.restart(&old.signals, &old.groups);
                     again.map_err(|error| error.to_string())?;
@@ -274,6 +282,10 @@ fn reloader(
             }
             taken
         });
+        if let Err(error) = &result {
+            tracing::error!("reload failed, configuration unchanged: {error}");
+        }
+        handle.send(Command::Reloaded { successful: result.is_ok(), at: time_of_day() });
         notify::ready(serving(old.mode));
         result
     }

@@ -8,7 +8,7 @@
 //! number of clients and their time are bounded, and one client at a time may ask the loop.
 
 use crate::command::{Command, Handle};
-use airtcp_gateway::control::{Answer, LINE_LIMIT, Request, Whose, unknown_uplink};
+use airtcp_gateway::control::{Answer, LINE_LIMIT, Request};
 use airtcp_gateway::metrics;
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_gateway::status::Status;
@@ -218,15 +218,13 @@ impl Gateway {
                 None => unresponsive(),
             },
             Request::Signal { whose, signal } => {
-                if let Whose::Uplink(interface) = whose {
-                    let Some(status) = self.status() else { return unresponsive() };
-                    let known: Vec<&str> = status.uplinks().collect();
-                    if !known.contains(&interface.as_str()) {
-                        return Answer::Error { message: unknown_uplink(interface, &known) };
-                    }
-                }
+                let members = match self.ask(|answer| Command::Members(whose, answer)) {
+                    Some(Ok(members)) => members,
+                    Some(Err(message)) => return Answer::Error { message },
+                    None => return unresponsive(),
+                };
                 let source = SignalSource::Control;
-                let sent = whose.ids().all(|mobile| {
+                let sent = members.into_iter().all(|mobile| {
                     self.handle.send(Command::Signal(MobileSignal { mobile, signal, source }))
                 });
                 // Waits until the loop has handled the signals, so that a client cannot send faster

@@ -10,6 +10,11 @@ pub(crate) fn now() -> Instant {
     Instant::from_nanos(nanos(ClockId::CLOCK_MONOTONIC))
 }
 
+/// The time of day, in seconds since 1970 (UTC).
+pub(crate) fn time_of_day() -> f64 {
+    nanos(ClockId::CLOCK_REALTIME) as f64 / 1e9
+}
+
 /// A clock that starts at the time of day and then counts elapsed time, including suspension:
 /// setting the time of day does not turn it back.
 #[derive(Clone, Copy, Debug)]

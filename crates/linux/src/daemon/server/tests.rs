@@ -5,7 +5,8 @@ use crate::command::{Inbox, channel};
 use crate::daemon::client::{AskError, ask};
 use airtcp_core::LinkSignal;
 use airtcp_edge::MobileId;
-use airtcp_gateway::status::GroupStatus;
+use airtcp_gateway::config::GatewayConfig;
+use airtcp_gateway::control::Whose;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -24,17 +25,22 @@ impl Fixture {
     fn new() -> Self {
         let (handle, inbox) = channel().unwrap();
         let (told, signals) = mpsc::channel();
+        let config = "[[mobile]]\nname = \"phones\"\naddresses = [\"10.0.0.0/29\"]\n\
+                      [[uplink]]\ninterface = \"wwan0\"";
+        let config = GatewayConfig::parse("gateway.toml", config).unwrap();
         std::thread::spawn(move || {
             while let Ok(command) = inbox.commands.recv() {
                 match command {
                     Command::Status(answer) => {
-                        let name = "uplink.wwan0".to_owned();
                         let _ = answer.send(Status {
-                            groups: vec![GroupStatus { name, ..GroupStatus::default() }],
                             flow_count: 7,
                             committed: 3,
                             ..Status::default()
                         });
+                    }
+                    Command::Members(whose, answer) => {
+                        let groups: Vec<_> = config.groups.iter().collect();
+                        let _ = answer.send(whose.members(&groups));
                     }
                     Command::Signal(signal) => told.send(signal).unwrap(),
                     Command::Ping(answer) => drop(answer.send(())),
@@ -42,6 +48,7 @@ impl Fixture {
                     | Command::Withdrawn(..)
                     | Command::Reload(..)
                     | Command::Replaced(..)
+                    | Command::Reloaded { .. }
                     | Command::Stop => {}
                 }
             }
@@ -145,6 +152,29 @@ fn a_signal_about_an_uplink_that_is_not_there_is_refused() {
     assert_eq!(fixture.signals.try_recv().unwrap().mobile, uplink);
     let error = about("wan0").unwrap_err().to_string();
     assert!(error.ends_with("unknown uplink \"wan0\"; did you mean \"wwan0\"?"), "{error}");
+    assert!(fixture.signals.try_recv().is_err());
+}
+
+#[test]
+fn a_group_stands_for_its_mobiles() {
+    let fixture = Fixture::new();
+    let about = |group: &str| {
+        let whose = Whose::Group(group.to_owned());
+        ask(&fixture.path(), &Request::Signal { whose, signal: LinkSignal::Down })
+    };
+    about("phones").unwrap();
+    assert_eq!(fixture.signals.try_iter().count(), 6);
+    let error = about("phone").unwrap_err().to_string();
+    assert!(error.ends_with("unknown group \"phone\"; did you mean \"phones\"?"), "{error}");
+}
+
+#[test]
+fn a_signal_about_a_mobile_in_no_group_is_refused_and_goes_nowhere() {
+    let fixture = Fixture::new();
+    let whose = Whose::parse("10.0.0.9").unwrap();
+    let request = Request::Signal { whose, signal: LinkSignal::Down };
+    let error = ask(&fixture.path(), &request).unwrap_err().to_string();
+    assert!(error.contains("10.0.0.9 is in no group; the nearest is \"phones\""), "{error}");
     assert!(fixture.signals.try_recv().is_err());
 }
 

@@ -39,10 +39,15 @@ enum Command {
     /// Shows what a gateway with `mode = "observe"` has seen, and the time it would have saved.
     Report(report::ReportArgs),
     /// Sends a running gateway a signal about the link to a mobile, or about an uplink.
+    #[command(allow_missing_positional = true)]
     Signal {
         /// Address of the mobile, or a prefix of up to 256 addresses; or the interface of an
         /// uplink.
-        mobile: String,
+        #[arg(required_unless_present = "group")]
+        mobile: Option<String>,
+        /// All mobiles of this group instead, if they are at most 256.
+        #[arg(long, value_name = "NAME", conflicts_with = "mobile")]
+        group: Option<String>,
         /// fading: an outage is likely; down: out of reach; up: in reach.
         #[arg(value_name = "fading|down|up")]
         signal: String,
@@ -103,6 +108,22 @@ pub(crate) fn schema(markdown: bool) -> i32 {
     })
 }
 
+/// A signal for a mobile, or else for a group.
+///
+/// # Errors
+/// Says what was expected.
+fn signal_request(
+    mobile: Option<&str>,
+    group: Option<&str>,
+    signal: &str,
+) -> Result<Request, String> {
+    let whose = match group {
+        Some(group) => Whose::Group(group.to_owned()),
+        None => Whose::parse(mobile.unwrap_or_default())?,
+    };
+    Ok(Request::Signal { whose, signal: control::signal(signal)? })
+}
+
 /// Runs the gateway or a subcommand and returns the exit code.
 pub(crate) fn run(args: &GatewayArgs) -> i32 {
     let Some(command) = &args.command else {
@@ -115,10 +136,8 @@ pub(crate) fn run(args: &GatewayArgs) -> i32 {
         Command::CheckConfig { file } => check::check(file),
         Command::Status(args) => status::status(args),
         Command::Report(args) => report::report(args),
-        Command::Signal { mobile, signal, socket } => {
-            let request = Whose::parse(mobile)
-                .and_then(|whose| Ok(Request::Signal { whose, signal: control::signal(signal)? }));
-            match request {
+        Command::Signal { mobile, group, signal, socket } => {
+            match signal_request(mobile.as_deref(), group.as_deref(), signal) {
                 Ok(request) => socket.order(&request),
                 Err(message) => {
                     complain(&message);

@@ -19,6 +19,12 @@ pub(crate) struct ReportArgs {
 /// Number of outages below which a report warns that they are few.
 const FEW: u64 = 10;
 
+/// Reason for which a gateway in protect mode has no report, and what has its numbers.
+const PROTECTING: &str = "no report: this gateway protects, and what senders would have lost without it can only \
+     be observed (mode = \"observe\"); `airtcp gateway status` shows the outages that are not over, \
+     and `airtcp gateway metrics` how many there were and how long (airtcp_gateway_outages_total, \
+     airtcp_gateway_outage_seconds_total)";
+
 /// Shows what was observed; returns the exit code.
 pub(super) fn report(args: &ReportArgs) -> i32 {
     match args.socket.status().map(|status| status.report) {
@@ -27,7 +33,7 @@ pub(super) fn report(args: &ReportArgs) -> i32 {
         }
         Ok(Some(report)) => print(&tables(&report)),
         Ok(None) => {
-            complain("no report: this gateway does not run with mode = \"observe\"");
+            complain(PROTECTING);
             FAILURE
         }
         Err(error) => failed(&error),

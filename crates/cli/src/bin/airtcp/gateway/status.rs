@@ -4,7 +4,7 @@
 use super::{SocketArg, failed};
 use airtcp_cli::aligned;
 use airtcp_cli::{SUCCESS, print};
-use airtcp_gateway::status::{FlowStatus, GroupStatus, Status};
+use airtcp_gateway::status::{FlowStatus, GroupStatus, OutageStatus, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
@@ -58,8 +58,7 @@ fn tables(status: &Status) -> String {
     let heads = ["group", "mechanism", "path", "connections", "held", "refused segments"];
     let mut rows = vec![heads.map(str::to_owned)];
     rows.extend(status.groups.iter().map(|group| {
-        let GroupStatus { name, mechanism, path, flows, held, segments_refused, counters: _ } =
-            group;
+        let GroupStatus { name, mechanism, path, flows, held, segments_refused, .. } = group;
         [
             name.clone(),
             mechanism.clone(),
@@ -72,6 +71,15 @@ fn tables(status: &Status) -> String {
     out += &aligned(&rows, &[0, 1, 2]);
     for group in &status.groups {
         let _ = writeln!(out, "{}: {}", group.name, counts(&group.counters));
+        let ended: u64 = group.outages.values().map(|of| of.ended).sum();
+        if ended > 0 {
+            let seconds: f64 = group.outages.values().map(|of| of.seconds).sum();
+            let (name, longest) = (&group.name, group.longest_outage);
+            let _ = writeln!(
+                out,
+                "{name}: {ended} outages over, {seconds:.1} s in all, the longest {longest:.1} s"
+            );
+        }
     }
     let _ = writeln!(out, "packets: {}", counts(&status.counters));
     for (source, signals) in &status.signals {
@@ -80,17 +88,18 @@ fn tables(status: &Status) -> String {
     for (mobile, signal) in &status.away {
         let _ = writeln!(out, "{mobile} is {signal}");
     }
+    out += &outages(status);
     let _ = writeln!(out, "\n{} connections, {} held", status.flow_count, bytes(status.held));
     if status.flows.is_empty() {
         return out;
     }
-    let heads = ["fixed host", "mobile", "group", "mechanism", "state", "since", "held", ""];
+    let heads = ["server", "device", "group", "mechanism", "state", "since", "held", ""];
     let mut rows = vec![heads.map(str::to_owned)];
     rows.extend(status.flows.iter().map(|flow| {
-        let FlowStatus { fixed, mobile, group, mechanism, state, since, held, committed } = flow;
+        let FlowStatus { server, device, group, mechanism, state, since, held, committed } = flow;
         [
-            fixed.clone(),
-            mobile.clone(),
+            server.clone(),
+            device.clone(),
             group.clone(),
             mechanism.clone(),
             state.clone(),
@@ -102,6 +111,31 @@ fn tables(status: &Status) -> String {
     out += &aligned(&rows, &[0, 1, 2, 3, 4, 7]);
     let listed = status.flows.len() as u64;
     if let Some(more @ 1..) = status.flow_count.checked_sub(listed) {
+        let _ = writeln!(out, "and {more} more");
+    }
+    out
+}
+
+/// A table of the outages that are not over; empty without any.
+fn outages(status: &Status) -> String {
+    if status.outages.is_empty() {
+        return String::new();
+    }
+    let heads = ["away", "group", "for", "reported by"];
+    let mut rows = vec![heads.map(str::to_owned)];
+    rows.extend(status.outages.iter().map(|outage| {
+        let OutageStatus { mobile, group, cause, seconds } = outage;
+        let cause = match cause.as_str() {
+            "silence" => "nobody (silence)",
+            cause => cause,
+        };
+        [mobile.clone(), group.clone(), format!("{seconds:.1} s"), cause.to_owned()]
+    }));
+    let ongoing =
+        |group: &GroupStatus| -> u64 { group.outages.values().map(|of| of.ongoing).sum() };
+    let all: u64 = status.groups.iter().map(ongoing).sum();
+    let mut out = format!("\n{}", aligned(&rows, &[0, 1, 3]));
+    if let Some(more @ 1..) = all.checked_sub(status.outages.len() as u64) {
         let _ = writeln!(out, "and {more} more");
     }
     out
@@ -126,6 +160,7 @@ fn bytes(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_gateway::status::OutageCounts;
 
     #[test]
     fn a_gateway_in_the_middle_of_an_outage() {
@@ -133,8 +168,8 @@ mod tests {
             pairs.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect::<BTreeMap<_, _>>()
         };
         let flow = FlowStatus {
-            fixed: "203.0.113.5:443".to_owned(),
-            mobile: "10.0.0.7:40000".to_owned(),
+            server: "203.0.113.5:443".to_owned(),
+            device: "10.0.0.7:40000".to_owned(),
             group: "cars".to_owned(),
             mechanism: "m-tcp-plus".to_owned(),
             state: "frozen".to_owned(),
@@ -144,7 +179,7 @@ mod tests {
         };
         let calm = FlowStatus {
             state: "connected".to_owned(),
-            mobile: "10.0.0.8:4000".to_owned(),
+            device: "10.0.0.8:4000".to_owned(),
             since: None,
             held: 0,
             committed: false,
@@ -158,15 +193,32 @@ mod tests {
             held: 1_048_576,
             segments_refused: 0,
             counters: counters(&[("freezes", 1), ("resets", 0)]),
+            outages: BTreeMap::from([(
+                "control".to_owned(),
+                OutageCounts { begun: 9, ended: 6, ongoing: 3, seconds: 50.0 },
+            )]),
+            longest_outage: 20.0,
+        };
+        let outage = |mobile: &str, cause: &str, seconds| OutageStatus {
+            mobile: mobile.to_owned(),
+            group: "cars".to_owned(),
+            cause: cause.to_owned(),
+            seconds,
         };
         let status = Status {
+            version: "0.1.0".to_owned(),
+            reload: None,
             groups: vec![group],
             flows: vec![flow, calm],
             flow_count: 3,
             committed: 1,
             held: 1_048_576,
             away: BTreeMap::from([("10.0.0.7".to_owned(), "down".to_owned())]),
-            counters: counters(&[("packets_passed", 812)]),
+            outages: vec![
+                outage("10.0.0.7", "control", 12.345),
+                outage("10.0.0.9", "silence", 3.0),
+            ],
+            counters: counters(&[("packets_passed", 812), ("packets_held", 30)]),
             signals: BTreeMap::from([("control".to_owned(), counters(&[("down", 1)]))]),
             report: None,
         };
@@ -176,12 +228,18 @@ mod tests {
 group  mechanism   path     connections     held  refused segments
 cars   m-tcp-plus  nfqueue            3  1048 kB                 0
 cars: 1 freezes
-packets: 812 packets passed
+cars: 6 outages over, 50.0 s in all, the longest 20.0 s
+packets: 30 packets held, 812 packets passed
 signals from control: 1 down
 10.0.0.7 is down
 
+away      group     for  reported by
+10.0.0.7  cars   12.3 s  control
+10.0.0.9  cars    3.0 s  nobody (silence)
+and 1 more
+
 3 connections, 1048 kB held
-fixed host       mobile          group  mechanism   state       since     held
+server           device          group  mechanism   state       since     held
 203.0.113.5:443  10.0.0.7:40000  cars   m-tcp-plus  frozen     12.3 s  1048 kB  acknowledged
 203.0.113.5:443  10.0.0.8:4000   cars   m-tcp-plus  connected              0 B
 and 1 more
