@@ -556,6 +556,20 @@ fn a_release_that_is_not_answered_is_repeated_after_a_long_outage_too() {
 }
 
 #[test]
+fn what_nobody_answered_for_five_minutes_is_not_sent_after_a_later_silence() {
+    let mut node = Node::known();
+    node.send(udp(443, "long ago"));
+    node.signal(LinkSignal::Down);
+    node.until(20_000);
+    node.signal(LinkSignal::Up);
+    let last = node.until(400_000).pop().unwrap();
+    assert!(last.ends_with(" long ago") && last.as_str() < "33", "{last}");
+    node.send(udp(444, "now"));
+    node.hear();
+    assert_eq!(node.until(401_000), ["400000 now"]);
+}
+
+#[test]
 fn of_a_tunnel_packets_keep_their_order() {
     let mut node = Node::known().outage([udp(51820, "1"), udp(51820, "2")]);
     assert_eq!(node.sends(), ["1", "2"]);
