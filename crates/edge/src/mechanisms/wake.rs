@@ -274,7 +274,9 @@ impl<P: Payload> Packet for Segment<P> {
         if self.ack.is_none() || self.flags.intersects(Flags::SYN | Flags::RST) {
             return None;
         }
-        let (seq, flags, payload) = (self.seq - 1, Flags::empty(), self.payload.slice(0, 0));
+        // Congestion marks are echoed as before: AccECN's counter must not jump (RFC 9768 §3.2.2).
+        let flags = self.flags & (Flags::AE | Flags::CWR | Flags::ECE);
+        let (seq, payload) = (self.seq - 1, self.payload.slice(0, 0));
         Some(Self { seq, flags, payload, ..self.clone() })
     }
 
