@@ -33,13 +33,13 @@ impl Ace {
     /// AccECN holds for both hosts: what one shows goes for the other.
     #[must_use]
     pub fn as_accurate_as(self, other: Self) -> Self {
-        Self(self.0 | other.0 & ACCURATE)
+        Self(self.0 | (other.0 & ACCURATE))
     }
 
     /// True if `flags` echo the same marks.
     pub fn is_shown_by(self, flags: Flags) -> bool {
         let echo = if self.is_accurate() { FIELD } else { Flags::ECE };
-        self.field() & echo == flags & echo
+        (self.field() & echo) == (flags & echo)
     }
 
     /// Flags of an acknowledgement on the host's behalf. CWR of RFC 3168 is not repeated: it
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(first.echo(), Flags::AE | Flags::ECE);
         for bits in 0..8 {
             let flags = [Flags::ECE, Flags::CWR, Flags::AE];
-            let of_bit = |n: usize| if bits >> n & 1 == 1 { flags[n] } else { Flags::empty() };
+            let of_bit = |n: usize| if (bits >> n) & 1 == 1 { flags[n] } else { Flags::empty() };
             let field = of_bit(0) | of_bit(1) | of_bit(2);
             let ace = first.followed_by(shown(field | Flags::PSH));
             assert_eq!(
