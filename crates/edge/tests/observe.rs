@@ -170,6 +170,28 @@ fn what_a_sender_waits_from_the_signal_on_less_a_round_trip_is_saved() {
     assert_eq!((seen.away, seen.longest), (ms(3200), ms(3200)));
 }
 
+/// Time saved of a flow that resumes so many milliseconds after the start: its mobile is away from
+/// 1 s on, until 1 s before.
+fn saved_when_it_resumes_at(resumes: u64, id: FlowId) -> Duration {
+    let mut node = Node::new();
+    node.at(1000).told(LinkSignal::Down);
+    node.at(1200).sent(id).at(resumes - 1000).told(LinkSignal::Up);
+    let seen = node.resume(resumes, id).seen(resumes + 10_000);
+    let stalls = if id.protocol == TCP { seen.tcp } else { seen.quic };
+    assert_eq!((stalls.stalled, stalls.resumed), (1, 1));
+    assert_eq!(stalls.saved_least, stalls.saved_most);
+    stalls.saved_most
+}
+
+// RFC 9000 §10.1: the idle timer restarts with a packet received.
+#[test]
+fn of_a_quic_flow_that_was_silent_for_longer_than_its_idle_timeout_nothing_is_saved() {
+    let quic = flow(UDP, 443);
+    assert_eq!(saved_when_it_resumes_at(31_000, quic), ms(900));
+    assert_eq!(saved_when_it_resumes_at(31_001, quic), ms(0));
+    assert_eq!(saved_when_it_resumes_at(31_001, DOWNLOAD), ms(900), "TCP has none");
+}
+
 #[test]
 fn a_mobile_that_speaks_for_itself_is_back_at_that_moment() {
     let mut node = Node::new();

@@ -16,6 +16,8 @@ const UDP_HEADER: usize = 8;
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
+/// AE, in the byte before.
+const AE: u8 = 0x01;
 
 /// Protocol number and flow of an IPv4 or IPv6 packet; ports are 0 if there are none, as in
 /// fragments.
@@ -72,7 +74,8 @@ pub fn piece(packet: &[u8], size: usize, last: bool) -> Option<Vec<u8>> {
     } else {
         let seq = u32::from_be_bytes([message[4], message[5], message[6], message[7]]);
         message[4..8].copy_from_slice(&seq.wrapping_add(offset as u32).to_be_bytes());
-        if offset > 0 {
+        // With AccECN, CWR is a part of the counter that every segment shows (RFC 9768 §3.2.2).
+        if offset > 0 && message[12] & AE == 0 {
             message[13] &= !CWR;
         }
         if offset + part.len() < payload.len() {
@@ -138,8 +141,10 @@ pub(crate) mod tests {
             ipv6: bool,
             payload in proptest::collection::vec(any::<u8>(), 1..5_000),
             size in 1usize..1_500,
+            has_accecn: bool,
         ) {
-            let flags = Flags::FIN | Flags::PSH | Flags::CWR;
+            let mut flags = Flags::FIN | Flags::PSH | Flags::CWR;
+            flags.set(Flags::AE, has_accecn);
             let whole = Segment { flow: flow(ipv6), seq: SeqNum(u32::MAX - 99), payload, flags, ..Segment::default() };
             let encoded = |segment: &Segment<Vec<u8>>| {
                 let mut packet = Vec::new();
@@ -151,7 +156,7 @@ pub(crate) mod tests {
             let of = |n: usize| {
                 let payload = whole.payload[n * size..].iter().copied().take(size).collect();
                 let mut flags = flags;
-                flags.set(Flags::CWR, n == 0);
+                flags.set(Flags::CWR, n == 0 || has_accecn);
                 flags.set(Flags::FIN | Flags::PSH, n == count - 1);
                 encoded(&Segment { seq: whole.seq + (n * size) as u32, payload, flags, ..whole.clone() })
             };

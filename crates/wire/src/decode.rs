@@ -2,7 +2,7 @@
 
 use crate::checksum::{TCP, transport_checksum};
 use crate::options::decode_options;
-use airtcp_core::{AccEcnOrder, Addr, Ecn, Flags, Flow, Length, Segment, SeqNum};
+use airtcp_core::{Addr, Ecn, Flags, Flow, Length, Segment, SeqNum};
 use etherparse::err::{LenError, ip, tcp};
 use etherparse::{IpNumber, IpSlice, Ipv6Header, LaxIpSlice, TcpHeaderSlice};
 use std::net::IpAddr;
@@ -111,10 +111,9 @@ pub struct Decoded<P> {
     ///
     /// This is any option that [`Options`](airtcp_core::Options) does not hold (Multipath TCP, the
     /// signatures MD5 and TCP-AO, unknown ones), except the experimental kinds 253 and 254, which
-    /// any segment may lack. AccECN counts as well, by its option or by the flag AE alone: only the
-    /// receiver knows its counters, and a segment made by anyone else would report marks that never
-    /// were. `None` on a SYN, whose options are only offers: the segments that follow show what was
-    /// agreed.
+    /// any segment may lack. AccECN's option (RFC 9768 §3.2.3) may be missing as well, and the ACE
+    /// field counts the marks in each segment. `None` on a SYN, whose options are only offers: the
+    /// segments that follow show what was agreed.
     pub foreign_option: Option<u8>,
 }
 
@@ -250,7 +249,6 @@ fn segment<P>(
         options,
         payload,
     };
-    let accecn = flags.contains(Flags::AE).then_some(AccEcnOrder::Ect0First.kind());
-    let foreign_option = foreign.or(accecn).filter(|_| !flags.contains(Flags::SYN));
+    let foreign_option = foreign.filter(|_| !flags.contains(Flags::SYN));
     Ok(Decoded { segment, foreign_option })
 }

@@ -97,7 +97,7 @@ fn padded(accecn: &AccEcnOption) -> usize {
 /// Reads the options up to the end of the header or an end-of-list option; unknown ones are skipped
 /// by their length (RFC 9293 §3.1, MUST-6). If an option appears twice, the last one counts. Also
 /// returns the kind of the first option that only the hosts may write: an unknown one that is not
-/// experimental, or AccECN.
+/// experimental.
 pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<(Options, Option<u8>), DecodeError> {
     let mut options = Options::default();
     let mut foreign = None;
@@ -119,11 +119,10 @@ pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<(Options, Option<u8>), 
                     .ok_or(DecodeError::BadOption { kind })?;
                 if let Some((&CWND, [a, b, c, d])) = option.split_first_chunk() {
                     options.cwnd = Some(u32::from_be_bytes([*a, *b, *c, *d]));
+                } else if let Some(order) = AccEcnOrder::from_kind(kind) {
+                    options.accecn = Some(AccEcnOption::from_wire(order, &option[2..]));
                 } else if !EXPERIMENTAL.contains(&kind) {
                     foreign = foreign.or(Some(kind));
-                }
-                if let Some(order) = AccEcnOrder::from_kind(kind) {
-                    options.accecn = Some(AccEcnOption::from_wire(order, &option[2..]));
                 }
                 bytes = rest;
             }

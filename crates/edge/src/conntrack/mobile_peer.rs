@@ -11,10 +11,7 @@ pub struct MobilePeer {
     pub ack: SeqNum,
     /// The window field that came with it last, in the mobile's scale.
     pub window: u16,
-    /// ECN echo that came with it.
-    pub ece: bool,
-    /// The mobile's ACE counter (AccECN).
-    #[serde(skip)]
+    /// Congestion marks that came with it: the ECN echo, or AccECN's counter.
     pub ace: Ace,
     /// The mobile's next sequence number: what the fixed host expects.
     pub next_seq: SeqNum,
@@ -25,13 +22,10 @@ pub struct MobilePeer {
 impl MobilePeer {
     /// As the first ACK of a connection shows it; `None` when the segment acknowledges nothing.
     pub fn new<P: Payload>(segment: &Segment<P>) -> Option<Self> {
-        let mut ace = Ace::default();
-        ace.note(segment.flags);
         Some(Self {
             ack: segment.ack?,
             window: segment.window,
-            ece: segment.flags.contains(Flags::ECE),
-            ace,
+            ace: Ace::of(segment),
             next_seq: segment.seq_end(),
             timestamps: segment.options.timestamps,
         })
@@ -55,8 +49,7 @@ impl MobilePeer {
         {
             self.ack = ack;
             self.window = segment.window;
-            self.ece = segment.flags.contains(Flags::ECE);
-            self.ace.note(segment.flags);
+            self.ace = self.ace.followed_by(Ace::of(segment));
         }
     }
 
@@ -72,7 +65,7 @@ impl MobilePeer {
 
     /// True if `flags` echo the same congestion marks as the last ACK.
     pub fn echoes_as(&self, flags: Flags) -> bool {
-        flags.contains(Flags::ECE) == self.ece && self.ace.is_shown_by(flags)
+        self.ace.is_shown_by(flags)
     }
 
     /// The mobile's latest acknowledgement once more, as the mobile would send it now; `flow` is
@@ -100,7 +93,7 @@ impl MobilePeer {
             seq: self.next_seq,
             ack: Some(ack),
             window,
-            flags: self.ace.put(if self.ece { Flags::ECE } else { Flags::empty() }),
+            flags: self.ace.echo(),
             ecn: Ecn::NotEct,
             options: Options { timestamps, ..Options::default() },
             payload: P::default(),

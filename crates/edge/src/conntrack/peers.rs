@@ -65,14 +65,16 @@ impl Peers {
     /// A copy as it is sent now: with the fixed host's newest acknowledgement, which a mobile
     /// without this connection repeats in its reset, and the window of that, with timestamps that
     /// the mobile does not take for old (RFC 7323 §5). It may have seen newer ones, on a
-    /// retransmission of earlier data.
+    /// retransmission of earlier data. AccECN's option is left out, as it may be from any segment
+    /// (RFC 9768 §3.2.3): its counts are old.
     pub fn renewed<P: Payload>(&mut self, copy: &Segment<P>) -> Segment<P> {
         let mut renewed = copy.clone();
         let latest = self.windows.fixed_ack();
         let (ack, window) = copy.ack.map_or(latest, |ack| latest_ack((ack, copy.window), latest));
         renewed.ack = Some(ack);
         renewed.window = window;
-        renewed.flags = self.windows.fixed_ace().put(renewed.flags);
+        renewed.flags = self.windows.fixed_ace().renew(renewed.flags);
+        renewed.options.accecn = None;
         if copy.options.timestamps.is_some() {
             self.note_passed(copy.options.timestamps);
             renewed.options.timestamps = self.newest_seen();
@@ -101,7 +103,7 @@ impl Peers {
             seq: self.mobile().ack - 1,
             ack: Some(ack),
             window,
-            flags: self.windows.fixed_ace().put(Flags::empty()),
+            flags: self.windows.fixed_ace().echo(),
             options: Options { timestamps, ..Options::default() },
             ..Segment::default()
         }

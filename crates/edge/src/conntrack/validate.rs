@@ -150,8 +150,7 @@ pub struct Windows {
     /// The fixed host's highest acknowledgement number, and the window field that came with it
     /// last.
     fixed_ack: (SeqNum, u16),
-    /// The fixed host's ACE counter (AccECN).
-    #[serde(skip)]
+    /// Congestion marks that the fixed host echoed last.
     fixed_ace: Ace,
     /// Assumed windows of both directions: the most bytes seen under way, of the fixed host's data
     /// and of the mobile's.
@@ -166,12 +165,13 @@ impl Windows {
         let mut windows = Self {
             mobile: *mobile,
             sent_end: fixed.sent_end.later(mobile.ack),
-            fixed_ack: fixed.ack,
-            fixed_ace: Ace::default(),
+            fixed_ack: fixed.latest_ack(),
+            fixed_ace: fixed.ace,
             max_window: [MIN_WINDOW; 2],
             finished: [false; 2],
         };
         windows.note_word(fixed);
+        windows.share_accecn();
         windows.widen_windows();
         windows
     }
@@ -192,7 +192,7 @@ impl Windows {
         self.fixed_ack
     }
 
-    /// The fixed host's ACE counter (AccECN).
+    /// Congestion marks that the fixed host echoed last.
     pub fn fixed_ace(&self) -> Ace {
         self.fixed_ace
     }
@@ -263,8 +263,8 @@ impl Windows {
             Side::Fixed => {
                 self.sent_end = self.sent_end.later(segment.seq_end());
                 if let Some(word) = FixedPeer::new(segment) {
-                    if word.ack.0.at_or_after(self.fixed_ack.0) {
-                        self.fixed_ace.note(segment.flags);
+                    if word.ack.at_or_after(self.fixed_ack.0) {
+                        self.fixed_ace = self.fixed_ace.followed_by(word.ace);
                     }
                     self.note_word(&word);
                 }
@@ -275,17 +275,25 @@ impl Windows {
                 self.finished[1] |= finishes;
             }
         }
+        self.share_accecn();
         self.widen_windows();
     }
 
     /// The mobile has sent what the fixed host acknowledges and echoes, even if it did not pass
     /// here.
     fn note_word(&mut self, word: &FixedPeer) {
-        self.fixed_ack = latest_ack(self.fixed_ack, word.ack);
-        self.mobile.next_seq = self.mobile.next_seq.later(word.ack.0);
+        self.fixed_ack = latest_ack(self.fixed_ack, word.latest_ack());
+        self.mobile.next_seq = self.mobile.next_seq.later(word.ack);
         if let (Some(known), Some(echo)) = (&mut self.mobile.timestamps, word.echo) {
             known.value = SeqNum(known.value).later(echo).0;
         }
+    }
+
+    /// Both hosts have AccECN, or none.
+    fn share_accecn(&mut self) {
+        let (mobile, fixed) = (self.mobile.ace, self.fixed_ace);
+        (self.mobile.ace, self.fixed_ace) =
+            (mobile.as_accurate_as(fixed), fixed.as_accurate_as(mobile));
     }
 
     fn widen_windows(&mut self) {
@@ -312,8 +320,12 @@ impl Windows {
 struct FixedPeer {
     /// End of its highest segment.
     sent_end: SeqNum,
-    /// Its highest acknowledgement number, and the window field that came with it last.
-    ack: (SeqNum, u16),
+    /// Its highest acknowledgement number.
+    ack: SeqNum,
+    /// The window field that came with it last.
+    window: u16,
+    /// Congestion marks that it echoed last.
+    ace: Ace,
     /// The newest TSval of the mobile that it echoed.
     echo: Option<SeqNum>,
 }
@@ -322,12 +334,21 @@ impl FixedPeer {
     /// As one segment shows it; `None` when it acknowledges nothing.
     fn new<P: Payload>(segment: &Segment<P>) -> Option<Self> {
         let echo = segment.options.timestamps.map(|timestamps| SeqNum(timestamps.echo));
-        Some(Self { sent_end: segment.seq_end(), ack: (segment.ack?, segment.window), echo })
+        let (ack, window, ace) = (segment.ack?, segment.window, Ace::of(segment));
+        Some(Self { sent_end: segment.seq_end(), ack, window, ace, echo })
+    }
+
+    /// Its highest acknowledgement number, and the window field that came with it last.
+    fn latest_ack(&self) -> (SeqNum, u16) {
+        (self.ack, self.window)
     }
 
     fn note(&mut self, later: &Self) {
         self.sent_end = self.sent_end.later(later.sent_end);
-        self.ack = latest_ack(self.ack, later.ack);
+        if later.ack.at_or_after(self.ack) {
+            (self.ack, self.window) = later.latest_ack();
+            self.ace = self.ace.followed_by(later.ace);
+        }
         self.echo = match (self.echo, later.echo) {
             // TSval is compared like a sequence number (RFC 7323 §5.2).
             (Some(old), Some(new)) => Some(old.later(new)),
@@ -377,7 +398,7 @@ impl Pickup {
                 let new = FixedPeer::new(segment)?;
                 match &mut self.fixed {
                     Some(known)
-                        if near(known.sent_end, new.sent_end) && near(known.ack.0, new.ack.0) =>
+                        if near(known.sent_end, new.sent_end) && near(known.ack, new.ack) =>
                     {
                         known.note(&new);
                     }
@@ -416,7 +437,7 @@ impl Pickup {
 /// retransmission shows less than was sent, but by [`MIN_WINDOW`] at most, or the next segment
 /// shows more.
 fn agree(fixed: &FixedPeer, mobile: &MobilePeer) -> bool {
-    let pairs = [(fixed.sent_end, mobile.ack), (mobile.next_seq, fixed.ack.0)];
+    let pairs = [(fixed.sent_end, mobile.ack), (mobile.next_seq, fixed.ack)];
     let under_way = pairs.map(|(sent, ack)| u64::from(distance(sent, ack).max(MIN_WINDOW)));
     pairs.iter().all(|&(sent, ack)| near(sent, ack) && ack.at_or_before(sent + MIN_WINDOW))
         && under_way[0] * under_way[1] <= PICKUP_PRODUCT

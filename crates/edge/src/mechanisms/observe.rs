@@ -18,6 +18,10 @@
 //! - A flow has resumed with the first packet that is sent to it after that. The round trip is the
 //!   time from that packet to the next after the mobile's answer; it is measured on each flow.
 //!
+//! - A QUIC connection that hears nothing for longer than its idle timeout has ended, and a
+//!   mechanism could not have saved it. What resumes more than 30 s after an outage began may be
+//!   another one of the same ports: nothing is counted as saved.
+//!
 //! Only flows that try again within an outage are seen: one that filled its window just before, and
 //! whose timer runs longer than the outage, is not counted. TCP and QUIC (UDP port 443) count;
 //! other protocols need not be answered.
@@ -36,6 +40,10 @@ const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(2);
 const MARGIN: Duration = Duration::from_secs(3);
 /// No sender waits for longer than two minutes (Linux, TCP_RTO_MAX).
 const LONGEST_WAIT: Duration = Duration::from_secs(130);
+
+/// Idle timeout of nearly all QUIC stacks (RFC 9000 §10.1), as they send it. It counts from the
+/// last packet received, that is, from the beginning of the outage.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Settings of an [`Observer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,9 +143,9 @@ enum OutagePhase {
     Waiting,
     /// The mobile has been away since this time.
     Away { since: Instant, is_signalled: bool },
-    /// It is back since some moment between these. Flows that have not resumed at the last one have
-    /// ended.
-    Back { earliest: Instant, latest: Instant, until: Instant },
+    /// It was away since the first of these, and is back since some moment between the next two.
+    /// Flows that have not resumed at the last one have ended.
+    Back { since: Instant, earliest: Instant, latest: Instant, until: Instant },
 }
 
 /// A mobile that owes an answer, is away, or has flows that have not resumed.
@@ -482,7 +490,7 @@ impl Observer {
         self.observed.away += length;
         self.observed.longest = self.observed.longest.max(length);
         let wait = (length * 2 + MARGIN).min(LONGEST_WAIT);
-        peer.phase = OutagePhase::Back { earliest, latest, until: now + wait };
+        peer.phase = OutagePhase::Back { since, earliest, latest, until: now + wait };
         peer.waits_since = None;
         self.arm(mobile);
     }
@@ -503,15 +511,17 @@ impl Observer {
     /// Takes account of a flow that has resumed, and forgets it.
     fn settle(&mut self, mobile: MobileId, id: &FlowId, round_trip: Duration) {
         let Some(peer) = self.peers.get_mut(&mobile) else { return };
-        let OutagePhase::Back { earliest, latest, .. } = peer.phase else { return };
+        let OutagePhase::Back { since, earliest, latest, .. } = peer.phase else { return };
         let Some(Stalled { resumed: Some(Resumed { at, .. }), .. }) = peer.flows.get(id) else {
             return;
         };
         let stalls = self.observed.of(id);
         stalls.resumed += 1;
-        // What would be below zero is zero.
-        stalls.saved_least += at.since(latest) - round_trip;
-        stalls.saved_most += at.since(earliest) - round_trip;
+        if id.class() == Class::Tcp || at.since(since) <= IDLE_TIMEOUT {
+            // What would be below zero is zero.
+            stalls.saved_least += at.since(latest) - round_trip;
+            stalls.saved_most += at.since(earliest) - round_trip;
+        }
         self.forget(mobile, id);
     }
 

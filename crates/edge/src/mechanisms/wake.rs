@@ -18,32 +18,35 @@
 //! of the same ports. Nor are segments that ask for no answer, as pure ACKs: repeated, they would
 //! tell nobody anything.
 //!
-//! When the path is back both are sent, and both are needed. A TCP sender whose ACKs were lost with
-//! the link learns nothing from a repeated head, and waits for its probe of the tail (RFC 8985 §7);
-//! a QUIC sender that hears of its newest packet alone sees losses far apart in time, and takes
-//! them for persistent congestion (RFC 9002 §7.6).
+//! When the path is back both are sent. A TCP sender whose ACKs were lost with the link learns
+//! nothing from a repeated head, and waits for its probe of the tail (RFC 8985 §7).
 //!
-//! Of TCP the newest goes first. A sender that gets an answer to it often takes its time-out for
+//! The newest goes first. A TCP sender that gets an answer to it often takes its time-out for
 //! spurious (RFC 4015): its window is restored, and it goes on with new data. The answer to the
 //! tail, right behind, then tells what was lost, as the tail was sent last (RFC 8985 §6). If that
 //! answer comes first, the sender sees its losses before anything new is in flight. Over a long
 //! round trip it repairs them in a slow start of many round trips (RFC 6937). So where an answer
 //! once took more than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
 //!
-//! Of other protocols the tail goes first, but a small tail waits, too, over any path. Its sender
-//! has little to send and can bear persistent congestion. The mobile may have more, and the tail
-//! may acknowledge what it sent just before the outage: by QUIC it would measure a round trip as
-//! long as the outage, and its probe timeout would grow to match (RFC 9002 §5.3, §6.2.1).
+//! Of other protocols, but for tunnels, the tail waits over any path. A QUIC sender takes a round
+//! trip from each acknowledgement of a packet newer than all acknowledged before (RFC 9002 §5.1):
+//! from the tail's one as long as the outage, from the newest's the time since the last probe, a
+//! third to a half of that. By it some pace (s2n-quic, ngtcp2), and all set their probe timeout
+//! (§6.2.1). [`TAIL_WAIT`] later the sender has a first sample of what it sent since, over round
+//! trips up to 100 ms; if it went on, it needs no tail. The same spares the mobile, whose packets
+//! the tail may acknowledge. A tunnel carries many flows, whose last attempts are all needed at
+//! once; they are sent in the order of time.
 //!
 //! The path is back when the link is [`Up`](LinkSignal::Up). Signals get lost, and many links send
 //! none, so silence counts too: when nothing has come back for [`WakeConfig::silence`], or one and
-//! a half times what answers took lately if that is longer, the node *retries*: it sends the pair
-//! of one flow, and of the next one at the next retry, until something comes back. Retries are
-//! [`WakeConfig::retry_interval`] apart at first, later a fiftieth of the silence, for a link that
-//! holds packets instead of dropping them delivers them all in the end. Between retries that are
-//! further apart than that it sends *keep-alives*, which cost little and which the mobile answers:
-//! an empty segment of a TCP flow (RFC 9293 §3.8.4) or, without one, an echo request. All this
-//! stops after five minutes, and goes on when the sender tries again.
+//! a half times what answers took lately if that is longer, the node *retries*: it sends what is
+//! kept of one flow, without a tail that waits, and of the next one at the next retry, until
+//! something comes back. Retries are [`WakeConfig::retry_interval`] apart at first, later a
+//! fiftieth of the silence, for a link that holds packets instead of dropping them delivers them
+//! all in the end. Between retries that are further apart than that it sends *keep-alives*, which
+//! cost little and which the mobile answers: an empty segment of a TCP flow (RFC 9293 §3.8.4) or,
+//! without one, an echo request. All this stops after five minutes, and goes on when the sender
+//! tries again.
 //!
 //! A data path need not show what goes to a mobile that answers. It may begin when answers fail to
 //! come, and say with each packet what it knows ([`Silence`]). The tail is then what the sender
@@ -99,7 +102,8 @@ const NEW_IN_SILENCE: usize = 256;
 /// wait would.
 const SHORT_PATH: Duration = Duration::from_millis(100);
 
-/// Wait of a tail for its sender to go on beyond it.
+/// Wait of a tail for its sender to go on beyond it: two round trips over paths up to 100 ms, one
+/// to answer the newest packet and one to answer what the sender sends then.
 const TAIL_WAIT: Duration = Duration::from_millis(200);
 
 /// A longer answer is no measure of the round trip: there was an outage.
@@ -236,10 +240,6 @@ pub trait Packet: Clone {
     fn keep_alive(&self) -> Option<Self> {
         None
     }
-    /// As large as the packets of a sender that has much to send. Not asked of TCP.
-    fn is_full(&self) -> bool {
-        true
-    }
     /// The part to keep as a tail: of a packet still to be segmented, the end.
     fn end(&self) -> Self {
         self.clone()
@@ -274,7 +274,9 @@ impl<P: Payload> Packet for Segment<P> {
         if self.ack.is_none() || self.flags.intersects(Flags::SYN | Flags::RST) {
             return None;
         }
-        let (seq, flags, payload) = (self.seq - 1, Flags::empty(), self.payload.slice(0, 0));
+        // Congestion marks are echoed as before: AccECN's counter must not jump (RFC 9768 §3.2.2).
+        let flags = self.flags & (Flags::AE | Flags::CWR | Flags::ECE);
+        let (seq, payload) = (self.seq - 1, self.payload.slice(0, 0));
         Some(Self { seq, flags, payload, ..self.clone() })
     }
 
@@ -340,13 +342,10 @@ impl<Q: Packet> Kept<Q> {
     /// True if the tail is sent later than the newest, if at all. For `is_far` see
     /// [`Peer::is_far`].
     fn tail_waits(&self, is_far: bool) -> bool {
-        let (Some(tail), Some(newest)) = (self.tail.back(), self.newest.back()) else {
-            return false;
-        };
-        match newest.seq_end() {
+        self.newest.back().is_some_and(|newest| match newest.seq_end() {
             Some(_) => is_far,
-            None => !tail.is_full() && !tail.id().is_tunnel(),
-        }
+            None => !newest.id().is_tunnel(),
+        })
     }
 
     /// Packets to send at once, and true if the tail waits then.
@@ -392,6 +391,9 @@ struct Peer<Q> {
     next_release: Option<Instant>,
     /// Flows that were released without their tails, and when.
     tails: VecDeque<(Instant, FlowId)>,
+    /// Start of the silence whose flows are being released, until all are and the mobile is heard.
+    /// If it is away again before, they have waited since then.
+    released_since: Option<Instant>,
     /// Flows that began during this silence.
     new_in_silence: usize,
     /// The earliest entry among the deadlines.
@@ -435,6 +437,7 @@ impl<Q: Packet> Peer<Q> {
             release: VecDeque::new(),
             next_release: None,
             tails: VecDeque::new(),
+            released_since: None,
             new_in_silence: 0,
             armed: None,
         }
@@ -499,6 +502,19 @@ impl<Q: Packet> Peer<Q> {
         if !self.is_silent() {
             self.new_in_silence = 0;
         }
+        self.end_release();
+    }
+
+    /// The link is gone, as a signal says: it would lose what is still to be released, which waits
+    /// for the mobile's next return.
+    fn on_down(&mut self, now: Instant) {
+        self.down.get_or_insert(now);
+        self.release.clear();
+        self.next_release = None;
+        self.tails.clear();
+        if let Some(retries) = &mut self.retries {
+            retries.released = None;
+        }
     }
 
     /// The link is back, as a signal says.
@@ -512,9 +528,15 @@ impl<Q: Packet> Peer<Q> {
         }
     }
 
-    /// Flows that may wait since then, the latest to send first, and those that began in the
-    /// silence last.
-    fn waiting(&self, since: Instant) -> impl Iterator<Item = (&FlowId, &Kept<Q>)> {
+    /// Start of a silence since which flows wait: of the one before, if their release is not over.
+    fn waiting_since(&self, silence: Instant) -> Instant {
+        self.released_since.map_or(silence, |before| before.min(silence))
+    }
+
+    /// Flows that may wait since this silence, the latest to send first, and those that began in
+    /// it last.
+    fn waiting(&self, silence: Instant) -> impl Iterator<Item = (&FlowId, &Kept<Q>)> {
+        let since = self.waiting_since(silence);
         let of_kind = move |is_new| {
             let is = move |kept: &Kept<Q>| kept.is_new == is_new && kept.waits(since);
             self.flows.iter().rev().filter(move |(_, kept)| is(kept))
@@ -527,13 +549,23 @@ impl<Q: Packet> Peer<Q> {
         self.release = self.waiting(since).map(|(&id, _)| id).collect();
         self.next_release = (!self.release.is_empty()).then_some(now);
         self.tails.clear();
+        self.released_since = Some(self.waiting_since(since));
+    }
+
+    /// Takes note if all was released.
+    fn end_release(&mut self) {
+        if self.release.is_empty() && self.tails.is_empty() && !self.is_silent() {
+            self.released_since = None;
+        }
     }
 
     /// Sends what is due of flows that were released; how many packets.
     fn release(&mut self, now: Instant, send: &mut impl FnMut(&Q)) -> u64 {
         let is_due = self.next_release.is_some_and(|due| due <= now);
         let in_line = if is_due { self.release_some(now, send) } else { 0 };
-        in_line + self.release_tails(now, send)
+        let sent = in_line + self.release_tails(now, send);
+        self.end_release();
+        sent
     }
 
     /// Sends what is kept of the next flows in line; how many packets.
@@ -587,6 +619,9 @@ impl<Q: Packet> Peer<Q> {
         let patience = if self.is_known { PROBING_TIMEOUT } else { UNREPLIED_TIMEOUT };
         let next =
             (silence < patience).then(|| now + config.retry_interval.max(silence / RETRY_BACKOFF));
+        if next.is_none() {
+            self.released_since = None;
+        }
         self.retries =
             Some(Retries { next, turn: turn + 1, ..retries }.with_keep_alive(keep_alive));
         sent as u64
@@ -727,7 +762,8 @@ impl<Q: Packet> Wake<Q> {
             // It has been silent for long, but the sender still tries.
             (retries.since, retries.next) = (now, Some(now + self.config.retry_interval));
         }
-        let since = *peer.waits_since.get_or_insert(now);
+        let silence = *peer.waits_since.get_or_insert(now);
+        let since = peer.waiting_since(silence);
         let kept = peer.flows.entry(id).or_insert_with(|| {
             self.flows += 1;
             peer.new_in_silence += usize::from(is_new);
@@ -767,9 +803,7 @@ impl<Q: Packet> Wake<Q> {
         };
         match signal {
             LinkSignal::Fading => return,
-            LinkSignal::Down => {
-                peer.down.get_or_insert(now);
-            }
+            LinkSignal::Down => peer.on_down(now),
             LinkSignal::Up => peer.on_up(now, &self.config),
         }
         self.counters.releases += u64::from(peer.next_release == Some(now));

@@ -22,8 +22,6 @@ pub(crate) struct Named {
     boundary: bool,
     elicits_reply: bool,
     silence: Option<Silence>,
-    /// As large as packets of a bulk transfer.
-    full: bool,
     /// A keep-alive of its flow exists.
     keep_alives: bool,
     name: String,
@@ -44,9 +42,6 @@ impl Packet for Named {
     }
     fn silence(&self) -> Option<Silence> {
         self.silence
-    }
-    fn is_full(&self) -> bool {
-        self.full
     }
     fn keep_alive(&self) -> Option<Self> {
         self.keep_alives.then(|| Self { name: format!("{}?", self.name), ..self.clone() })
@@ -70,12 +65,8 @@ fn id(protocol: u8, port: u16, mobile: u8) -> FlowId {
 pub(crate) fn udp(port: u16, name: impl Into<String>) -> Named {
     let name = name.into();
     let id = id(UDP, port, MOBILE);
-    let (boundary, elicits_reply, full, keep_alives) = (false, true, true, true);
-    Named { id, end: None, boundary, elicits_reply, silence: None, full, keep_alives, name }
-}
-
-pub(crate) fn small_udp(port: u16, name: impl Into<String>) -> Named {
-    Named { full: false, ..udp(port, name) }
+    let (boundary, elicits_reply, keep_alives) = (false, true, true);
+    Named { id, end: None, boundary, elicits_reply, silence: None, keep_alives, name }
 }
 
 pub(crate) fn tcp(port: u16, end: u32) -> Named {
@@ -86,6 +77,7 @@ pub(crate) fn tcp(port: u16, end: u32) -> Named {
 }
 
 /// A node, and what it sends.
+#[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) wake: Wake<Named>,
     pub(crate) now: Instant,

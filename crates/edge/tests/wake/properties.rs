@@ -1,10 +1,12 @@
-//! Whatever happens: segments pass as they came, and little is kept.
+//! Whatever happens: segments pass as they came, little is kept, and what is kept leaves once.
 
+use crate::{Node, udp};
 use airtcp_core::{Addr, Duration, Flow, Instant, Length, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_edge::{
     Action, Actions, FlowTableConfig, Middlebox, MobileId, Packet, Side, Towards, Wake, WakeConfig,
 };
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -78,5 +80,81 @@ proptest! {
             }
             prop_assert!(wake.flows() <= 8);
         }
+    }
+}
+
+/// What is kept of a UDP flow, by name.
+#[derive(Clone, Debug)]
+struct Names {
+    tail: String,
+    newest: Option<String>,
+}
+
+/// Milliseconds at which the link of a long outage is back, and back from a second one.
+const RETURN: u64 = 30_000;
+const SECOND_RETURN: u64 = 60_000;
+
+/// Packets sent from `from` to `to` milliseconds, and when; the mobile is heard 30 ms after `from`.
+fn returned(node: &mut Node, from: u64, to: u64) -> Vec<(u64, String)> {
+    node.signal(LinkSignal::Up);
+    let mut lines = node.until(from + 30);
+    node.hear();
+    lines.extend(node.until(to));
+    let parse = |line: String| {
+        let (ms, name) = line.split_once(' ').unwrap();
+        (ms.parse().unwrap(), name.to_owned())
+    };
+    lines.into_iter().map(parse).collect()
+}
+
+/// Each kept packet is among those sent once: the newest of a flow first, its tail 200 ms later.
+fn are_all_sent_once(kept: &BTreeMap<u16, Names>, sent: &[(u64, String)]) -> bool {
+    let at = |name: &String| {
+        let mut of_name = sent.iter().filter(|(_, sent)| sent == name).map(|&(at, _)| at);
+        of_name.next().filter(|_| of_name.next().is_none())
+    };
+    let is_right = |Names { tail, newest }: &Names| match newest {
+        None => at(tail).is_some(),
+        Some(newest) => at(newest).is_some_and(|first| at(tail) == Some(first + 200)),
+    };
+    let names: usize = kept.values().map(|names| 1 + usize::from(names.newest.is_some())).sum();
+    kept.values().all(is_right) && sent.len() == names
+}
+
+proptest! {
+    #[test]
+    fn of_udp_each_kept_packet_leaves_once_newest_first_even_if_the_mobile_is_away_again(
+        before in proptest::collection::vec(0u16..40, 1..80),
+        during in proptest::collection::vec((0u64..100, 0u16..40), 0..80),
+        cut in 31u64..400,
+    ) {
+        let (mut node, mut kept) = (Node::known(), BTreeMap::new());
+        for (n, port) in before.into_iter().enumerate() {
+            let tail = format!("{port} before {n}");
+            node.send(udp(port, tail.clone()));
+            kept.insert(port, Names { tail, newest: None });
+        }
+        node.signal(LinkSignal::Down);
+        let mut now = 301;
+        for (n, (wait, port)) in during.into_iter().enumerate() {
+            now += wait;
+            node.until(now);
+            let name = format!("{port} probe {n}");
+            node.send(udp(port, name.clone()));
+            let newest = Some(name.clone());
+            let first = Names { tail: name, newest: None };
+            kept.entry(port).and_modify(|names| names.newest = newest).or_insert(first);
+        }
+        node.until(RETURN);
+        let mut whole = node.clone();
+        prop_assert!(are_all_sent_once(&kept, &returned(&mut whole, RETURN, SECOND_RETURN)));
+
+        let first = returned(&mut node, RETURN, RETURN + cut);
+        node.signal(LinkSignal::Down);
+        prop_assert!(node.until(SECOND_RETURN).is_empty(), "the link would lose it");
+        let second = returned(&mut node, SECOND_RETURN, 90_000);
+        let is_over = are_all_sent_once(&kept, &first);
+        let expected = if is_over { BTreeMap::new() } else { kept };
+        prop_assert!(are_all_sent_once(&expected, &second));
     }
 }

@@ -1,6 +1,6 @@
 //! With signals of the link: what is kept, and how it is released.
 
-use crate::{MOBILE, Named, Node, TCP, id, ip, small_udp, tcp, udp};
+use crate::{MOBILE, Named, Node, TCP, id, ip, tcp, udp};
 use airtcp_core::{Duration, Instant, Length, LinkSignal, Segment, SeqNum};
 use airtcp_edge::{Action, Actions, FlowTableConfig, Middlebox, MobileId, Side, Wake, WakeConfig};
 
@@ -18,7 +18,7 @@ fn of_tcp_the_newest_comes_first_then_the_highest_segment() {
 }
 
 #[test]
-fn of_other_protocols_the_last_packet_before_the_outage_comes_first_then_the_newest() {
+fn of_udp_the_newest_comes_first_and_the_last_packet_before_the_outage_200_ms_later() {
     let mut node = Node::known();
     node.send(udp(443, "before"));
     node.signal(LinkSignal::Down);
@@ -27,7 +27,9 @@ fn of_other_protocols_the_last_packet_before_the_outage_comes_first_then_the_new
         node.send(udp(443, name));
     }
     node.signal(LinkSignal::Up);
-    assert_eq!(node.sends(), ["before", "probe 2"]);
+    assert_eq!(node.sends(), ["probe 2"]);
+    node.hear();
+    assert_eq!(node.until(10_000), ["501 before"]);
 }
 
 #[test]
@@ -450,19 +452,8 @@ fn over_a_long_path_retries_are_without_the_tail() {
 }
 
 #[test]
-fn full_packets_of_other_protocols_are_released_in_order_of_time_over_any_path() {
-    let mut node = Node::after_answer(udp(443, "1"), 150).outage([udp(443, "2"), udp(443, "3")]);
-    assert_eq!(node.sends(), ["2", "3"]);
-}
-
-#[test]
-fn of_a_flow_with_small_packets_the_tail_waits_for_the_sender_to_go_on() {
-    let mut node = Node::known().outage([small_udp(443, "request 1"), udp(443, "request 2")]);
-    assert_eq!(node.until(599), ["500 request 2"]);
-    node.hear();
-    assert_eq!(node.until(700), ["700 request 1"]);
-
-    let mut node = Node::known().outage([small_udp(443, "request 1"), udp(443, "request 2")]);
+fn a_udp_sender_that_goes_on_needs_no_tail() {
+    let mut node = Node::known().outage([udp(443, "request 1"), udp(443, "request 2")]);
     assert_eq!(node.until(599), ["500 request 2"]);
     node.hear();
     node.answered(udp(443, "request 3"));
@@ -470,9 +461,9 @@ fn of_a_flow_with_small_packets_the_tail_waits_for_the_sender_to_go_on() {
 }
 
 #[test]
-fn a_small_tail_with_nothing_newer_is_sent_at_once() {
+fn a_udp_packet_with_nothing_newer_is_sent_at_once() {
     let mut node = Node::known();
-    node.send(small_udp(443, "acknowledgement"));
+    node.send(udp(443, "acknowledgement"));
     node.signal(LinkSignal::Down);
     node.until(500);
     node.signal(LinkSignal::Up);
@@ -480,7 +471,106 @@ fn a_small_tail_with_nothing_newer_is_sent_at_once() {
 }
 
 #[test]
-fn of_a_tunnel_small_packets_keep_their_order() {
-    let mut node = Node::known().outage([small_udp(51820, "1"), small_udp(51820, "2")]);
+fn of_udp_retries_are_without_the_tail() {
+    let mut node = Node::known();
+    node.send(udp(443, "before"));
+    node.until(350);
+    node.send(udp(443, "probe"));
+    assert_eq!(node.until(500), ["400 probe", "500 probe"]);
+    node.hear();
+    assert_eq!(node.until(1_000), ["500 probe", "700 before"]);
+}
+
+/// A mobile back from an outage of 27 s, and away again 100 ms later; the newest packet was sent
+/// 7 s before.
+fn away_again(is_heard: bool, [tail, newest]: [Named; 2]) -> Node {
+    let mut node = Node::known();
+    node.send(tail);
+    node.signal(LinkSignal::Down);
+    node.until(20_000);
+    node.send(newest.clone());
+    node.until(27_000);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), [newest.name]);
+    if is_heard {
+        node.until(27_030);
+        node.hear();
+    }
+    node.until(27_100);
+    node.signal(LinkSignal::Down);
+    node
+}
+
+#[test]
+fn a_tail_that_waits_when_the_mobile_is_away_again_is_sent_at_its_next_return() {
+    for is_heard in [true, false] {
+        let mut node = away_again(is_heard, [udp(443, "before"), udp(443, "probe")]);
+        let is_before = |line: &String| line.ends_with("before");
+        assert!(!node.until(57_000).iter().any(is_before), "the link would lose it");
+        node.signal(LinkSignal::Up);
+        assert_eq!(node.until(57_050), ["57000 probe"], "the link may have lost it");
+        node.hear();
+        assert_eq!(node.until(90_000), ["57200 before"]);
+    }
+}
+
+#[test]
+fn the_next_probe_in_a_second_outage_leaves_the_tail_that_waits() {
+    let mut node = away_again(true, [udp(443, "before"), udp(443, "probe")]);
+    node.until(40_000);
+    node.send(udp(443, "probe 2"));
+    node.signal(LinkSignal::Up);
+    node.hear();
+    assert_eq!(node.until(60_000), ["40000 probe 2", "40200 before"]);
+}
+
+#[test]
+fn flows_that_wait_in_line_when_the_mobile_is_away_again_are_released_at_its_next_return() {
+    let mut node = Node::known();
+    for port in 100..140 {
+        node.send(udp(port, format!("{port}")));
+    }
+    node.signal(LinkSignal::Down);
+    node.until(20_000);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends().len(), 16);
+    node.until(20_005);
+    node.hear();
+    node.signal(LinkSignal::Down);
+    assert!(node.until(40_000).is_empty());
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.until(40_050).len(), 40);
+}
+
+#[test]
+fn a_release_that_is_not_answered_is_repeated_after_a_long_outage_too() {
+    let mut node = Node::known();
+    node.send(udp(443, "before"));
+    node.signal(LinkSignal::Down);
+    node.until(20_000);
+    node.send(udp(443, "probe"));
+    node.until(27_000);
+    node.signal(LinkSignal::Up);
+    let sent = ["27000 probe", "27100 probe", "27200 before", "27200 probe", "27300 probe"];
+    assert_eq!(node.until(27_300), sent);
+}
+
+#[test]
+fn what_nobody_answered_for_five_minutes_is_not_sent_after_a_later_silence() {
+    let mut node = Node::known();
+    node.send(udp(443, "long ago"));
+    node.signal(LinkSignal::Down);
+    node.until(20_000);
+    node.signal(LinkSignal::Up);
+    let last = node.until(400_000).pop().unwrap();
+    assert!(last.ends_with(" long ago") && last.as_str() < "33", "{last}");
+    node.send(udp(444, "now"));
+    node.hear();
+    assert_eq!(node.until(401_000), ["400000 now"]);
+}
+
+#[test]
+fn of_a_tunnel_packets_keep_their_order() {
+    let mut node = Node::known().outage([udp(51820, "1"), udp(51820, "2")]);
     assert_eq!(node.sends(), ["1", "2"]);
 }

@@ -169,13 +169,16 @@ impl Counters {
 }
 
 /// Cuts a segment so that payload and options of each piece fit in `mss` (RFC 6691). FIN and PSH
-/// are the last one's, CWR is the first one's.
+/// are the last one's, CWR is the first one's; with AccECN all have it, as a part of the counter
+/// (RFC 9768 §3.2.2).
 pub(super) fn pieces<P: Payload>(
     segment: Segment<P>,
     mss: u16,
 ) -> impl Iterator<Item = Segment<P>> {
     let most = usize::from(mss).saturating_sub(segment.options.encoded_len()).max(1);
-    let (last, first) = (Flags::FIN | Flags::PSH, Flags::CWR);
+    let is_accurate = segment.flags.contains(Flags::AE) || segment.options.accecn.is_some();
+    let first = if is_accurate { Flags::empty() } else { Flags::CWR };
+    let last = Flags::FIN | Flags::PSH;
     let len = segment.payload.len();
     let count = len.div_ceil(most).max(1);
     (0..count).map(move |n| {

@@ -8,7 +8,10 @@ use crate::config::{CopyMode, FastPathMode, Group, Mark, Members, Mode, NfqueueC
 use crate::ledger::{Refused, Saved, WriteError};
 use crate::packets::{Egress, Intercepted, PacketId, Verdict};
 use crate::signals::{MobileSignal, SignalSource};
-use airtcp_core::{Addr, Bytes, Duration, Flags, LinkSignal, Options, Segment, SeqNum};
+use airtcp_core::{
+    AccEcnOption, AccEcnOrder, Addr, Bytes, Duration, EcnBytes, Flags, LinkSignal, Options,
+    Segment, SeqNum,
+};
 use airtcp_edge::{
     Action, HoldoverConfig, InterfaceName, MTcpPlusConfig, MechanismConfig, MechanismNote,
     MechanismSnapshot, Side, Towards, WakeConfig,
@@ -568,6 +571,91 @@ fn a_connection_that_nobody_else_can_speak_for_is_left_alone() {
     assert_eq!(bench.dispatcher.counters.passed, 1, "another connection");
 }
 
+/// A segment of a host with AccECN (RFC 9768): its counter, and the option if it has one.
+fn accurate(ace: u8, has_option: bool, segment: Segment<Vec<u8>>) -> Segment<Vec<u8>> {
+    let bits = [(4, Flags::AE), (2, Flags::CWR), (1, Flags::ECE)];
+    let flags = bits.into_iter().filter(|(bit, _)| ace & bit != 0).map(|(_, flag)| flag).collect();
+    let option = AccEcnOption::new(AccEcnOrder::Ect1First, &EcnBytes::INITIAL, 3);
+    let accecn = has_option.then_some(option);
+    Segment { flags, options: Options { accecn, ..segment.options }, ..segment }
+}
+
+/// The counter that a segment shows.
+fn ace(segment: &Segment<Vec<u8>>) -> Flags {
+    segment.flags & (Flags::AE | Flags::CWR | Flags::ECE)
+}
+
+/// A bench with a connection with AccECN: the fixed host's counter is 5, and the mobile's `ace`.
+/// Both send the option with their first segment alone, or on every one.
+fn with_accecn(config: &GatewayConfig, mobile_ace: u8, always: bool) -> Bench {
+    let mut bench = Bench::new(config);
+    assert_eq!(bench.segment(&accurate(5, true, from_mobile(100, 0))), Verdict::Pass);
+    assert_eq!(bench.segment(&accurate(5, true, from_fixed(500, 100))), Verdict::Pass);
+    let acknowledged = Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) };
+    assert_eq!(bench.segment(&accurate(mobile_ace, always, acknowledged)), Verdict::Pass);
+    assert_eq!(bench.segment(&accurate(5, always, from_fixed(600, 100))), Verdict::Pass);
+    assert_eq!(bench.dispatcher.counters.foreign, 0);
+    bench
+}
+
+/// RFC 9768 §3.2.3: the option may be missing from any segment. §3.2.2: the counter is on every
+/// one, in three flags, and an acknowledgement with another than the mobile's would report marks
+/// that never were.
+#[test]
+fn a_connection_with_accecn_is_protected_whichever_segments_have_the_option() {
+    let mechanisms = [
+        MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
+        MechanismConfig::Holdover(HoldoverConfig::default()),
+    ];
+    for (mechanism, always) in mechanisms.into_iter().flat_map(|m| [(m, true), (m, false)]) {
+        let mut config = config(CopyMode::Always);
+        config.groups[0].mechanism = mechanism;
+        for mobile_ace in 0..8 {
+            let mut bench = with_accecn(&config, mobile_ace, always);
+            bench.signal(LinkSignal::Down);
+            bench.segment(&accurate(5, always, from_fixed(700, 100)));
+            bench.segment(&accurate(5, always, from_fixed(600, 100)));
+            let own = ace(&accurate(mobile_ace, false, from_mobile(100, 0)));
+            let injected = bench.injected().into_iter();
+            let acks: Vec<_> = injected.filter(|(to, _)| *to == Side::Fixed).collect();
+            assert!(!acks.is_empty(), "{mechanism:?}");
+            for (_, ack) in &acks {
+                assert_eq!((ace(ack), ack.options.accecn), (own, None));
+            }
+            bench.signal(LinkSignal::Up);
+            let injected = bench.injected();
+            let mut replayed = injected.iter().filter(|(to, _)| *to == Side::Mobile);
+            let (_, first) = replayed.next().expect("what was held is replayed");
+            let counter = Flags::AE | Flags::ECE;
+            assert_eq!((first.seq, ace(first)), (SeqNum(600), counter));
+            assert_eq!(first.options.accecn, None, "its counts are old");
+        }
+    }
+}
+
+#[test]
+fn the_counter_of_accecn_outlives_the_gateway() {
+    let mut before = with_accecn(&config(CopyMode::Always), 2, false);
+    before.signal(LinkSignal::Down);
+    let mut after = Bench::new(&config(CopyMode::Always));
+    assert_eq!(after.take_over(&mut before), [1, 0]);
+    after.signal(LinkSignal::Down);
+    after.segment(&accurate(5, false, from_fixed(700, 100)));
+    let (to, ack) = after.injected().pop().unwrap();
+    assert_eq!((to, ace(&ack)), (Side::Fixed, Flags::CWR));
+}
+
+#[test]
+fn wake_keeps_segments_with_accecn_as_their_sender_made_them() {
+    let mut bench = waking();
+    let newest = accurate(7, true, from_fixed(600, 100));
+    bench.segment(&newest);
+    bench.signal(LinkSignal::Down);
+    bench.signal(LinkSignal::Up);
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.injected(), [(Side::Mobile, newest)]);
+}
+
 #[test]
 fn a_mobile_that_owes_an_answer_and_is_silent_is_down_until_it_is_heard() {
     let mut config = config(CopyMode::Always);
@@ -671,6 +759,8 @@ fn a_segment_is_cut_to_what_the_receiver_takes() {
     let (first, last) = (Flags::CWR, Flags::FIN | Flags::PSH);
     assert_eq!(cut, [(u32::MAX, first, 10), (9, Flags::empty(), 10), (19, last, 5)]);
     assert_eq!(pieces(from_fixed(1, 0), 100).count(), 1, "without payload there is one");
+    let counted = accurate(7, false, from_fixed(1, 20));
+    assert!(pieces(counted, 10).all(|piece| piece.flags.contains(Flags::CWR)), "of the counter");
 }
 
 #[test]

@@ -17,10 +17,6 @@ const LARGEST: usize = 1_600;
 /// Bytes in front of a packet's payload, about: of IPv6 (RFC 8200) and UDP (RFC 768).
 const HEADERS: usize = 48;
 
-/// A packet of a bulk transfer is at least so large: QUIC needs paths that take datagrams of so
-/// many bytes (RFC 9000 §14).
-const FULL: usize = 1_200;
-
 /// Of the echo requests that a mobile is asked with in the name of a host that it talks to, where
 /// its answers go: no program there waits for them.
 const ECHO_IDENTIFIER: u16 = 0xa17c;
@@ -162,13 +158,6 @@ impl Packet for Kept {
         Some(Self { content, ..*self })
     }
 
-    fn is_full(&self) -> bool {
-        match &self.content {
-            Content::Tcp(_) => true,
-            Content::Other { packet, .. } => packet.len() >= FULL,
-        }
-    }
-
     fn end(&self) -> Self {
         self.part(true)
     }
@@ -225,14 +214,6 @@ mod tests {
         let whole = kept(udp(&[[1; 1200], [2; 1200], [3; 1200]].concat()), Some(1200));
         assert_eq!(bytes(&whole.end()), Some(udp(&[3; 1200])));
         assert_eq!(bytes(&whole.beginning()), Some(udp(&[1; 1200])));
-    }
-
-    #[test]
-    fn a_packet_with_a_datagram_of_1200_bytes_is_full() {
-        let ends = [vec![1; 1200], vec![1; 100]].map(|payload| kept(udp(&payload), None).end());
-        assert_eq!(ends.map(|end| end.is_full()), [true, false]);
-        let whole = kept(udp(&[[1; 100], [2; 100]].concat().repeat(10)), Some(100));
-        assert!(!whole.end().is_full());
     }
 
     /// A segment with an option that only the hosts can make (MPTCP, RFC 8684).
