@@ -211,6 +211,12 @@ impl Replay {
         })
     }
 
+    /// Silence after which what was sent is lost (RFC 8985 §7.2), be it a single segment.
+    pub fn patience(&self) -> Duration {
+        let rtt = self.flight.as_ref().and_then(|flight| flight.rtt);
+        rtt.map_or(FIRST_TIMEOUT, |rtt| rtt.smoothed * 2 + DELAYED_ACK)
+    }
+
     /// This data takes its turn behind the copies; ask before it is kept. Its copy is then what is
     /// sent, and needs [`send`](Self::send).
     pub fn takes<P: Payload>(&self, store: &Store<P>, segment: &Segment<P>) -> bool {

@@ -64,6 +64,7 @@ use crate::hold::cache::{DEFAULT_FIFO, FIFO};
 use crate::hold::journal;
 use crate::hold::replay::Replay;
 use crate::hold::store::{Kept, Store, close_if_reset};
+use crate::hold::tail::Tail;
 use crate::mechanisms::ack_timing::AckTiming;
 use crate::mechanisms::away::{Away, Interval, MAX_DOWN, PROBE_INTERVAL};
 use crate::middlebox::Side;
@@ -213,8 +214,13 @@ enum MTcpPlusPhase {
         /// acknowledgement, in bytes.
         #[serde(skip)]
         reported: Option<NonZeroU32>,
-        /// Of a mobile that is back without having been reported away.
-        replay: Option<Replay>,
+        /// Of a mobile that is back without having been reported away, or before all that is held
+        /// was acknowledged. Boxed, as is the tail: few connections have one.
+        replay: Option<Box<Replay>>,
+        /// The mobile has everything that was replayed, and the fixed host's timer is still long.
+        /// Not written down: the connection is not interrupted.
+        #[serde(skip)]
+        tail: Option<Box<Tail>>,
     },
     /// Boxed, for few connections are frozen.
     Frozen(Box<Frozen>),
@@ -262,12 +268,8 @@ enum Link {
 }
 
 impl MTcpPlusPhase {
-    const CONNECTED: Self = Self::connected(None);
-
-    /// The fixed host has sent nothing again yet.
-    const fn connected(replay: Option<Replay>) -> Self {
-        Self::Connected { sent_again: false, reported: None, replay }
-    }
+    const CONNECTED: Self =
+        Self::Connected { sent_again: false, reported: None, replay: None, tail: None };
 }
 
 impl<P> Default for MTcpPlusState<P> {
@@ -359,6 +361,12 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
             MTcpPlusPhase::Connected { replay: Some(replay), .. } => {
                 cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
             }
+            MTcpPlusPhase::Connected { tail: Some(watch), .. } => {
+                match watch.on_timer(now, store, cx.out) {
+                    Some(resent) => cx.counters.copies_resent += resent,
+                    None => self.phase = MTcpPlusPhase::CONNECTED,
+                }
+            }
             MTcpPlusPhase::Connected { .. } | MTcpPlusPhase::Reset => {}
         }
     }
@@ -372,8 +380,9 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
     fn next_deadline(&self) -> Option<Instant> {
         let frozen = match &self.phase {
             MTcpPlusPhase::Frozen(frozen) => frozen,
-            MTcpPlusPhase::Connected { replay, .. } => {
-                return replay.as_ref().map(Replay::deadline);
+            MTcpPlusPhase::Connected { replay, tail, .. } => {
+                let replay = replay.as_ref().map(|replay| replay.deadline());
+                return replay.or_else(|| tail.as_ref()?.deadline());
             }
             MTcpPlusPhase::Reset => return None,
         };
@@ -404,7 +413,7 @@ impl<P: Payload> MTcpPlusState<P> {
         }
         let is_released = match (from, &mut self.phase) {
             (_, MTcpPlusPhase::Reset) => false,
-            (Side::Fixed, MTcpPlusPhase::Connected { sent_again, reported, replay }) => {
+            (Side::Fixed, MTcpPlusPhase::Connected { sent_again, reported, replay, tail }) => {
                 if again && reported.is_some() {
                     store.note_repair(&segment);
                 }
@@ -424,12 +433,15 @@ impl<P: Payload> MTcpPlusState<P> {
                             }
                             None => {}
                         }
+                        if let Some(tail) = tail {
+                            tail.on_fixed(now, again, &segment, store);
+                        }
                         store.forward(segment, cx.out);
                     }
                 }
                 false
             }
-            (Side::Mobile, MTcpPlusPhase::Connected { sent_again, reported, replay }) => {
+            (Side::Mobile, MTcpPlusPhase::Connected { sent_again, reported, replay, tail }) => {
                 *sent_again &= store.peers.mobile_ack() == before.ack;
                 let ack = store.peers.mobile_ack();
                 let end = segment.options.sack.end_beyond(ack);
@@ -438,8 +450,13 @@ impl<P: Payload> MTcpPlusState<P> {
                     cx.counters.copies_resent +=
                         replaying.on_mobile(now, cx.waiting, &before, &segment, store, cx.out);
                     if replaying.is_done(store) {
+                        *tail = tail_after(now, replaying, cx);
                         *replay = None;
                     }
+                } else if let Some(watch) = tail
+                    && !watch.on_mobile(now, before.ack, &segment, store)
+                {
+                    *tail = None;
                 }
                 cx.out.forward(Side::Fixed, segment.into_segment());
                 false
@@ -459,12 +476,14 @@ impl<P: Payload> MTcpPlusState<P> {
     fn on_signal(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.conntrack.established else { return };
         match (&mut self.phase, signal) {
-            (MTcpPlusPhase::Connected { sent_again, replay, .. }, LinkSignal::Up) => {
+            (MTcpPlusPhase::Connected { sent_again, replay, tail, .. }, LinkSignal::Up) => {
                 // A replay that has timed out began before the outage.
-                let is_unheard = replay.as_ref().is_some_and(|replay| !replay.has_begun());
+                let is_unheard = replay.as_ref().is_some_and(|replay| !replay.has_begun())
+                    || tail.as_ref().is_some_and(|tail| tail.is_unanswered());
                 if std::mem::take(sent_again) || is_unheard {
                     cx.counters.replays += 1;
-                    *replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
+                    *tail = None;
+                    *replay = Some(Box::new(Replay::begin(now, cx.waiting, store, cx.out)));
                 }
             }
             (MTcpPlusPhase::Reset, LinkSignal::Up) => {
@@ -591,11 +610,15 @@ impl Frozen {
         cx: &mut Cx<'_, P>,
     ) -> MTcpPlusPhase {
         let is_replaying = self.link != Link::AwaitingProbe && self.is_early(store);
+        let tail = match &self.replay {
+            Some(replay) if !is_replaying => tail_after(now, replay, cx),
+            _ => None,
+        };
         let replay = is_replaying.then(|| match self.replay.take() {
-            Some(replay) if replay.has_begun() => replay,
-            _ => Replay::begin(now, cx.waiting, store, cx.out),
+            Some(replay) if replay.has_begun() => Box::new(replay),
+            _ => Box::new(Replay::begin(now, cx.waiting, store, cx.out)),
         });
-        MTcpPlusPhase::connected(replay)
+        MTcpPlusPhase::Connected { sent_again: false, reported: None, replay, tail }
     }
 
     /// Another signal that the mobile is out of reach: segments that arrive from it may be older.
@@ -890,6 +913,12 @@ fn keep<P: Payload>(
     cx.counters.overflows += u64::from(kept == Kept::NoRoom);
     cx.counters.held_peak = cx.counters.held_peak.max(store.held() as u64);
     kept
+}
+
+/// A replay is over. Acknowledged [in time](Acknowledge::InTime), some of the data give the fixed
+/// host a round-trip time as long as the outage. What is acknowledged at once gives none.
+fn tail_after<P: Payload>(now: Instant, replay: &Replay, cx: &Cx<'_, P>) -> Option<Box<Tail>> {
+    cx.config.is_in_time().then(|| Box::new(Tail::new(now, replay.patience())))
 }
 
 fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {
