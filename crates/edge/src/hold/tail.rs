@@ -12,9 +12,9 @@
 //!   progress, or the fixed host sends the first of it again.
 //! - When it expires, the first segment is sent again. If that was all that was missing, the mobile
 //!   acknowledges everything. If it acknowledges no more than was sent, twice as much is sent when
-//!   the timer expires next, up to an initial window. Without an answer the timer backs off.
-//! - It ends after a number of round trips of new data, after which the fixed host's timer is
-//!   short, or when it has expired often.
+//!   the timer expires next, up to an initial window.
+//! - Without an answer it backs off, and ends when it would wait as long as the fixed host's.
+//! - It ends after a number of round trips of new data: then the fixed host's timer is short.
 
 use crate::hold::store::Store;
 use crate::middlebox::Actions;
@@ -26,9 +26,8 @@ const ROUND_TRIPS: u8 = 40;
 /// What the fixed host sends within so long counts as one round trip: the node does not know how
 /// long that takes from there.
 const ROUND_TRIP: Duration = Duration::from_millis(250);
-/// The timer expires at most so often.
-const MOST_EXPIRIES: u8 = 32;
-/// The longest wait after a back-off: then the fixed host's timer expires, too.
+/// The longest wait after a back-off: then the fixed host's timer expires, too. So a silence costs
+/// eight expiries at most, if the first one comes after 0.3 s.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Most segments that are sent at once (RFC 6928 §2).
 const MOST_SEGMENTS: u32 = 10;
@@ -46,7 +45,6 @@ pub struct Tail {
     resent: Option<SeqNum>,
     /// Segments to send when the timer expires.
     segments: u32,
-    expiries_left: u8,
     round_trips_left: u8,
     /// End of the data whose acknowledgement ends a round trip.
     timed: Option<SeqNum>,
@@ -63,7 +61,6 @@ impl Tail {
             deadline: None,
             resent: None,
             segments: 1,
-            expiries_left: MOST_EXPIRIES,
             round_trips_left: ROUND_TRIPS,
             timed: None,
             next_round_trip: now,
@@ -138,10 +135,9 @@ impl Tail {
         store: &mut Store<P>,
         out: &mut Actions<P>,
     ) -> Option<u64> {
-        if self.expiries_left == 0 || self.wait > LONGEST_WAIT {
+        if self.wait > LONGEST_WAIT {
             return None;
         }
-        self.expiries_left -= 1;
         if self.is_unanswered() {
             self.segments = 1;
         }
