@@ -526,7 +526,7 @@ impl<P: Payload> MTcpPlusState<P> {
                 if let Some(steps) = steps {
                     steps.on_ack(now, ack.bytes_after(before.ack));
                 }
-                release_to_fixed(steps.as_deref(), segment, cx.out);
+                release_to_fixed(steps.as_deref(), ack, segment, cx.out);
                 let mobile = store.peers.mobile();
                 steps.take_if(|steps| steps.is_over(mobile));
                 false
@@ -906,7 +906,8 @@ impl Frozen {
             _ if !lacks && acked_early && cx.config.resume == Resume::Probe => self.await_probe(),
             _ if !lacks => {
                 cx.counters.resumes += 1;
-                release_to_fixed(self.steps(now, store, cx).as_ref(), segment, cx.out);
+                let steps = self.steps(now, store, cx);
+                release_to_fixed(steps.as_ref(), mobile.ack, segment, cx.out);
                 return true;
             }
             Link::Resuming => {}
@@ -958,14 +959,16 @@ impl Steps {
     }
 }
 
-/// Sends a segment of the mobile on to the fixed host, with as much of its window as is shown.
+/// Sends a segment of the mobile on to the fixed host, with as much of its window as is shown. An
+/// acknowledgement older than `latest` brings no window (RFC 9293 §3.10.7.4).
 fn release_to_fixed<P: Payload>(
     steps: Option<&Steps>,
+    latest: SeqNum,
     segment: ValidPacket<P>,
     out: &mut Actions<P>,
 ) {
     let shown = match (steps, segment.ack) {
-        (Some(steps), Some(ack)) => steps.window(ack, segment.window),
+        (Some(steps), Some(ack)) if ack == latest => steps.window(ack, segment.window),
         _ => segment.window,
     };
     if shown == segment.window {

@@ -341,6 +341,8 @@ fn the_mobile_s_data_shows_the_same_window() {
         let data = with_payload(with_window(s.mobile(60_000), 60_000), 100);
         let shown = ["x 0:100 ack 60000 win 60000", "+F 0:100 ack 60000 win 30000"];
         assert_eq!(s.mobile_sends(data), shown);
+        let old = with_window(s.mobile(59_000), 60_000);
+        assert_eq!(s.mobile_sends(old), [">F ack 59000 win 60000"], "it was overtaken");
         let small = with_window(s.mobile(60_000), 20_000);
         assert_eq!(s.mobile_sends(small), [">F ack 60000 win 20000"], "it has no more room");
     });
