@@ -34,7 +34,7 @@ pub use mechanisms::holdover::{Holdover, HoldoverConfig, HoldoverCounters, Holdo
 pub use mechanisms::m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters, MTcpState, Retransmit};
 pub use mechanisms::m_tcp_plus::{
     Acknowledge, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, MTcpPlusNote, MTcpPlusSnapshot,
-    MTcpPlusState, Resume,
+    MTcpPlusState, Open, Resume,
 };
 pub use mechanisms::observe::{Class, ObserveConfig, Observed, Observer, Stalls};
 pub use mechanisms::packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};

@@ -19,7 +19,7 @@ const BYTES: u64 = 2_000_000;
 
 /// Keys of a scenario's middlebox and of a gateway's group alike, with the gateway's defaults.
 const WITH_MIRROR: [&str; 2] = [
-    r#"mechanism = "m-tcp-plus", fifo = "4 MiB", max-down = "24 h", probe-interval = "100 ms", acknowledge = "in-time""#,
+    r#"mechanism = "m-tcp-plus", fifo = "4 MiB", max-down = "24 h", probe-interval = "100 ms", acknowledge = "in-time", open = "in-steps""#,
     r#"mechanism = "holdover", fifo = "4 MiB", max-down = "24 h", probe-interval = "100 ms""#,
 ];
 const WITHOUT: [&str; 2] = [

@@ -173,7 +173,8 @@ impl Reader for Written<'_> {
 mod tests {
     use super::*;
     use airtcp_edge::{
-        Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig,
+        Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Open, Resume, Retransmit,
+        SnoopConfig,
     };
 
     #[test]
@@ -194,6 +195,7 @@ mod tests {
                 max_down,
                 probe_interval,
                 acknowledge: Acknowledge::InTime,
+                open: Open::InSteps,
                 ..MTcpPlusConfig::default()
             }),
             MechanismConfig::Holdover(HoldoverConfig {

@@ -4,3 +4,4 @@ pub mod cache;
 pub mod journal;
 pub mod replay;
 pub mod store;
+pub mod tail;

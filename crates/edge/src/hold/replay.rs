@@ -55,9 +55,9 @@ const GRANULARITY: Duration = Duration::from_millis(10);
 /// Duplicate acknowledgements that mean a loss.
 const DUPLICATES: u8 = 3;
 /// Segments of the initial window (RFC 6928 §2), if little is held.
-const INITIAL_WINDOW: u32 = 10;
+pub(crate) const INITIAL_WINDOW: u32 = 10;
 /// Bytes of the initial window, if much is held.
-const LARGEST_INITIAL_WINDOW: u32 = 64 * 1024;
+pub(crate) const LARGEST_INITIAL_WINDOW: u32 = 64 * 1024;
 /// Segments of the smallest window (RFC 5681 §3.1, equation 4).
 const LEAST_WINDOW: u32 = 2;
 /// Five windows are sent within four round trips (RFC 9002 §7.7: N = 1.25).
@@ -209,6 +209,17 @@ impl Replay {
         self.flight.as_ref().is_some_and(|flight| {
             flight.sent.pieces.is_empty() && flight.lost.is_empty() && !flight.is_behind(store)
         })
+    }
+
+    /// Silence after which what was sent is lost (RFC 8985 §7.2), be it a single segment.
+    pub fn patience(&self) -> Duration {
+        let rtt = self.flight.as_ref().and_then(|flight| flight.rtt);
+        rtt.map_or(FIRST_TIMEOUT, |rtt| rtt.smoothed * 2 + DELAYED_ACK)
+    }
+
+    /// The congestion window; `None` while the mobile is not heard.
+    pub fn window(&self) -> Option<u32> {
+        self.flight.as_ref().map(|flight| flight.window)
     }
 
     /// This data takes its turn behind the copies; ask before it is kept. Its copy is then what is

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// A copy may hold several segments, as a live gateway sees them, which cuts them to the mobile's
 /// MSS. Whatever counts segments takes each to have this much data and options (RFC 6928 §2:
 /// Ethernet's).
-const LONGEST_SEGMENT: u32 = 1460;
+pub(crate) const LONGEST_SEGMENT: u32 = 1460;
 
 /// Bytes of a copy's data that fit into one segment. Options take room in each (RFC 6691 §2), but
 /// what came in one segment goes out in one.

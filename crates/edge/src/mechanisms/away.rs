@@ -4,14 +4,19 @@
 //! when it answers a *probe*: something sent to it since the last signal that it must answer. Much
 //! of what passes, or is sent again, is one. Where there is none, the node makes its own: while the
 //! link is said to be down it sends a keep-alive at an interval
-//! ([`Peers::keep_alive`](crate::conntrack::peers::Peers::keep_alive)), as long as either host
-//! sends segments from time to time. Many connections share a maximum rate, and so probe less
-//! often.
+//! ([`Peers::keep_alive`](crate::conntrack::peers::Peers::keep_alive)). Many connections share a
+//! maximum rate, and so probe less often.
+//!
+//! The probes never end while the mobile is away, for it is the node that has closed the window,
+//! and a fixed host may wait for a window update without probing (smoltcp, if data is outstanding).
+//! Once the fixed host has been silent for long, each interval is as long as all those since, up to
+//! a minute.
 //!
 //! A link that is only fading, or was said to be down too early, may still work: the mobile would
 //! answer, and the fixed host would be released just before the outage. So the first keep-alive
 //! comes half a second after [`Down`](airtcp_core::LinkSignal::Down) or later, and up to an
-//! interval after that: connections that went down together never probe at the same instant.
+//! interval after that: connections that went down together never probe at the same instant. While
+//! the link is only fading there is one a minute, which is less often than most fixed hosts probe.
 
 use airtcp_core::{Duration, Flow, Instant};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, at_least, field};
@@ -21,9 +26,13 @@ use serde::{Deserialize, Serialize};
 /// shorter retransmission time-out.
 const WIRE_DELAY: Duration = Duration::from_secs(1);
 
-/// Hosts with data to send are silent for less than this: Linux lets two minutes pass between its
-/// window probes.
-const PROBING_TIMEOUT: Duration = Duration::from_secs(300);
+/// Hosts with data to send that probe a closed window are silent for less than this: Linux lets two
+/// minutes pass between its window probes. From then on the interval backs off.
+const BACK_OFF_AFTER: Duration = Duration::from_secs(300);
+
+/// The longest interval after a back-off, and the interval while the link is only fading: as of
+/// 4.4BSD's window probes (RFC 6298 §2.5 bounds its own timer in the same way).
+const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Least time from [`Down`](airtcp_core::LinkSignal::Down) to the first probe.
 const FIRST_PROBE_DELAY: Duration = Duration::from_millis(500);
@@ -79,8 +88,8 @@ pub struct Away {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Probing {
     next: Instant,
-    /// End of the probing, unless either host sends a segment before.
-    until: Instant,
+    /// Time at which the interval begins to back off, unless either host sends a segment before.
+    back_off: Instant,
 }
 
 impl Away {
@@ -126,13 +135,17 @@ impl Away {
     /// Starts or continues probing, after a segment of either host or a signal. `flow`: the
     /// connection's, which spreads the instants.
     pub fn start_probing(&mut self, now: Instant, interval: Interval, flow: &Flow) {
-        self.probing = interval.0.filter(|_| self.down).map(|interval| {
+        self.probing = interval.0.map(|interval| {
             let share = u64::from((flow.src.port ^ flow.dst.port) % 256);
             let spread = Duration::from_nanos(interval.as_nanos() / 256 * share);
-            let first = now + interval.max(FIRST_PROBE_DELAY) + spread;
+            let (delay, back_off) = match self.down {
+                true => (FIRST_PROBE_DELAY, now + BACK_OFF_AFTER),
+                false => (LONGEST_INTERVAL, now),
+            };
+            let first = now + interval.max(delay) + spread;
             Probing {
-                next: self.probing.map_or(first, |probing| probing.next),
-                until: now + PROBING_TIMEOUT,
+                next: self.probing.map_or(first, |probing| probing.next.min(first)),
+                back_off,
             }
         });
     }
@@ -149,12 +162,13 @@ impl Away {
 
     /// True if a keep-alive is to be sent to the mobile now, which then counts as probed.
     pub fn on_timer(&mut self, now: Instant, interval: Interval) -> bool {
-        let Some(Probing { next, until }) = self.probing.filter(|probing| probing.next <= now)
+        let Some(Probing { back_off, .. }) = self.probing.filter(|probing| probing.next <= now)
         else {
             return false;
         };
-        let interval = interval.0.filter(|_| next <= until);
-        self.probing = interval.map(|interval| Probing { next: now + interval, until });
+        let least = now.since(back_off).min(LONGEST_INTERVAL);
+        self.probing =
+            interval.0.map(|interval| Probing { next: now + interval.max(least), back_off });
         self.probed |= self.probing.is_some();
         self.probing.is_some()
     }
@@ -216,10 +230,16 @@ mod tests {
     }
 
     #[test]
-    fn a_mobile_that_is_fading_is_not_asked() {
+    fn a_mobile_that_is_fading_is_asked_once_a_minute() {
         let mut away = Away::new(ms(0), false);
         away.start_probing(ms(0), INTERVAL, &flow(0));
-        assert_eq!(away.deadline(), None);
+        assert_eq!(asked(&mut away, ms(200_000)), [60_000, 120_000, 180_000]);
+    }
+
+    #[test]
+    fn a_mobile_that_is_down_after_it_was_fading_is_asked_soon() {
+        let mut away = Away::new(ms(0), false);
+        away.start_probing(ms(0), INTERVAL, &flow(0));
         away.on_signal(ms(300), true);
         away.start_probing(ms(300), INTERVAL, &flow(0));
         assert_eq!(asked(&mut away, ms(1000)), [800]);
@@ -246,13 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn when_neither_host_is_heard_the_asking_ends_until_one_is() {
+    fn when_neither_host_is_heard_the_asking_backs_off_until_one_is() {
         let mut away = Away::new(ms(0), true);
         away.start_probing(ms(0), INTERVAL, &flow(0));
-        assert_eq!(asked(&mut away, ms(1_000_000)).last(), Some(&300_000));
-        assert!(!away.is_probing());
-        away.start_probing(ms(400_000), INTERVAL, &flow(0));
-        assert_eq!(asked(&mut away, ms(401_000)), [400_500, 401_000]);
+        assert_eq!(asked(&mut away, ms(300_000)).len(), 600);
+        let later = [300_500, 301_000, 302_000, 304_000, 308_000, 316_000, 332_000, 364_000];
+        assert_eq!(asked(&mut away, ms(424_000)), [&later[..], &[424_000]].concat());
+        away.start_probing(ms(425_000), INTERVAL, &flow(0));
+        assert_eq!(asked(&mut away, ms(426_000)), [425_500, 426_000]);
     }
 
     #[test]

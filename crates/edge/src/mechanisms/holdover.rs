@@ -27,6 +27,7 @@ use crate::hold::cache::{DEFAULT_FIFO, FIFO};
 use crate::hold::journal;
 use crate::hold::replay::Replay;
 use crate::hold::store::{Kept, Store, close_if_reset};
+use crate::hold::tail::Tail;
 use crate::mechanisms::away::{Away, Interval, MAX_DOWN, PROBE_INTERVAL};
 use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
@@ -105,6 +106,10 @@ pub struct HoldoverState<P> {
     replay: Option<Replay>,
     /// Data replayed last, which the fixed host may still retransmit, in order.
     replayed: Option<Range<SeqNum>>,
+    /// The mobile has everything that was replayed, and the fixed host's timer is still long. Not
+    /// written down: the connection is not interrupted.
+    #[serde(skip)]
+    tail: Option<Box<Tail>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -141,6 +146,7 @@ impl<P> Default for HoldoverState<P> {
             phase: HoldoverPhase::CONNECTED,
             replay: None,
             replayed: None,
+            tail: None,
         }
     }
 }
@@ -213,6 +219,14 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
         {
             cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
         }
+        if let Some(tail) = &mut self.tail
+            && tail.deadline().is_some_and(|due| due <= now)
+        {
+            match tail.on_timer(now, store, cx.out) {
+                Some(resent) => cx.counters.copies_resent += resent,
+                None => self.tail = None,
+            }
+        }
         if let HoldoverPhase::Frozen(frozen) = &mut self.phase
             && frozen.away.on_timer(now, interval(cx))
         {
@@ -233,7 +247,8 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
             HoldoverPhase::Connected { .. } | HoldoverPhase::Reset => [None; 2],
         };
         let replay = self.replay.as_ref().map(Replay::deadline);
-        [replay, probe, give_up].into_iter().flatten().min()
+        let tail = self.tail.as_ref().and_then(|tail| tail.deadline());
+        [replay, tail, probe, give_up].into_iter().flatten().min()
     }
 }
 
@@ -266,6 +281,9 @@ impl<P: Payload> HoldoverState<P> {
                         *sent_again |=
                             replay.is_none() && kept == Kept::Old && store.lacks(&segment);
                         replay.iter_mut().for_each(|replay| replay.note_passed(&segment));
+                        if let Some(tail) = &mut self.tail {
+                            tail.on_fixed(now, again, &segment, store);
+                        }
                         store.forward(segment, cx.out);
                     }
                 }
@@ -286,10 +304,12 @@ impl<P: Payload> HoldoverState<P> {
             (HoldoverPhase::Connected { sent_again }, LinkSignal::Up) => {
                 // The mobile was never reported down, or it was heard once more after a signal that
                 // came early. The fixed host is responsible, and retransmits what is lost.
-                let is_unheard = self.replay.as_ref().is_some_and(|replay| !replay.has_begun());
+                let is_unheard = self.replay.as_ref().is_some_and(|replay| !replay.has_begun())
+                    || self.tail.as_ref().is_some_and(|tail| tail.is_unanswered());
                 if std::mem::take(sent_again) || is_unheard {
                     cx.counters.replays += 1;
                     self.replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
+                    self.tail = None;
                 }
             }
             (HoldoverPhase::Connected { .. }, _) => {
@@ -305,6 +325,7 @@ impl<P: Payload> HoldoverState<P> {
                     HoldoverPhase::Frozen(Frozen { away, is_closed, give_up: deadline(now, cx) });
                 self.replay = None;
                 self.replayed = None;
+                self.tail = None;
             }
             (HoldoverPhase::Frozen(frozen), LinkSignal::Up) => {
                 frozen.away.on_up();
@@ -354,8 +375,13 @@ impl<P: Payload> HoldoverState<P> {
             cx.counters.copies_resent +=
                 replay.on_mobile(now, cx.waiting, before, &segment, store, cx.out);
             if replay.is_done(store) {
+                self.tail = Some(Box::new(Tail::new(now, replay.patience())));
                 self.replay = None;
             }
+        } else if let Some(tail) = &mut self.tail
+            && !tail.on_mobile(now, before.ack, &segment, store)
+        {
+            self.tail = None;
         }
         let frozen = match &mut self.phase {
             HoldoverPhase::Frozen(frozen) => frozen,

@@ -26,6 +26,10 @@
 //! - The sender learns from the echoed timestamp whether what it sent again had been lost (RFC
 //!   3522). For data that the mobile had reported missing, the node echoes that of the
 //!   retransmission.
+//! - After the outage the fixed host has nothing outstanding, so nothing paces it when its window
+//!   opens: it may send all of it as one burst, and overflow a queue that is shorter (lwIP). With
+//!   [`Open::InSteps`] the window opens as in a slow start, clocked by the mobile's acknowledgements
+//!   (see [`Steps`]).
 //! - Whoever acknowledges is responsible: from the freeze until the mobile has everything, the
 //!   copies are sent again as [`Replay`] says.
 //! - The freeze comes with the first of the signals [`Fading`](LinkSignal::Fading) and
@@ -62,11 +66,12 @@ use crate::conntrack::validate::{Conntrack, Conntracked, Holding, ValidPacket, v
 use crate::counters::counters;
 use crate::hold::cache::{DEFAULT_FIFO, FIFO};
 use crate::hold::journal;
-use crate::hold::replay::Replay;
-use crate::hold::store::{Kept, Store, close_if_reset};
+use crate::hold::replay::{INITIAL_WINDOW, LARGEST_INITIAL_WINDOW, Replay};
+use crate::hold::store::{Kept, LONGEST_SEGMENT, Store, close_if_reset};
+use crate::hold::tail::Tail;
 use crate::mechanisms::ack_timing::AckTiming;
 use crate::mechanisms::away::{Away, Interval, MAX_DOWN, PROBE_INTERVAL};
-use crate::middlebox::Side;
+use crate::middlebox::{Actions, Side};
 use crate::per_connection::PerConnection;
 use airtcp_core::{
     Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps,
@@ -78,6 +83,10 @@ use std::num::NonZeroU32;
 /// After so long all that is held is acknowledged. The sender's timer has become as long, and stays
 /// so for some round trips after the outage.
 const LONGEST_ACK_PACING: Duration = Duration::from_secs(10);
+
+/// A window that opens in steps is opened entirely when nothing was acknowledged for so long: the
+/// fixed host has nothing to send, or its own timer is at work.
+const STEPS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// M-TCP+ for all connections of an intermediate host.
 pub type MTcpPlus<P> = PerConnection<P, MTcpPlusState<P>>;
@@ -108,6 +117,10 @@ settings! {
         /// Timing of the acknowledgements on the mobile's behalf.
         #[source = "M-TCP+ §3"]
         pub acknowledge: Acknowledge = Acknowledge::AtOnce,
+        /// Opening of the sender's window when the mobile is back. In the paper the sender resumes
+        /// with all of its congestion window.
+        #[source = "M-TCP+ §3"]
+        pub open: Open = Open::AtOnce,
     }
 }
 
@@ -142,6 +155,19 @@ impl Serialize for Acknowledge {
 impl<'de> Deserialize<'de> for Acknowledge {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         <()>::deserialize(deserializer).map(|()| Self::AtOnce)
+    }
+}
+
+choice! {
+    /// Opening of the fixed host's window when the mobile is back.
+    #[derive(Hash, Serialize, Deserialize)]
+    #[default(AtOnce)]
+    pub enum Open {
+        /// all of it at once: the sender may send that as one burst
+        AtOnce = "at-once",
+        /// as in a slow start: 10 segments to 64 KiB, half of what the replay last had under way, and
+        /// from then on twice what the mobile acknowledges
+        InSteps = "in-steps",
     }
 }
 
@@ -213,8 +239,15 @@ enum MTcpPlusPhase {
         /// acknowledgement, in bytes.
         #[serde(skip)]
         reported: Option<NonZeroU32>,
-        /// Of a mobile that is back without having been reported away.
-        replay: Option<Replay>,
+        /// Of a mobile that is back without having been reported away, or before all that is held
+        /// was acknowledged. Boxed, as is the tail: few connections have one.
+        replay: Option<Box<Replay>>,
+        /// The mobile has everything that was replayed, and the fixed host's timer is still long.
+        /// Not written down: the fixed host's own timer remains.
+        #[serde(skip)]
+        tail: Option<Box<Tail>>,
+        /// The fixed host's window is not open entirely.
+        steps: Option<Box<Steps>>,
     },
     /// Boxed, for few connections are frozen.
     Frozen(Box<Frozen>),
@@ -235,6 +268,9 @@ struct Frozen {
     /// timer has expired.
     #[serde(skip)]
     paced_acks: Option<PacedAcks>,
+    /// The mobile's acknowledgement number and window field when the fixed host was frozen: what
+    /// that has sent beyond lies within this window.
+    window: (SeqNum, u16),
     /// While there are copies.
     replay: Option<Replay>,
     /// Time at which the connection is reset.
@@ -253,6 +289,21 @@ struct PacedAcks {
     next: Instant,
 }
 
+/// The fixed host's window opens in steps ([`Open::InSteps`]), clocked by the mobile's
+/// acknowledgements: each moves the right edge on by twice what it acknowledges (RFC 5681 §3.1,
+/// slow start), and so releases that much at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Steps {
+    /// Right edge of the window that the fixed host is shown.
+    edge: SeqNum,
+    /// Bytes that a unit of the window field stands for, at least. The node does not know the
+    /// window scale, only what was sent within a window; if that was a part of it, the steps are as
+    /// much too large.
+    unit: u32,
+    /// The window is opened entirely then.
+    due: Instant,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Link {
     Away(Away),
@@ -262,12 +313,13 @@ enum Link {
 }
 
 impl MTcpPlusPhase {
-    const CONNECTED: Self = Self::connected(None);
-
-    /// The fixed host has sent nothing again yet.
-    const fn connected(replay: Option<Replay>) -> Self {
-        Self::Connected { sent_again: false, reported: None, replay }
-    }
+    const CONNECTED: Self = Self::Connected {
+        sent_again: false,
+        reported: None,
+        replay: None,
+        tail: None,
+        steps: None,
+    };
 }
 
 impl<P> Default for MTcpPlusState<P> {
@@ -297,7 +349,7 @@ impl<P: Payload> FlowState for MTcpPlusState<P> {
 
     fn phase(&self) -> FlowPhase {
         match &self.phase {
-            MTcpPlusPhase::Connected { replay: None, .. } => FlowPhase::Connected,
+            MTcpPlusPhase::Connected { replay: None, steps: None, .. } => FlowPhase::Connected,
             MTcpPlusPhase::Connected { .. } => FlowPhase::Resuming,
             MTcpPlusPhase::Frozen(frozen) => match frozen.link {
                 Link::Away(_) => FlowPhase::Frozen,
@@ -356,10 +408,26 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
                 self.phase = MTcpPlusPhase::Reset;
             }
             MTcpPlusPhase::Frozen(frozen) => frozen.on_timer(now, store, &self.clock, cx),
-            MTcpPlusPhase::Connected { replay: Some(replay), .. } => {
-                cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
+            MTcpPlusPhase::Connected { replay, tail, steps, .. } => {
+                if steps.take_if(|steps| steps.due <= now).is_some() {
+                    let MobilePeer { ack, window, .. } = *store.peers.mobile();
+                    cx.out.inject(Side::Fixed, store.peers.acknowledge(ack, window, None));
+                }
+                if let Some(replay) = replay
+                    && replay.deadline() <= now
+                {
+                    cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
+                }
+                if let Some(watch) = tail
+                    && watch.deadline().is_some_and(|due| due <= now)
+                {
+                    match watch.on_timer(now, store, cx.out) {
+                        Some(resent) => cx.counters.copies_resent += resent,
+                        None => *tail = None,
+                    }
+                }
             }
-            MTcpPlusPhase::Connected { .. } | MTcpPlusPhase::Reset => {}
+            MTcpPlusPhase::Reset => {}
         }
     }
 
@@ -372,8 +440,11 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
     fn next_deadline(&self) -> Option<Instant> {
         let frozen = match &self.phase {
             MTcpPlusPhase::Frozen(frozen) => frozen,
-            MTcpPlusPhase::Connected { replay, .. } => {
-                return replay.as_ref().map(Replay::deadline);
+            MTcpPlusPhase::Connected { replay, tail, steps, .. } => {
+                let replay = replay.as_ref().map(|replay| replay.deadline());
+                let tail = tail.as_ref().and_then(|tail| tail.deadline());
+                let steps = steps.as_ref().map(|steps| steps.due);
+                return [replay, tail, steps].into_iter().flatten().min();
             }
             MTcpPlusPhase::Reset => return None,
         };
@@ -404,7 +475,7 @@ impl<P: Payload> MTcpPlusState<P> {
         }
         let is_released = match (from, &mut self.phase) {
             (_, MTcpPlusPhase::Reset) => false,
-            (Side::Fixed, MTcpPlusPhase::Connected { sent_again, reported, replay }) => {
+            (Side::Fixed, MTcpPlusPhase::Connected { sent_again, reported, replay, tail, .. }) => {
                 if again && reported.is_some() {
                     store.note_repair(&segment);
                 }
@@ -424,12 +495,18 @@ impl<P: Payload> MTcpPlusState<P> {
                             }
                             None => {}
                         }
+                        if let Some(tail) = tail {
+                            tail.on_fixed(now, again, &segment, store);
+                        }
                         store.forward(segment, cx.out);
                     }
                 }
                 false
             }
-            (Side::Mobile, MTcpPlusPhase::Connected { sent_again, reported, replay }) => {
+            (
+                Side::Mobile,
+                MTcpPlusPhase::Connected { sent_again, reported, replay, tail, steps },
+            ) => {
                 *sent_again &= store.peers.mobile_ack() == before.ack;
                 let ack = store.peers.mobile_ack();
                 let end = segment.options.sack.end_beyond(ack);
@@ -438,10 +515,20 @@ impl<P: Payload> MTcpPlusState<P> {
                     cx.counters.copies_resent +=
                         replaying.on_mobile(now, cx.waiting, &before, &segment, store, cx.out);
                     if replaying.is_done(store) {
+                        *tail = tail_after(now, replaying, cx);
                         *replay = None;
                     }
+                } else if let Some(watch) = tail
+                    && !watch.on_mobile(now, before.ack, &segment, store)
+                {
+                    *tail = None;
                 }
-                cx.out.forward(Side::Fixed, segment.into_segment());
+                if let Some(steps) = steps {
+                    steps.on_ack(now, ack.bytes_after(before.ack));
+                }
+                release_to_fixed(steps.as_deref(), ack, segment, cx.out);
+                let mobile = store.peers.mobile();
+                steps.take_if(|steps| steps.is_over(mobile));
                 false
             }
             (Side::Fixed, MTcpPlusPhase::Frozen(frozen)) => {
@@ -459,12 +546,14 @@ impl<P: Payload> MTcpPlusState<P> {
     fn on_signal(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.conntrack.established else { return };
         match (&mut self.phase, signal) {
-            (MTcpPlusPhase::Connected { sent_again, replay, .. }, LinkSignal::Up) => {
+            (MTcpPlusPhase::Connected { sent_again, replay, tail, .. }, LinkSignal::Up) => {
                 // A replay that has timed out began before the outage.
-                let is_unheard = replay.as_ref().is_some_and(|replay| !replay.has_begun());
+                let is_unheard = replay.as_ref().is_some_and(|replay| !replay.has_begun())
+                    || tail.as_ref().is_some_and(|tail| tail.is_unanswered());
                 if std::mem::take(sent_again) || is_unheard {
                     cx.counters.replays += 1;
-                    *replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
+                    *tail = None;
+                    *replay = Some(Box::new(Replay::begin(now, cx.waiting, store, cx.out)));
                 }
             }
             (MTcpPlusPhase::Reset, LinkSignal::Up) => {
@@ -513,11 +602,12 @@ impl Frozen {
         cx: &mut Cx<'_, P>,
     ) -> Self {
         let (acked_fh, echo) = (store.peers.mobile_ack(), store.first_tsval());
+        let window = (acked_fh, store.peers.mobile().window);
         cx.counters.freezes += 1;
         cx.out.inject(Side::Fixed, store.peers.acknowledge(acked_fh, 0, None));
         let link = Link::Away(Away::new(now, down));
         let give_up = deadline(now, cx);
-        let mut frozen = Self { acked_fh, echo, link, paced_acks, replay: None, give_up };
+        let mut frozen = Self { acked_fh, echo, link, paced_acks, window, replay: None, give_up };
         if frozen.ack_early(now, store, clock, cx) {
             cx.out.inject(Side::Fixed, frozen.answer(store));
         }
@@ -590,12 +680,33 @@ impl Frozen {
         store: &mut Store<P>,
         cx: &mut Cx<'_, P>,
     ) -> MTcpPlusPhase {
+        let steps = self.steps(now, store, cx).map(Box::new);
         let is_replaying = self.link != Link::AwaitingProbe && self.is_early(store);
+        let tail = match &self.replay {
+            Some(replay) if !is_replaying => tail_after(now, replay, cx),
+            _ => None,
+        };
         let replay = is_replaying.then(|| match self.replay.take() {
-            Some(replay) if replay.has_begun() => replay,
-            _ => Replay::begin(now, cx.waiting, store, cx.out),
+            Some(replay) if replay.has_begun() => Box::new(replay),
+            _ => Box::new(Replay::begin(now, cx.waiting, store, cx.out)),
         });
-        MTcpPlusPhase::connected(replay)
+        MTcpPlusPhase::Connected { sent_again: false, reported: None, replay, tail, steps }
+    }
+
+    /// The first step, if the window is to open in steps and is larger than that.
+    fn steps<P: Payload>(&self, now: Instant, store: &Store<P>, cx: &Cx<'_, P>) -> Option<Steps> {
+        let (from, window) = self.window;
+        if cx.config.open == Open::AtOnce || window == 0 {
+            return None;
+        }
+        let sent_end = store.peers.windows().sent_end();
+        let unit = sent_end.bytes_after(from).div_ceil(window.into()).next_power_of_two();
+        // What the replay had under way in the end was not sent as a burst; half of that may be, as
+        // when a replay begins.
+        let window = self.replay.as_ref().and_then(Replay::window).unwrap_or_default();
+        let first = (window / 2).clamp(INITIAL_WINDOW * LONGEST_SEGMENT, LARGEST_INITIAL_WINDOW);
+        let steps = Steps { edge: sent_end + first, unit, due: now + STEPS_TIMEOUT };
+        (!steps.is_over(store.peers.mobile())).then_some(steps)
     }
 
     /// Another signal that the mobile is out of reach: segments that arrive from it may be older.
@@ -637,6 +748,8 @@ impl Frozen {
         if released {
             let MobilePeer { ack, window, .. } = *store.peers.mobile();
             cx.counters.resumes += 1;
+            let steps = self.steps(now, store, cx);
+            let window = steps.map_or(window, |steps| steps.window(ack, window));
             cx.out.inject(Side::Fixed, store.peers.acknowledge(ack, window, self.echo));
         } else {
             self.await_probe();
@@ -793,7 +906,8 @@ impl Frozen {
             _ if !lacks && acked_early && cx.config.resume == Resume::Probe => self.await_probe(),
             _ if !lacks => {
                 cx.counters.resumes += 1;
-                cx.out.forward(Side::Fixed, segment.into_segment());
+                let steps = self.steps(now, store, cx);
+                release_to_fixed(steps.as_ref(), mobile.ack, segment, cx.out);
                 return true;
             }
             Link::Resuming => {}
@@ -822,6 +936,47 @@ impl Frozen {
         }
         false
     }
+}
+
+impl Steps {
+    /// The mobile has acknowledged so many more bytes.
+    fn on_ack(&mut self, now: Instant, bytes: u32) {
+        if bytes > 0 {
+            self.edge += 2 * bytes;
+            self.due = now + STEPS_TIMEOUT;
+        }
+    }
+
+    /// The window field to show with the acknowledgement of `ack` where the mobile's is `window`.
+    fn window(&self, ack: SeqNum, window: u16) -> u16 {
+        let units = self.edge.later(ack).bytes_after(ack).div_ceil(self.unit);
+        u16::try_from(units).map_or(window, |units| units.min(window))
+    }
+
+    /// All of the mobile's window is shown.
+    fn is_over(&self, mobile: &MobilePeer) -> bool {
+        mobile.window > 0 && self.window(mobile.ack, mobile.window) == mobile.window
+    }
+}
+
+/// Sends a segment of the mobile on to the fixed host, with as much of its window as is shown. An
+/// acknowledgement older than `latest` brings no window (RFC 9293 §3.10.7.4).
+fn release_to_fixed<P: Payload>(
+    steps: Option<&Steps>,
+    latest: SeqNum,
+    segment: ValidPacket<P>,
+    out: &mut Actions<P>,
+) {
+    let shown = match (steps, segment.ack) {
+        (Some(steps), Some(ack)) if ack == latest => steps.window(ack, segment.window),
+        _ => segment.window,
+    };
+    if shown == segment.window {
+        return out.forward(Side::Fixed, segment.into_segment());
+    }
+    let narrowed = Segment { window: shown, ..Segment::clone(&segment) };
+    out.drop(segment.into_segment());
+    out.inject(Side::Fixed, narrowed);
 }
 
 impl PacedAcks {
@@ -890,6 +1045,12 @@ fn keep<P: Payload>(
     cx.counters.overflows += u64::from(kept == Kept::NoRoom);
     cx.counters.held_peak = cx.counters.held_peak.max(store.held() as u64);
     kept
+}
+
+/// A replay is over. Acknowledged [in time](Acknowledge::InTime), some of the data give the fixed
+/// host a round-trip time as long as the outage. What is acknowledged at once gives none.
+fn tail_after<P: Payload>(now: Instant, replay: &Replay, cx: &Cx<'_, P>) -> Option<Box<Tail>> {
+    cx.config.is_in_time().then(|| Box::new(Tail::new(now, replay.patience())))
 }
 
 fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {

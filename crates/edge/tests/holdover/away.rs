@@ -377,3 +377,39 @@ fn after_up_nobody_is_asked() {
         assert_eq!(s.timer(2), ["+M 1000:2000"]);
     });
 }
+
+// RFC 9293 §3.8.6.1: whoever has to learn of an open window asks. A sender that has no probes for a
+// window closed on data outstanding (smoltcp) relies on the node, which has closed it.
+#[test]
+fn however_long_both_hosts_are_silent_the_mobile_is_asked() {
+    with(asking(), |mut s| {
+        s.down();
+        assert_eq!(s.data(1000, 1000)[0], "+F ack 1000 win 0");
+        s.expect_probes("+M 999:999");
+        assert_eq!(s.ack(1000)[0], ">F ack 1000 win 500");
+    });
+}
+
+#[test]
+fn a_mobile_that_is_fading_for_a_minute_is_asked() {
+    with(asking(), |mut s| {
+        assert_eq!(s.fading(), ["+F ack 1000 win 0"]);
+        let start = s.now;
+        assert_eq!(s.next_timer(), ["+M 999:999"]);
+        assert!(s.now.since(start) >= Duration::from_secs(60));
+        s.expect_probes("+M 999:999");
+        assert_eq!(s.ack(1000)[0], ">F ack 1000 win 500");
+    });
+}
+
+#[test]
+fn a_mobile_that_is_down_after_it_was_fading_is_asked_soon() {
+    with(asking(), |mut s| {
+        s.fading();
+        s.wait(Duration::from_secs(9));
+        s.down();
+        let start = s.now;
+        s.next_timer();
+        assert!(s.now.since(start) <= Duration::from_secs(2));
+    });
+}

@@ -2,6 +2,7 @@
 
 use crate::script::{Script, with_timestamps, with_window};
 use crate::{Node, counters, each, fifo, with};
+use airtcp_core::Duration;
 
 /// Down and up again: the copies 1000:6000 are replayed.
 fn replayed(s: &mut Script<Node>) {
@@ -43,6 +44,7 @@ fn the_first_segment_of_the_mobile_opens_the_window() {
         assert_eq!(s.ack(1500), [">F ack 1500 win 500"]);
         assert_eq!(s.ack(7000), [">F ack 7000 win 500"]);
         assert_eq!(s.data(7000, 1000), [">M 7000:8000"], "connected: a plain forwarder");
+        assert_eq!(s.ack(8000), [">F ack 8000 win 500"]);
         assert_eq!(counters(&s).resumes, 1);
         assert!(s.next_timer().is_empty());
     });
@@ -175,5 +177,112 @@ fn data_of_before_the_replay_passes() {
         replayed(&mut s);
         s.ack(6000);
         assert_eq!(s.data(0, 1000), [">M 0:1000"], "the fixed host lacks an ACK");
+    });
+}
+
+// --- The fixed host's timer is as long as the outage was ---
+
+/// All that was replayed is acknowledged after 100 ms.
+fn resumed(s: &mut Script<Node>) {
+    replayed(s);
+    s.wait(Duration::from_millis(100));
+    s.ack(6000);
+}
+
+// RFC 8985 §7.2: two round trips, and 200 ms for a delayed ACK.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+#[test]
+fn the_last_segments_of_a_transfer_are_sent_again_if_nothing_is_heard_of_them() {
+    each(|mut s| {
+        resumed(&mut s);
+        for seq in [6000, 7000, 8000, 9000] {
+            assert_eq!(s.data(seq, 1000).len(), 1);
+        }
+        let start = s.now;
+        assert_eq!(s.next_timer(), ["+M 6000:7000"]);
+        assert_eq!(s.now.since(start), PATIENCE);
+        s.ack(7000);
+        assert_eq!(s.next_timer(), ["+M 7000:8000", "+M 8000:9000"], "it has nothing of the rest");
+        s.ack(9000);
+        assert_eq!(s.next_timer(), ["+M 9000:10000"]);
+        assert_eq!(s.ack(10_000), [">F ack 10000 win 500"]);
+        assert!(s.next_timer().is_empty());
+        assert_eq!(counters(&s).copies_resent, 4);
+    });
+}
+
+#[test]
+fn progress_and_what_the_fixed_host_repairs_itself_start_the_timer_anew() {
+    each(|mut s| {
+        resumed(&mut s);
+        for seq in [6000, 7000, 8000] {
+            s.data(seq, 1000);
+        }
+        s.wait(PATIENCE / 2);
+        s.ack(7000);
+        s.wait(PATIENCE / 2);
+        assert_eq!(s.data(7000, 1000), [">M 7000:8000"]);
+        let start = s.now;
+        assert_eq!(s.next_timer(), ["+M 7000:8000"]);
+        assert_eq!(s.now.since(start), PATIENCE);
+    });
+}
+
+#[test]
+fn without_an_answer_the_timer_backs_off_and_leaves_the_rest_to_the_fixed_host() {
+    each(|mut s| {
+        resumed(&mut s);
+        s.data(6000, 1000);
+        let mut wait = PATIENCE;
+        while wait <= Duration::from_secs(60) {
+            let start = s.now;
+            assert_eq!(s.next_timer(), ["+M 6000:7000"]);
+            assert_eq!(s.now.since(start), wait);
+            wait = wait * 2;
+        }
+        assert!(s.next_timer().is_empty());
+    });
+}
+
+// RFC 6298 §2.3: each round trip takes an eighth off the fixed host's time-out.
+#[test]
+fn after_forty_round_trips_of_new_data_the_fixed_host_s_timer_is_short() {
+    each(|mut s| {
+        resumed(&mut s);
+        for seq in (6000..).step_by(1000).take(40) {
+            s.data(seq, 1000);
+            s.wait(Duration::from_millis(250));
+            s.ack(seq + 1000);
+        }
+        s.data(46_000, 1000);
+        assert!(s.next_timer().is_empty());
+    });
+    each(|mut s| {
+        resumed(&mut s);
+        for seq in (6000..).step_by(1000).take(40) {
+            s.data(seq, 1000);
+            s.ack(seq + 1000);
+        }
+        s.data(46_000, 1000);
+        assert_eq!(s.next_timer(), ["+M 46000:47000"], "it was one round trip");
+    });
+}
+
+#[test]
+fn a_new_outage_ends_the_timer_and_the_mobile_s_return_the_silence() {
+    each(|mut s| {
+        resumed(&mut s);
+        s.data(6000, 1000);
+        s.down();
+        assert!(s.next_timer().is_empty());
+    });
+    each(|mut s| {
+        resumed(&mut s);
+        s.data(6000, 1000);
+        s.data(7000, 1000);
+        assert!(s.up().is_empty(), "it may be on its way");
+        s.next_timer();
+        assert_eq!(s.up(), ["+M 6000:7000", "+M 7000:8000"]);
     });
 }

@@ -3,7 +3,7 @@
 use crate::segments::{Hosts, Seg, with_flags, with_payload, with_timestamps, with_window};
 use crate::{Driver, config};
 use airtcp_core::{Duration, Flags, Length, LinkSignal, SeqNum};
-use airtcp_edge::{Acknowledge, Action, Actions, MTcpPlusConfig, Resume, Side};
+use airtcp_edge::{Acknowledge, Action, Actions, MTcpPlusConfig, Open, Resume, Side};
 use proptest::prelude::*;
 
 /// A step of the test; segments have their numbers in a small range, so that all relations between
@@ -181,10 +181,11 @@ proptest! {
         memory in 500u64..20_000,
         resume in prop_oneof![Just(Resume::Flush), Just(Resume::Probe)],
         acknowledge in prop_oneof![Just(Acknowledge::AtOnce), Just(Acknowledge::InTime)],
+        open in prop_oneof![Just(Open::AtOnce), Just(Open::InSteps)],
         max_down in prop::option::of((1u64..20).prop_map(Duration::from_secs)),
         life in proptest::collection::vec(any_life(Flags::empty()), 0..200),
     ) {
-        let config = MTcpPlusConfig { resume, acknowledge, max_down, ..config(fifo) };
+        let config = MTcpPlusConfig { resume, acknowledge, open, max_down, ..config(fifo) };
         let mut world = World::new(isn, config, memory);
         for any in life {
             world.happen(&any);

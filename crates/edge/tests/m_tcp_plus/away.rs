@@ -359,11 +359,26 @@ fn a_mobile_that_is_down_is_asked_and_its_answer_means_that_it_is_back() {
 }
 
 #[test]
-fn a_mobile_that_is_fading_is_not_asked() {
+fn a_mobile_that_is_fading_is_asked_after_a_minute() {
     with(asking(), |mut s| {
         s.ack(6000);
         s.fading();
-        assert!(s.next_timer().is_empty());
+        let start = s.now;
+        assert_eq!(s.next_timer(), ["+M 5999:5999"]);
+        assert!(s.now.since(start) >= Duration::from_secs(60));
+        s.expect_probes("+M 5999:5999");
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+    });
+}
+
+// As holdover: the node has closed the window.
+#[test]
+fn however_long_both_hosts_are_silent_the_mobile_is_asked() {
+    with(asking(), |mut s| {
+        s.ack(6000);
+        s.down();
+        s.expect_probes("+M 5999:5999");
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
     });
 }
 

@@ -205,3 +205,29 @@ fn without_a_round_trip_all_is_acknowledged_at_once() {
     s.data(0, 1000);
     assert_eq!(s.down(), ["+F ack 0 win 0", "+F ack 1000 win 0"]);
 }
+
+// As holdover: the mobile's own acknowledgements gave the fixed host round-trip times as long as the
+// outage.
+#[test]
+fn the_last_segment_after_a_replay_is_sent_again_if_nothing_is_heard_of_it() {
+    each(|mut s| {
+        s.down();
+        s.up();
+        s.wait(ms(100));
+        assert_eq!(s.ack(5000), [">F ack 5000 win 500"]);
+        assert_eq!(s.data(5000, 1000), [">M 5000:6000"]);
+        assert_eq!(timer(&mut s), (400, vec!["+M 5000:6000".to_owned()]));
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+        assert!(s.next_timer().is_empty());
+    });
+    each(|mut s| {
+        s.down();
+        s.wait(ms(20_000));
+        s.next_timer();
+        s.up();
+        s.wait(ms(100));
+        assert_eq!(s.ack(5000), [">F ack 5000 win 500"], "all was acknowledged early");
+        assert_eq!(s.data(5000, 1000), [">M 5000:6000"]);
+        assert_eq!(timer(&mut s), (400, vec!["+M 5000:6000".to_owned()]));
+    });
+}

@@ -1,9 +1,9 @@
 //! Reconnection: replay and release (M-TCP+ §3.2), and which host ensures that copies arrive.
 
-use crate::script::{Script, with_flags, with_payload, with_window};
-use crate::{Node, counters, each, probing, with};
+use crate::script::{ISNS, Script, with_flags, with_payload, with_window};
+use crate::{Node, counters, each, node, probing, with};
 use airtcp_core::{Bytes, Duration, Flags};
-use airtcp_edge::MTcpPlusConfig;
+use airtcp_edge::{MTcpPlusConfig, Open};
 
 /// Down and up again: the copies 1000:6000 are replayed.
 fn replayed(s: &mut Script<Node>) {
@@ -268,5 +268,116 @@ fn with_resume_probe_an_outage_while_waiting_for_the_probe_is_one() {
         s.ack(6000);
         assert!(s.down().is_empty());
         assert_eq!(s.data(6000, 1), ["+F ack 6000 win 0", ">M 6000:6001"]);
+    });
+}
+
+// --- open = in-steps ---
+
+fn in_steps() -> MTcpPlusConfig {
+    MTcpPlusConfig { open: Open::InSteps, ..MTcpPlusConfig::default() }
+}
+
+/// The mobile's ACK with a window of 60 kB, which a unit of its field stands for so many bytes of.
+fn ack_wide(s: &mut Script<Node>, ack: u32, unit: u16) -> Vec<String> {
+    let ack = with_window(s.mobile(ack), 60_000 / unit);
+    s.mobile_sends(ack)
+}
+
+/// 60 segments of 1000 bytes, all that the window allows, are lost in an outage, and have been
+/// replayed; the mobile has acknowledged all but the last.
+fn each_full(config: MTcpPlusConfig, unit: u16, script: impl Fn(Script<Node>)) {
+    for isn in ISNS {
+        let mut s = Script::blank(node(config), isn);
+        ack_wide(&mut s, 0, unit);
+        for n in 0..60 {
+            s.data(1000 * n, 1000);
+        }
+        s.down();
+        assert_eq!(s.up().len(), 30, "half of it");
+        s.wait(Duration::from_millis(100));
+        ack_wide(&mut s, 30_000, unit);
+        while s.next_timer().last().unwrap() != "+M 59000:60000" {}
+        ack_wide(&mut s, 59_000, unit);
+        script(s);
+    }
+}
+
+#[test]
+fn the_window_opens_at_once_as_in_the_paper() {
+    each_full(MTcpPlusConfig::default(), 1, |mut s| {
+        assert_eq!(ack_wide(&mut s, 60_000, 1), [">F ack 60000 win 60000"]);
+        assert!(s.next_timer().is_empty());
+    });
+}
+
+// RFC 5681 §3.1: as much as is proven to pass, and then twice what is acknowledged.
+#[test]
+fn the_window_opens_in_steps_clocked_by_the_mobile_s_acknowledgements() {
+    for unit in [1, 4] {
+        each_full(in_steps(), unit, |mut s| {
+            let first = 30_000 / unit;
+            let shown = |ack: u32, window: u16| {
+                let own = 60_000 / unit;
+                [format!("x ack {ack} win {own}"), format!("+F ack {ack} win {window}")]
+            };
+            assert_eq!(ack_wide(&mut s, 60_000, unit), shown(60_000, first));
+            for n in 0..30 {
+                s.data(60_000 + 1000 * n, 1000);
+            }
+            // The right edge moves on by twice as much.
+            assert_eq!(ack_wide(&mut s, 62_000, unit), shown(62_000, first + 2000 / unit));
+            assert_eq!(ack_wide(&mut s, 62_000, unit), shown(62_000, first + 2000 / unit));
+            assert_eq!(ack_wide(&mut s, 89_000, unit), shown(89_000, first + 29_000 / unit));
+            let own = 60_000 / unit;
+            assert_eq!(ack_wide(&mut s, 90_000, unit), [format!(">F ack 90000 win {own}")]);
+            assert!(s.next_timer().is_empty(), "connected");
+        });
+    }
+}
+
+#[test]
+fn the_mobile_s_data_shows_the_same_window() {
+    each_full(in_steps(), 1, |mut s| {
+        let data = with_payload(with_window(s.mobile(60_000), 60_000), 100);
+        let shown = ["x 0:100 ack 60000 win 60000", "+F 0:100 ack 60000 win 30000"];
+        assert_eq!(s.mobile_sends(data), shown);
+        let old = with_window(s.mobile(59_000), 60_000);
+        assert_eq!(s.mobile_sends(old), [">F ack 59000 win 60000"], "it was overtaken");
+        let small = with_window(s.mobile(60_000), 20_000);
+        assert_eq!(s.mobile_sends(small), [">F ack 60000 win 20000"], "it has no more room");
+    });
+}
+
+#[test]
+fn the_window_is_open_when_nothing_is_acknowledged_for_long() {
+    each_full(in_steps(), 1, |mut s| {
+        ack_wide(&mut s, 60_000, 1);
+        assert_eq!(s.timer(3), ["+F ack 60000 win 60000"]);
+        assert!(s.next_timer().is_empty());
+        assert_eq!(s.data(60_000, 1000), [">M 60000:61000"]);
+        assert_eq!(ack_wide(&mut s, 61_000, 1), [">F ack 61000 win 60000"]);
+    });
+}
+
+#[test]
+fn an_outage_while_the_window_opens_is_one() {
+    each_full(in_steps(), 1, |mut s| {
+        ack_wide(&mut s, 60_000, 1);
+        s.data(60_000, 1000);
+        assert_eq!(s.down(), ["+F ack 60000 win 0", "+F ack 61000 win 0"]);
+        s.up();
+        s.wait(Duration::from_millis(100));
+        let first = 10 * 1460;
+        let shown = format!("+F ack 61000 win {first}");
+        assert_eq!(ack_wide(&mut s, 61_000, 1)[1], shown, "an initial window");
+    });
+}
+
+#[test]
+fn a_window_that_is_no_larger_than_a_step_opens_at_once() {
+    with(in_steps(), |mut s| {
+        replayed(&mut s);
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+        assert!(s.next_timer().is_empty());
     });
 }

@@ -3,7 +3,7 @@
 use airtcp_core::{Bytes, Duration, Instant, Payload, Segment};
 use airtcp_edge::{
     Acknowledge, Connection, Context, Detect, FlowState, Holdover, HoldoverConfig, MTcp,
-    MTcpConfig, MTcpPlus, MTcpPlusConfig, PerConnection, Resume, Retransmit, Side, Snoop,
+    MTcpConfig, MTcpPlus, MTcpPlusConfig, Open, PerConnection, Resume, Retransmit, Side, Snoop,
     SnoopConfig, Wake, WakeConfig,
 };
 
@@ -87,20 +87,27 @@ pub(crate) fn snoop(limits: Limits) -> Snoop<Vec<u8>> {
 }
 
 pub(crate) fn m_tcp_plus(limits: Limits, resume: Resume) -> MTcpPlus<Vec<u8>> {
-    m_tcp_plus_that(limits, resume, Acknowledge::AtOnce)
+    m_tcp_plus_that(limits, resume, Acknowledge::AtOnce, Open::AtOnce)
 }
 
+/// As the gateway's defaults are.
 pub(crate) fn m_tcp_plus_in_time(limits: Limits, resume: Resume) -> MTcpPlus<Vec<u8>> {
-    m_tcp_plus_that(limits, resume, Acknowledge::InTime)
+    m_tcp_plus_that(limits, resume, Acknowledge::InTime, Open::InSteps)
 }
 
-fn m_tcp_plus_that(limits: Limits, resume: Resume, acknowledge: Acknowledge) -> MTcpPlus<Vec<u8>> {
+fn m_tcp_plus_that(
+    limits: Limits,
+    resume: Resume,
+    acknowledge: Acknowledge,
+    open: Open,
+) -> MTcpPlus<Vec<u8>> {
     let config = MTcpPlusConfig {
         fifo: Bytes(limits.fifo),
         resume,
         max_down: limits.max_down,
         probe_interval: limits.probe_interval,
         acknowledge,
+        open,
     };
     PerConnection::new(config, Default::default(), limits.memory)
 }

@@ -101,6 +101,19 @@ impl<M: Middlebox<Length>> Script<M> {
         assert_eq!(self.up().len(), 5);
     }
 
+    /// Both hosts are silent for a day: the mobile is sent this again and again, at least once a
+    /// minute, and not much more often when it is gone for long.
+    pub(crate) fn expect_probes(&mut self, probe: &str) {
+        let (start, mut probes) = (self.now, 0);
+        while self.now.since(start) < Duration::from_secs(24 * 3600) {
+            let before = self.now;
+            assert_eq!(self.next_timer(), [probe]);
+            assert!(self.now.since(before) <= Duration::from_secs(62), "after {probes}");
+            probes += 1;
+        }
+        assert!(probes < 24 * 60 + 400, "{probes}");
+    }
+
     pub(crate) fn signal(&mut self, signal: LinkSignal) -> Vec<String> {
         let mut out = Actions::new();
         self.node.on_link(self.now, MobileId::Host(self.hosts.flow.dst.ip), signal, &mut out);

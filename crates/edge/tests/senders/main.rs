@@ -9,7 +9,8 @@ mod world;
 
 use airtcp_core::{Bytes, Duration, Length};
 use airtcp_edge::{
-    FlowTableConfig, Holdover, HoldoverConfig, MTcpPlus, MTcpPlusConfig, PacketControl, Resume,
+    FlowTableConfig, Holdover, HoldoverConfig, MTcpPlus, MTcpPlusConfig, Open, PacketControl,
+    Resume,
 };
 use airtcp_tcp::config::{PersistOnShrink, Recovery, SpuriousDetection, TcpConfig};
 use world::{Outcome, transfer};
@@ -68,6 +69,30 @@ fn m_tcp_plus_keeps_cwnd_of_any_sender_for_any_time() {
             assert!(ms(&after) < 150, "{rule:?} {seconds} {after:?}");
         }
     }
+}
+
+/// Its window is 64 KiB, more than the queue in front of the link, and it has no SACK: as lwIP.
+fn bursty() -> TcpConfig {
+    let window = Bytes(65_535);
+    TcpConfig {
+        receive_buffer: window,
+        cwnd_limit: Some(window),
+        ..sender(PersistOnShrink::Strict)
+    }
+}
+
+#[test]
+fn a_window_that_opens_in_steps_overflows_no_queue_that_is_shorter() {
+    let config = |open| MTcpPlusConfig { open, ..MTcpPlusConfig::default() };
+    let transfer = |open| {
+        let node = MTcpPlus::new(config(open), FlowTableConfig::default(), 1 << 20);
+        transfer(&bursty(), node, 10, AT_ONCE)
+    };
+    let [at_once, in_steps] = [Open::AtOnce, Open::InSteps].map(transfer);
+    assert!(at_once.overflows > 0 && at_once.reductions > 0, "{at_once:?}");
+    let losses = (in_steps.overflows, in_steps.timeouts, in_steps.reductions);
+    assert_eq!(losses, (0, 0, 0), "{in_steps:?}");
+    assert!(ms(&in_steps) < 150, "{in_steps:?}");
 }
 
 #[test]

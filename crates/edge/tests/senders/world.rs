@@ -1,7 +1,7 @@
 //! Two endpoints, a node between them, an outage.
 
 use airtcp_core::{
-    Addr, DataRate, Duration, Events, Flow, Instant, Length, LinkSignal, Segment, SeqNum,
+    Addr, Bytes, DataRate, Duration, Events, Flow, Instant, Length, LinkSignal, Segment, SeqNum,
 };
 use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
 use airtcp_tcp::config::TcpConfig;
@@ -14,6 +14,8 @@ type Seg = Segment<Length>;
 const WIRED: Duration = Duration::from_millis(20);
 const WIRELESS: Duration = Duration::from_millis(10);
 const RATE: DataRate = DataRate::mbps(8);
+/// What waits for the wireless link at most.
+const QUEUE: Bytes = Bytes(60_000);
 /// The outage begins here: long after slow start.
 const OUTAGE: Instant = Instant::from_secs(5);
 /// Time to resume in, longer than any back-off.
@@ -34,6 +36,8 @@ pub(crate) struct Outcome {
     pub(crate) reductions: u64,
     pub(crate) retransmitted: u64,
     pub(crate) spurious_detected: u64,
+    /// Segments that found no room in front of the wireless link after the outage.
+    pub(crate) overflows: u64,
 }
 
 enum Arrival {
@@ -52,6 +56,7 @@ struct World<M> {
     outage: (Instant, Instant),
     /// Times at which the wireless link is free, towards the mobile and back.
     free: [Instant; 2],
+    overflows: u64,
 }
 
 /// A transfer with an outage of so many seconds, of which the node is told `warning` ahead.
@@ -73,6 +78,7 @@ pub(crate) fn transfer<M: Middlebox<Length>>(
         inserted: 0,
         outage: (OUTAGE, up),
         free: [Instant::ZERO; 2],
+        overflows: 0,
     };
     let first = if warning.is_zero() { LinkSignal::Down } else { LinkSignal::Fading };
     world.schedule(OUTAGE - warning, Arrival::Signal(first));
@@ -85,12 +91,15 @@ pub(crate) fn transfer<M: Middlebox<Length>>(
     let cwnd = world.ends[0].cwnd();
     let sent = before.data_bytes_sent;
     world.run(up, |_| false);
+    world.overflows = 0;
     let delivered = world.ends[1].stats().bytes_delivered;
     world.run(up + REST, |world| world.ends[1].stats().bytes_delivered > delivered);
     let arrived = world.ends[1].stats().bytes_delivered > delivered;
     let dead_time = arrived.then(|| world.now.since(up));
     // Past all that was under way and what the fixed host may send at once.
-    world.run(up + REST, |world| world.ends[0].stats().bytes_acked > sent + 4 * 8760);
+    world.run(up + REST, |world| {
+        world.ends[0].stats().bytes_acked > sent + 4 * config.receive_buffer.get()
+    });
     let stats = *world.ends[0].stats();
     Outcome {
         dead_time,
@@ -100,6 +109,7 @@ pub(crate) fn transfer<M: Middlebox<Length>>(
         reductions: stats.cwnd_reductions - before.cwnd_reductions,
         retransmitted: stats.segments_retransmitted - before.segments_retransmitted,
         spurious_detected: stats.spurious_detected - before.spurious_detected,
+        overflows: world.overflows,
     }
 }
 
@@ -127,6 +137,10 @@ impl<M: Middlebox<Length>> World<M> {
     /// Loses segments that are on the air or sent while the link is out of order.
     fn over_the_air(&mut self, from: usize, segment: Seg) {
         let start = self.now.max(self.free[from]);
+        if from == 0 && start.since(self.now) > RATE.transmission_time(QUEUE) {
+            self.overflows += 1;
+            return;
+        }
         let sent = start + RATE.transmission_time(segment.wire_len());
         self.free[from] = sent;
         let arrival = sent + WIRELESS;

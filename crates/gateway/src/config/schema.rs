@@ -2,7 +2,7 @@
 
 use super::{CopyMode, FastPathMode, Limits, Mark, Mode, NfqueueConfig};
 use airtcp_core::Duration;
-use airtcp_edge::{Acknowledge, MechanismConfig};
+use airtcp_edge::{Acknowledge, MechanismConfig, Open};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{
     Count, Field, Key, Kind, POSITIVE_TIME, TIME, Table, TextKind, Word, at_least, choose, field,
@@ -161,6 +161,13 @@ const LIVE: &[Field] = &[
         "Timing of the acknowledgements on the mobile's behalf.",
     )
     .source("M-TCP+ §3; RFC 9406 §4.2"),
+    field(
+        "open",
+        Open::KIND,
+        Is("in-steps"),
+        "Opening of the sender's window when the mobile is back.",
+    )
+    .source("M-TCP+ §3; RFC 5681 §3.1"),
     field(
         "max-down",
         Kind::WordOr("never", &POSITIVE_TIME),

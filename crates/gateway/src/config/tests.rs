@@ -2,7 +2,7 @@
 
 use super::*;
 use airtcp_edge::{
-    Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, WakeConfig,
+    Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Open, Resume, Retransmit, WakeConfig,
 };
 
 const BASE: &str = r#"state = "/run/airtcp"
@@ -170,6 +170,7 @@ fn mechanisms_take_their_settings_from_the_file() {
             max_down: minute,
             probe_interval: Some(ms(2000)),
             acknowledge: Acknowledge::InTime,
+            open: Open::InSteps,
         })
     );
     assert_eq!(

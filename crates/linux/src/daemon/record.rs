@@ -186,6 +186,7 @@ mod tests {
         max_down: None,
         probe_interval: None,
         acknowledge: airtcp_edge::Acknowledge::AtOnce,
+        open: airtcp_edge::Open::AtOnce,
     });
 
     fn phones() -> Setup {

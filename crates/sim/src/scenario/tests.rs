@@ -3,7 +3,8 @@
 use super::{ConfigError, NodeId, OnOff, OutageLayer, Scenario, SignalSpec, UdpSpec};
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_edge::{
-    Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, SnoopConfig,
+    Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Open, Resume,
+    SnoopConfig,
 };
 use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
 use airtcp_net::mobility::MobilityConfig;
@@ -1697,13 +1698,14 @@ fn mechanisms_take_their_settings_from_the_file() {
     let (memory, ms) = (Bytes(64 << 20), Duration::from_millis);
     assert_eq!(kind(&[]), (MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), memory));
     let (resume, max_down, probe_interval) = (Resume::Probe, Some(ms(60_000)), Some(ms(500)));
-    let acknowledge = Acknowledge::InTime;
+    let (acknowledge, open) = (Acknowledge::InTime, Open::InSteps);
     let config =
-        MTcpPlusConfig { fifo: Bytes(8760), resume, max_down, probe_interval, acknowledge };
+        MTcpPlusConfig { fifo: Bytes(8760), resume, max_down, probe_interval, acknowledge, open };
     let set = [
         ("fifo", "8760 B"),
         ("resume", "probe"),
         ("acknowledge", "in-time"),
+        ("open", "in-steps"),
         ("max-down", "60 s"),
         ("probe-interval", "500 ms"),
         ("memory", "1 MB"),
