@@ -26,6 +26,9 @@ impl Dispatcher {
             (is_back && waits()).then_some(LinkSignal::Up)
         });
         if let Some(change) = change {
+            if signal.signal == LinkSignal::Up {
+                self.end_outage(now, mobile);
+            }
             self.on_change(now, mobile, change, (source, now), effects);
         }
     }
@@ -55,8 +58,10 @@ impl Dispatcher {
         effects: &mut Vec<Effect>,
     ) {
         let is_down = signal == LinkSignal::Down;
-        if !is_down {
-            self.outages.end(now, mobile, || interrupted(&self.groups, mobile));
+        // That a link is fading, or no longer said to be, does not refute an outage that silence
+        // alone showed.
+        if !is_down && self.outages.is_announced(mobile) {
+            self.end_outage(now, mobile);
         }
         self.notify(now, mobile, signal, effects);
         let group = self.groups.iter().find(|group| group.config.has(mobile));
@@ -64,6 +69,10 @@ impl Dispatcher {
             let connections = interrupted(&self.groups, mobile);
             self.outages.begin(now, (mobile, &group.config.name), cause, connections);
         }
+    }
+
+    fn end_outage(&mut self, now: Instant, mobile: MobileId) {
+        self.outages.end(now, mobile, || interrupted(&self.groups, mobile));
     }
 
     /// Tells the mechanisms of a mobile.

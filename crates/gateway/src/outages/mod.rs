@@ -3,7 +3,8 @@
 //! An outage begins when the first source says *down*, or with the first packet that a silent
 //! mobile did not answer. Its *cause* is that source. It ends when no source says *down* any more,
 //! or when the mobile is heard, since an `up` may be lost. For a second after a signal, packets of
-//! the mobile mean nothing: they may have been on their way.
+//! the mobile mean nothing: they may have been on their way. An outage that no source has reported
+//! ends only when a source says *up* or the mobile is heard.
 //!
 //! A mobile that went silent without a signal may have left for good. After `patience` its outage
 //! is given up, and its length is not counted.
@@ -124,6 +125,12 @@ impl Outages {
         of_cause.length += length;
         let event = Event { mobile, cause, connections: connections(), length: Some(length) };
         self.lines.note(now, &group, event);
+    }
+
+    /// A source has reported the mobile's outage.
+    pub fn is_announced(&self, mobile: MobileId) -> bool {
+        let ongoing = self.ongoing.get(&mobile);
+        ongoing.is_some_and(|outage| !self.unannounced.contains(&(outage.since, mobile)))
     }
 
     /// A mobile is heard, which may [`end`](Self::end) its outage.
