@@ -30,6 +30,9 @@ impl Dispatcher {
                 self.end_outage(now, mobile);
             }
             self.on_change(now, mobile, change, (source, now), effects);
+        } else if signal.signal == LinkSignal::Down {
+            // The outage may have begun with silence, or be over because the mobile was heard.
+            self.begin_outage(now, mobile, (source, now));
         }
     }
 
@@ -64,8 +67,13 @@ impl Dispatcher {
             self.end_outage(now, mobile);
         }
         self.notify(now, mobile, signal, effects);
-        let group = self.groups.iter().find(|group| group.config.has(mobile));
-        if let Some(group) = group.filter(|_| is_down) {
+        if is_down {
+            self.begin_outage(now, mobile, cause);
+        }
+    }
+
+    fn begin_outage(&mut self, now: Instant, mobile: MobileId, cause: (SignalSource, Instant)) {
+        if let Some(group) = self.groups.iter().find(|group| group.config.has(mobile)) {
             let connections = interrupted(&self.groups, mobile);
             self.outages.begin(now, (mobile, &group.config.name), cause, connections);
         }
