@@ -147,7 +147,7 @@ pub(super) fn interrupted(groups: &[ActiveGroup], mobile: MobileId) -> usize {
 }
 
 /// The effect that starts, or ends, showing a mechanism everything about a mobile in an outage.
-fn watches(group: &ActiveGroup, mobile: MobileId, on: bool) -> Option<Effect> {
+pub(super) fn watches(group: &ActiveGroup, mobile: MobileId, on: bool) -> Option<Effect> {
     if !group.config.has(mobile) {
         return None;
     }

@@ -81,6 +81,14 @@ impl Outages {
         self.unannounced.retain(|(_, mobile)| ongoing.contains_key(mobile));
     }
 
+    /// Goes on without the ongoing outages of other mobiles.
+    pub fn retain(&mut self, is_member: impl Fn(MobileId) -> bool) {
+        let others = self.ongoing.keys().copied().filter(|&mobile| !is_member(mobile));
+        for mobile in others.collect::<Vec<_>>() {
+            self.forget(mobile);
+        }
+    }
+
     /// A mobile of this group is away since `since` and interrupts so many connections. Without
     /// effect if it was away already.
     pub fn begin(
