@@ -15,7 +15,7 @@ use crate::mobiles::SILENCE_WHEN_DOWN;
 use crate::signals::SignalSource;
 use crate::status::{OutageCounts, OutageStatus};
 use airtcp_core::{Duration, Instant};
-use airtcp_edge::MobileId;
+use airtcp_edge::{MobileId, TURN};
 use lines::{Event, Lines};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -149,12 +149,16 @@ impl Outages {
         }
     }
 
-    /// Gives up what has lasted too long, and writes the lines that are due.
+    /// Gives up what has lasted too long, as much as one turn allows, and writes the lines that are
+    /// due.
     pub fn on_timer(&mut self, now: Instant) {
-        while let Some(&(since, mobile)) = self.unannounced.first()
+        let mut left = TURN;
+        while left > 0
+            && let Some(&(since, mobile)) = self.unannounced.first()
             && since + self.patience <= now
         {
             self.forget(mobile);
+            left -= 1;
         }
         self.lines.on_timer(now);
     }
@@ -288,6 +292,20 @@ mod tests {
         );
         outages.heard(at(700_000), mobile(1), || panic!("it was given up"));
         assert_eq!((outages.of_group(PHONES).1, outages.next_deadline()), (0.0, None));
+    }
+
+    #[test]
+    fn many_that_left_at_once_are_given_up_in_turns() {
+        let mut outages = outages();
+        for n in 0..=TURN as u32 {
+            let mobile = MobileId::Host(std::net::Ipv4Addr::from_bits(n).into());
+            outages.begin(at(0), (mobile, PHONES), (Silence, at(0)), 1);
+        }
+        outages.on_timer(at(600_000));
+        assert_eq!(counts(&outages, "silence"), [TURN as u64 + 1, 0, 1]);
+        assert_eq!(outages.next_deadline(), Some(at(600_000)), "the next turn is due at once");
+        outages.on_timer(at(600_000));
+        assert_eq!(counts(&outages, "silence"), [TURN as u64 + 1, 0, 0]);
     }
 
     #[test]
