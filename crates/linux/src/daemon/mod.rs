@@ -132,6 +132,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         };
     }
     let mut mirror = Mirror::default();
+    // Reloads compare with the configuration as read, not with what this machine supports of it.
+    let as_read = config.clone();
     let (config, prepared) = mirror.prepare(config);
     let mut dispatcher = Dispatcher::new(&config, hash_key(), &interfaces(), Box::new(ledger))?;
     if let Some(file) = &config.record {
@@ -141,7 +143,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let NfqueueConfig { queue, length } = config.nfqueue;
     let queue = Nfqueue::open(queue, length)?;
     queue.set_mark(config.mark)?;
-    let threads = Threads::start(read, listeners, &config)?;
+    let threads = Threads::start(read, listeners, &as_read)?;
     mirror.commit(&config, prepared);
     let mut rules = Rules::install(&config)?;
     rules.set_mirror(mirror.switch());
