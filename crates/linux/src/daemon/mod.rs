@@ -201,8 +201,9 @@ fn serve(
     driver.finish();
     drop(driver);
     threads.end();
+    ended?;
     tracing::info!("gateway stopped; packets pass as without it");
-    Ok(ended?)
+    Ok(())
 }
 
 /// Threads beside the loop: sources of signals, the control socket, the metrics.
