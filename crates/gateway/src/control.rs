@@ -91,15 +91,17 @@ impl Whose {
             }
             Self::Group(name) => {
                 let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-                let group = groups.iter().find(|group| group.name == *name);
-                all_of(group.ok_or_else(|| unknown("group", name, &names))?)
+                let n = groups.iter().position(|group| group.name == *name);
+                let n = n.ok_or_else(|| unknown("group", name, &names))?;
+                all_of(groups[n], &groups[..n])
             }
         }
     }
 }
 
-/// All mobiles of a group.
-fn all_of(group: &Group) -> Result<Vec<MobileId>, String> {
+/// All mobiles of a group but those of earlier groups: a mobile belongs to the first that has its
+/// address. A group with interfaces has an address only behind them.
+fn all_of(group: &Group, earlier: &[&Group]) -> Result<Vec<MobileId>, String> {
     if let Some(interface) = group.uplink() {
         return Ok(vec![MobileId::Uplink(interface)]);
     }
@@ -113,7 +115,14 @@ fn all_of(group: &Group) -> Result<Vec<MobileId>, String> {
             group.name
         ));
     }
-    Ok(hosts.into_iter().map(MobileId::Host).collect())
+    let is_own = |mobile: &MobileId| {
+        !earlier.iter().any(|group| group.interfaces().is_empty() && group.has(*mobile))
+    };
+    let own: Vec<_> = hosts.into_iter().map(MobileId::Host).filter(is_own).collect();
+    match own.is_empty() {
+        true => Err(format!("all addresses of group {:?} belong to earlier groups", group.name)),
+        false => Ok(own),
+    }
 }
 
 /// Refuses mobiles that are in no group: names the nearest group, or all that there are.
