@@ -32,11 +32,11 @@ use crate::kernel::clock::{now, time_of_day};
 use crate::kernel::host::interfaces;
 use crate::signals::{self, Running, SignalsError};
 use airtcp_core::Bytes;
-use airtcp_gateway::Role;
 use airtcp_gateway::config::{GatewayConfig, Group, Limits, Mode, NfqueueConfig};
 use airtcp_gateway::dispatch::{DispatchError, Dispatcher, Effect};
 use airtcp_gateway::observe::{Observation, looked_at};
 use airtcp_gateway::signals::gate::AgentCounters;
+use airtcp_gateway::{Role, listed};
 use airtcp_record::Contents;
 use driver::Driver;
 use ledger::{Ledger, OpenError};
@@ -275,7 +275,7 @@ fn reloader(
                 answered.recv().unwrap_or_else(|_| Err("the gateway has stopped".to_owned()));
             match taken {
                 Ok(()) => {
-                    tracing::info!("configuration reloaded: {}", old.changes(&new).join(", "));
+                    tracing::info!("configuration reloaded: {}", listed(&old.changes(&new)));
                     *old = new;
                 }
                 Err(_) => {
