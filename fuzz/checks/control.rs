@@ -9,7 +9,7 @@ pub(crate) fn check(line: &[u8]) {
         Ok(request) => {
             let written = request.line();
             assert_eq!(Request::parse(written.trim_end().as_bytes()).as_ref(), Ok(&request));
-            assert!(written.len() <= LINE_LIMIT && written.ends_with('\n'));
+            assert!(written.ends_with('\n') && written.len() - 1 <= LINE_LIMIT);
             if let Request::Signal { whose: Whose::Mobiles(mobiles), .. } = request {
                 assert!((1..=MOBILES_LIMIT).contains(&mobiles.hosts().count()), "{mobiles}");
             }

@@ -13,6 +13,7 @@
 //! of the socket.
 
 use crate::config::Group;
+use crate::listing::listed;
 use crate::status::Status;
 use airtcp_core::LinkSignal;
 use airtcp_edge::{InterfaceName, MobileId};
@@ -91,15 +92,17 @@ impl Whose {
             }
             Self::Group(name) => {
                 let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-                let group = groups.iter().find(|group| group.name == *name);
-                all_of(group.ok_or_else(|| unknown("group", name, &names))?)
+                let n = groups.iter().position(|group| group.name == *name);
+                let n = n.ok_or_else(|| unknown("group", name, &names))?;
+                all_of(groups[n], &groups[..n])
             }
         }
     }
 }
 
-/// All mobiles of a group.
-fn all_of(group: &Group) -> Result<Vec<MobileId>, String> {
+/// All mobiles of a group but those of earlier groups: a mobile belongs to the first that has its
+/// address. A group with interfaces has an address only behind them.
+fn all_of(group: &Group, earlier: &[&Group]) -> Result<Vec<MobileId>, String> {
     if let Some(interface) = group.uplink() {
         return Ok(vec![MobileId::Uplink(interface)]);
     }
@@ -113,7 +116,14 @@ fn all_of(group: &Group) -> Result<Vec<MobileId>, String> {
             group.name
         ));
     }
-    Ok(hosts.into_iter().map(MobileId::Host).collect())
+    let is_own = |mobile: &MobileId| {
+        !earlier.iter().any(|group| group.interfaces().is_empty() && group.has(*mobile))
+    };
+    let own: Vec<_> = hosts.into_iter().map(MobileId::Host).filter(is_own).collect();
+    match own.is_empty() {
+        true => Err(format!("all addresses of group {:?} belong to earlier groups", group.name)),
+        false => Ok(own),
+    }
 }
 
 /// Refuses mobiles that are in no group: names the nearest group, or all that there are.
@@ -138,7 +148,7 @@ fn in_no_group(net: &IpNet, groups: &[&Group]) -> String {
         }
         None => {
             let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-            format!("{who}; the groups are {}", names.join(", "))
+            format!("{who}; the groups are {}", listed(&names))
         }
     }
 }
@@ -311,7 +321,7 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let hint = match (nearest, known) {
         (Some(near), _) => format!("did you mean {near:?}?"),
         (None, []) => "none is expected".to_owned(),
-        (None, _) => format!("expected one of {}", known.join(", ")),
+        (None, _) => format!("expected one of {}", listed(known)),
     };
     // Of a long name the beginning will do.
     let shown: String = name.chars().take(40).collect();
@@ -405,6 +415,22 @@ mod tests {
     }
 
     #[test]
+    fn of_many_groups_ten_are_named() {
+        let uplink = |n| format!("[[uplink]]\ninterface = \"wwan{n}\"\n");
+        let config: String = (0..40).map(uplink).collect();
+        let named = |n| format!("uplink.wwan{n}, ");
+        let ten: String = (0..10).map(named).collect();
+        assert_eq!(
+            members(&config, &Whose::parse("10.0.0.7").unwrap()).unwrap_err(),
+            format!("10.0.0.7 is in no group; the groups are {ten}and 30 more")
+        );
+        assert_eq!(
+            members(&config, &Whose::Group("phones".to_owned())).unwrap_err(),
+            format!("unknown group \"phones\"; expected one of {ten}and 30 more")
+        );
+    }
+
+    #[test]
     fn of_a_prefix_those_are_meant_that_are_in_a_group() {
         let prefix = Whose::parse("10.0.0.0/29").unwrap();
         assert_eq!(members(MOBILES, &prefix).unwrap(), ["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
@@ -422,6 +448,22 @@ mod tests {
         assert_eq!(
             group(MOBILES, "phone").unwrap_err(),
             r#"unknown group "phone"; did you mean "phones"?"#
+        );
+    }
+
+    #[test]
+    fn a_group_stands_for_none_of_the_mobiles_that_an_earlier_group_has() {
+        let group = |name: &str, addresses: &str| {
+            format!("[[mobile]]\nname = {name:?}\naddresses = [{addresses}]\n")
+        };
+        let phones = Whose::Group("phones".to_owned());
+        let config = group("vip", r#""10.0.0.1""#) + &group("phones", r#""10.0.0.0/30""#);
+        assert_eq!(members(&config, &phones).unwrap(), ["10.0.0.2"]);
+        let config =
+            group("vip", r#""10.0.0.1", "10.0.0.2""#) + &group("phones", r#""10.0.0.0/30""#);
+        assert_eq!(
+            members(&config, &phones).unwrap_err(),
+            r#"all addresses of group "phones" belong to earlier groups"#
         );
     }
 

@@ -19,6 +19,7 @@ pub mod dispatch;
 mod groups;
 pub mod hosts;
 pub mod ledger;
+mod listing;
 pub mod metrics;
 pub mod mobiles;
 pub mod observe;
@@ -29,4 +30,5 @@ mod role;
 pub mod signals;
 pub mod status;
 
+pub use listing::listed;
 pub use role::Role;

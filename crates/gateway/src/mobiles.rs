@@ -76,6 +76,12 @@ impl Mobiles {
         self.silence = silence;
     }
 
+    /// Forgets all other mobiles.
+    pub fn retain(&mut self, is_member: impl Fn(MobileId) -> bool) {
+        self.known.retain(|&mobile, _| is_member(mobile));
+        self.deadlines.retain(|&(_, mobile)| is_member(mobile));
+    }
+
     /// Takes a source's report; returns the signal that mechanisms must get, if any.
     pub fn note(&mut self, signal: MobileSignal) -> Option<LinkSignal> {
         self.count(signal.source, signal.signal);

@@ -9,3 +9,11 @@ mod corpus;
 fn the_parser_keeps_its_promises_on_the_corpus() {
     corpus::replay("control", control::check);
 }
+
+#[test]
+fn a_line_at_the_limit_keeps_them_too() {
+    let rest = r#"{"signal":{"group":"","signal":"up"}}"#.len();
+    let name = "g".repeat(airtcp_gateway::control::LINE_LIMIT - rest);
+    let line = format!(r#"{{"signal":{{"group":"{name}","signal":"up"}}}}"#);
+    control::check(line.as_bytes());
+}

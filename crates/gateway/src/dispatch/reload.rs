@@ -1,6 +1,7 @@
 //! Another configuration while the gateway runs.
 
 use super::effects::Effect;
+use super::signal::watches;
 use super::{Dispatcher, remembered};
 use crate::config::GatewayConfig;
 use crate::groups::{ActiveGroup, DispatchError, Interfaces, of_group, table};
@@ -58,6 +59,7 @@ impl Dispatcher {
         self.outages.reconfigure(config.limits.idle, |name| {
             groups.iter().any(|group| group.config.name == name)
         });
+        self.forget_foreign(&before, effects);
         for (old, _) in before.into_iter().zip(stays).filter(|(_, stays)| !stays) {
             self.hand_over_from(now, old, effects);
         }
@@ -65,6 +67,21 @@ impl Dispatcher {
             self.write_down(n);
         }
         Ok(())
+    }
+
+    /// Forgets mobiles that no group has any more: signals about them are refused from now on.
+    fn forget_foreign(&mut self, before: &[ActiveGroup], effects: &mut Vec<Effect>) {
+        let Self { groups, mobiles, outages, watched, refusals, .. } = self;
+        let is_member = |mobile| groups.iter().any(|group| group.config.has(mobile));
+        mobiles.retain(is_member);
+        outages.retain(is_member);
+        watched.retain(|&mobile| {
+            let is_kept = is_member(mobile) || refusals.concern(mobile);
+            if !is_kept {
+                effects.extend(before.iter().filter_map(|group| watches(group, mobile, false)));
+            }
+            is_kept
+        });
     }
 
     /// Hands over the connections that a group of before holds up.

@@ -26,7 +26,13 @@ impl Dispatcher {
             (is_back && waits()).then_some(LinkSignal::Up)
         });
         if let Some(change) = change {
+            if signal.signal == LinkSignal::Up {
+                self.end_outage(now, mobile);
+            }
             self.on_change(now, mobile, change, (source, now), effects);
+        } else if signal.signal == LinkSignal::Down {
+            // The outage may have begun with silence, or be over because the mobile was heard.
+            self.begin_outage(now, mobile, (source, now));
         }
     }
 
@@ -55,15 +61,26 @@ impl Dispatcher {
         effects: &mut Vec<Effect>,
     ) {
         let is_down = signal == LinkSignal::Down;
-        if !is_down {
-            self.outages.end(now, mobile, || interrupted(&self.groups, mobile));
+        // That a link is fading, or no longer said to be, does not refute an outage that silence
+        // alone showed.
+        if !is_down && self.outages.is_announced(mobile) {
+            self.end_outage(now, mobile);
         }
         self.notify(now, mobile, signal, effects);
-        let group = self.groups.iter().find(|group| group.config.has(mobile));
-        if let Some(group) = group.filter(|_| is_down) {
+        if is_down {
+            self.begin_outage(now, mobile, cause);
+        }
+    }
+
+    fn begin_outage(&mut self, now: Instant, mobile: MobileId, cause: (SignalSource, Instant)) {
+        if let Some(group) = self.groups.iter().find(|group| group.config.has(mobile)) {
             let connections = interrupted(&self.groups, mobile);
             self.outages.begin(now, (mobile, &group.config.name), cause, connections);
         }
+    }
+
+    fn end_outage(&mut self, now: Instant, mobile: MobileId) {
+        self.outages.end(now, mobile, || interrupted(&self.groups, mobile));
     }
 
     /// Tells the mechanisms of a mobile.
@@ -130,7 +147,7 @@ pub(super) fn interrupted(groups: &[ActiveGroup], mobile: MobileId) -> usize {
 }
 
 /// The effect that starts, or ends, showing a mechanism everything about a mobile in an outage.
-fn watches(group: &ActiveGroup, mobile: MobileId, on: bool) -> Option<Effect> {
+pub(super) fn watches(group: &ActiveGroup, mobile: MobileId, on: bool) -> Option<Effect> {
     if !group.config.has(mobile) {
         return None;
     }

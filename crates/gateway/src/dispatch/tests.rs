@@ -187,6 +187,11 @@ impl Bench {
         self.dispatcher.on_signal(self.now, signal, &mut self.effects);
     }
 
+    fn says(&mut self, source: SignalSource, signal: LinkSignal) {
+        let signal = MobileSignal { mobile: MOBILE, signal, source };
+        self.dispatcher.on_signal(self.now, signal, &mut self.effects);
+    }
+
     /// Handshake, and `len` bytes under way to the mobile.
     fn establish(&mut self, len: usize) {
         let syn = |mss| Options { mss: Some(mss), ..Options::default() };
@@ -1092,23 +1097,19 @@ const SECOND: Duration = Duration::from_secs(1);
 fn an_outage_lasts_from_the_first_report_that_a_mobile_is_down_to_the_last_that_it_is_up() {
     let mut bench = Bench::new(&config(CopyMode::Always));
     bench.establish(100);
-    let says = |bench: &mut Bench, source, signal| {
-        let signal = MobileSignal { mobile: MOBILE, signal, source };
-        bench.dispatcher.on_signal(bench.now, signal, &mut bench.effects);
-    };
-    says(&mut bench, SignalSource::Agent, LinkSignal::Fading);
+    bench.says(SignalSource::Agent, LinkSignal::Fading);
     assert_eq!(bench.outages("agent"), (0, 0, 0.0), "it is still in reach");
     bench.wait(SECOND);
-    says(&mut bench, SignalSource::Carrier, LinkSignal::Down);
+    bench.says(SignalSource::Carrier, LinkSignal::Down);
     bench.wait(SECOND);
-    says(&mut bench, SignalSource::Agent, LinkSignal::Down);
-    says(&mut bench, SignalSource::Carrier, LinkSignal::Up);
+    bench.says(SignalSource::Agent, LinkSignal::Down);
+    bench.says(SignalSource::Carrier, LinkSignal::Up);
     bench.wait(SECOND);
     assert_eq!((bench.outages("carrier"), bench.outages("agent")), ((1, 0, 0.0), (0, 0, 0.0)));
     let outage = bench.dispatcher.status(bench.now).outages.remove(0);
     assert_eq!((outage.mobile.as_str(), outage.group.as_str()), ("10.0.0.7", "phones"));
     assert_eq!((outage.cause.as_str(), outage.seconds), ("carrier", 2.0));
-    says(&mut bench, SignalSource::Agent, LinkSignal::Up);
+    bench.says(SignalSource::Agent, LinkSignal::Up);
     assert_eq!((bench.outages("carrier"), bench.outages("agent")), ((1, 1, 2.0), (0, 0, 0.0)));
     assert_eq!(bench.dispatcher.status(bench.now).groups[0].longest_outage, 2.0);
 }
@@ -1153,6 +1154,84 @@ fn of_wake_too_an_outage_that_nobody_announced_is_counted_and_shown() {
     assert_eq!((outage.cause.as_str(), outage.seconds), ("silence", 2.0));
     bench.segment(&from_mobile(100, 0));
     assert_eq!(bench.outages("silence"), (1, 1, 2.0));
+}
+
+#[test]
+fn an_outage_that_wake_found_outlasts_a_fading_signal_and_its_withdrawal() {
+    let mut bench = waking();
+    bench.segment(&from_fixed(500, 100));
+    bench.segment(&from_mobile(100, 0));
+    bench.wait(SECOND);
+    bench.segment(&from_fixed(600, 100));
+    bench.wait(SECOND * 2);
+    assert_eq!(bench.outages("silence"), (1, 0, 0.0));
+    bench.says(SignalSource::Carrier, LinkSignal::Fading);
+    assert_eq!(bench.outages("silence"), (1, 0, 0.0), "fading");
+    bench.dispatcher.on_withdrawn(bench.now, SignalSource::Carrier, &mut bench.effects);
+    assert_eq!(bench.outages("silence"), (1, 0, 0.0), "withdrawn");
+    bench.says(SignalSource::Agent, LinkSignal::Up);
+    assert_eq!(bench.outages("silence"), (1, 1, 2.0));
+}
+
+#[test]
+fn an_announced_outage_ends_when_the_link_is_only_fading() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.says(SignalSource::Carrier, LinkSignal::Down);
+    bench.wait(SECOND);
+    bench.says(SignalSource::Carrier, LinkSignal::Fading);
+    assert_eq!(bench.outages("carrier"), (1, 1, 1.0));
+}
+
+#[test]
+fn an_outage_found_by_silence_and_reported_since_is_not_given_up() {
+    let mut config = config(CopyMode::Always);
+    config.signals.silence = Some(SECOND);
+    let mut bench = Bench::new(&config);
+    bench.establish(100);
+    bench.wait(SECOND * 3);
+    assert_eq!(bench.outages("silence"), (1, 0, 0.0));
+    bench.says(SignalSource::Agent, LinkSignal::Down);
+    bench.wait(config.limits.idle * 2);
+    let ongoing = bench.dispatcher.status(bench.now).outages;
+    assert_eq!(ongoing.len(), 1, "{ongoing:?}");
+    assert_eq!(bench.outages("agent"), (0, 0, 0.0), "the same outage");
+}
+
+#[test]
+fn a_mobile_reported_down_again_after_it_was_heard_is_in_another_outage() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.says(SignalSource::Agent, LinkSignal::Down);
+    bench.wait(SECOND * 3);
+    bench.segment(&from_mobile(100, 0));
+    assert_eq!(bench.outages("agent"), (1, 1, 3.0));
+    bench.says(SignalSource::Agent, LinkSignal::Down);
+    bench.wait(SECOND);
+    bench.says(SignalSource::Agent, LinkSignal::Up);
+    assert_eq!(bench.outages("agent"), (2, 2, 4.0));
+}
+
+#[test]
+fn a_reload_forgets_mobiles_that_no_group_has() {
+    let mut config = copied();
+    config.groups[0].mechanism = MechanismConfig::Holdover(HoldoverConfig::default());
+    let mut bench = Bench::new(&config);
+    bench.signal(LinkSignal::Down);
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
+    bench.effects.clear();
+    let mut without = config.clone();
+    without.groups[0].members = elsewhere().groups[0].members.clone();
+    bench.dispatcher.reload(bench.now, &without, &interfaces(), &mut bench.effects).unwrap();
+    let status = bench.dispatcher.status(bench.now);
+    assert_eq!((status.away.len(), status.outages.len()), (0, 0), "{status:?}");
+    assert_eq!(bench.outages("control"), (1, 0, 0.0));
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
+    bench.effects.clear();
+    bench.dispatcher.reload(bench.now, &config, &interfaces(), &mut bench.effects).unwrap();
+    bench.signal(LinkSignal::Down);
+    assert_eq!(bench.outages("control"), (2, 0, 0.0));
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! An outage begins when the first source says *down*, or with the first packet that a silent
 //! mobile did not answer. Its *cause* is that source. It ends when no source says *down* any more,
 //! or when the mobile is heard, since an `up` may be lost. For a second after a signal, packets of
-//! the mobile mean nothing: they may have been on their way.
+//! the mobile mean nothing: they may have been on their way. An outage that no source has reported
+//! ends only when a source says *up* or the mobile is heard.
 //!
 //! A mobile that went silent without a signal may have left for good. After `patience` its outage
 //! is given up, and its length is not counted.
@@ -14,7 +15,7 @@ use crate::mobiles::SILENCE_WHEN_DOWN;
 use crate::signals::SignalSource;
 use crate::status::{OutageCounts, OutageStatus};
 use airtcp_core::{Duration, Instant};
-use airtcp_edge::MobileId;
+use airtcp_edge::{MobileId, TURN};
 use lines::{Event, Lines};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -80,6 +81,14 @@ impl Outages {
         self.unannounced.retain(|(_, mobile)| ongoing.contains_key(mobile));
     }
 
+    /// Goes on without the ongoing outages of other mobiles.
+    pub fn retain(&mut self, is_member: impl Fn(MobileId) -> bool) {
+        let others = self.ongoing.keys().copied().filter(|&mobile| !is_member(mobile));
+        for mobile in others.collect::<Vec<_>>() {
+            self.forget(mobile);
+        }
+    }
+
     /// A mobile of this group is away since `since` and interrupts so many connections. Without
     /// effect if it was away already.
     pub fn begin(
@@ -126,6 +135,12 @@ impl Outages {
         self.lines.note(now, &group, event);
     }
 
+    /// A source has reported the mobile's outage.
+    pub fn is_announced(&self, mobile: MobileId) -> bool {
+        let ongoing = self.ongoing.get(&mobile);
+        ongoing.is_some_and(|outage| !self.unannounced.contains(&(outage.since, mobile)))
+    }
+
     /// A mobile is heard, which may [`end`](Self::end) its outage.
     pub fn heard(&mut self, now: Instant, mobile: MobileId, connections: impl FnOnce() -> usize) {
         let Some(Ongoing { cause, since, .. }) = self.ongoing.get(&mobile) else { return };
@@ -134,12 +149,16 @@ impl Outages {
         }
     }
 
-    /// Gives up what has lasted too long, and writes the lines that are due.
+    /// Gives up what has lasted too long, as much as one turn allows, and writes the lines that are
+    /// due.
     pub fn on_timer(&mut self, now: Instant) {
-        while let Some(&(since, mobile)) = self.unannounced.first()
+        let mut left = TURN;
+        while left > 0
+            && let Some(&(since, mobile)) = self.unannounced.first()
             && since + self.patience <= now
         {
             self.forget(mobile);
+            left -= 1;
         }
         self.lines.on_timer(now);
     }
@@ -273,6 +292,20 @@ mod tests {
         );
         outages.heard(at(700_000), mobile(1), || panic!("it was given up"));
         assert_eq!((outages.of_group(PHONES).1, outages.next_deadline()), (0.0, None));
+    }
+
+    #[test]
+    fn many_that_left_at_once_are_given_up_in_turns() {
+        let mut outages = outages();
+        for n in 0..=TURN as u32 {
+            let mobile = MobileId::Host(std::net::Ipv4Addr::from_bits(n).into());
+            outages.begin(at(0), (mobile, PHONES), (Silence, at(0)), 1);
+        }
+        outages.on_timer(at(600_000));
+        assert_eq!(counts(&outages, "silence"), [TURN as u64 + 1, 0, 1]);
+        assert_eq!(outages.next_deadline(), Some(at(600_000)), "the next turn is due at once");
+        outages.on_timer(at(600_000));
+        assert_eq!(counts(&outages, "silence"), [TURN as u64 + 1, 0, 0]);
     }
 
     #[test]

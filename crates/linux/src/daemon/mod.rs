@@ -32,11 +32,11 @@ use crate::kernel::clock::{now, time_of_day};
 use crate::kernel::host::interfaces;
 use crate::signals::{self, Running, SignalsError};
 use airtcp_core::Bytes;
-use airtcp_gateway::Role;
 use airtcp_gateway::config::{GatewayConfig, Group, Limits, Mode, NfqueueConfig};
 use airtcp_gateway::dispatch::{DispatchError, Dispatcher, Effect};
 use airtcp_gateway::observe::{Observation, looked_at};
 use airtcp_gateway::signals::gate::AgentCounters;
+use airtcp_gateway::{Role, listed};
 use airtcp_record::Contents;
 use driver::Driver;
 use ledger::{Ledger, OpenError};
@@ -132,6 +132,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         };
     }
     let mut mirror = Mirror::default();
+    // Reloads compare with the configuration as read, not with what this machine supports of it.
+    let as_read = config.clone();
     let (config, prepared) = mirror.prepare(config);
     let mut dispatcher = Dispatcher::new(&config, hash_key(), &interfaces(), Box::new(ledger))?;
     if let Some(file) = &config.record {
@@ -141,7 +143,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let NfqueueConfig { queue, length } = config.nfqueue;
     let queue = Nfqueue::open(queue, length)?;
     queue.set_mark(config.mark)?;
-    let threads = Threads::start(read, listeners, &config)?;
+    let threads = Threads::start(read, listeners, &as_read)?;
     mirror.commit(&config, prepared);
     let mut rules = Rules::install(&config)?;
     rules.set_mirror(mirror.switch());
@@ -199,8 +201,9 @@ fn serve(
     driver.finish();
     drop(driver);
     threads.end();
+    ended?;
     tracing::info!("gateway stopped; packets pass as without it");
-    Ok(ended?)
+    Ok(())
 }
 
 /// Threads beside the loop: sources of signals, the control socket, the metrics.
@@ -272,7 +275,7 @@ fn reloader(
                 answered.recv().unwrap_or_else(|_| Err("the gateway has stopped".to_owned()));
             match taken {
                 Ok(()) => {
-                    tracing::info!("configuration reloaded: {}", old.changes(&new).join(", "));
+                    tracing::info!("configuration reloaded: {}", listed(&old.changes(&new)));
                     *old = new;
                 }
                 Err(_) => {
