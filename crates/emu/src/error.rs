@@ -48,6 +48,14 @@ pub enum EmuError {
         /// A network that is routed, or a gateway.
         by: Ipv4Net,
     },
+    /// The block has no addresses for a link of this number.
+    #[error("{prefix} has no room for {links} links: each takes four addresses (see --prefix)")]
+    PrefixTooSmall {
+        /// The block.
+        prefix: Ipv4Net,
+        /// Number of links, those with lower numbers among them.
+        links: u32,
+    },
     /// All blocks that links usually take their addresses from are in use.
     #[error("{0} are all in use on this machine: name a free block with --prefix")]
     NoFreePrefix(String),

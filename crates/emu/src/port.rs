@@ -163,8 +163,7 @@ impl Port {
     /// Makes the device in the calling thread's namespace; `None` if the name is taken.
     pub(crate) fn make(slot: Slot) -> Result<Option<Self>, EmuError> {
         if !slot.fits() {
-            let full = format!("{} has no room for {}", slot.block, slot.device());
-            return Err(EmuError::Tun(io::Error::other(full)));
+            return Err(EmuError::PrefixTooSmall { prefix: slot.block, links: slot.number + 1 });
         }
         // Opened here first: tun-rs would create a missing device file.
         File::options().read(true).write(true).open("/dev/net/tun").map_err(EmuError::Tun)?;

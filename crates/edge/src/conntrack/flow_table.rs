@@ -15,6 +15,9 @@
 //! - A connection whose state [is committed](FlowState::is_committed) is forgotten neither for
 //!   idle time nor for lack of room. A handshake removes it if all three segments of it fit each
 //!   other: then both hosts have lost the old connection, and nobody can be given its bytes.
+//! - A connection whose fixed host [is stopped](FlowPhase::is_stopped) is not forgotten for idle
+//!   time: the mechanism has closed the window, and the mobile lacks what is held. At the limit an
+//!   idle one makes room after all others.
 //! - Hash order has no effect: entries form a list in the order of use. The hash is keyed
 //!   (SipHash-1-3), so that nobody can choose colliding ports while the key is secret.
 
@@ -67,7 +70,8 @@ impl FlowTableConfig {
     }
 }
 
-/// Most committed connections passed over at the front of the list in search of one to forget.
+/// Most committed or stopped connections passed over at the front of the list in search of one to
+/// forget.
 const PASSED_OVER: usize = 16;
 
 /// Facts about a connection that follow from its segments, whatever the mechanism.
@@ -148,6 +152,14 @@ impl FlowPhase {
         match self {
             Self::Frozen | Self::Resuming | Self::Reset => true,
             Self::Connected | Self::Closed => false,
+        }
+    }
+
+    /// The mechanism keeps the fixed host from sending, or replays what the mobile missed.
+    const fn is_stopped(self) -> bool {
+        match self {
+            Self::Frozen | Self::Resuming => true,
+            Self::Connected | Self::Reset | Self::Closed => false,
         }
     }
 
@@ -395,7 +407,7 @@ impl<S: FlowState> FlowTable<S> {
             }
         };
         let known = entry.get_mut();
-        let is_idle = now.since(known.last_segment) >= self.config.idle && !known.is_committed();
+        let is_idle = now.since(known.last_segment) >= self.config.idle && !known.outlasts_idle();
         let is_new = is_idle || known.is_opened_anew(from, segment);
         if is_new {
             self.totals.leave(mobile, &known.state);
@@ -507,25 +519,29 @@ impl<S: FlowState> FlowTable<S> {
         }
     }
 
-    /// Forgets one connection, if one that may be forgotten is near the front, or if the table is
-    /// full and there is one without a reply.
+    /// Forgets one connection, if one that may be forgotten is near the front; or if the table is
+    /// full, one without a reply, or else a stopped one near the front that is idle.
     fn make_room(&mut self, now: Instant) {
         let idle = self.config.idle;
-        // Committed ones move out of the way of those behind them.
+        let mut stopped = None;
+        // Committed and stopped ones move out of the way of those behind them.
         for _ in 0..PASSED_OVER {
             let Some((&key, entry)) = self.flows.front() else { break };
-            if entry.is_committed() {
+            let is_idle = now.since(entry.last_segment) >= idle;
+            if entry.outlasts_idle() {
+                if is_idle && !entry.is_committed() {
+                    stopped.get_or_insert(key);
+                }
                 self.flows.to_back(&key);
-            } else if entry.state.is_closed() || now.since(entry.last_segment) >= idle {
+            } else if entry.state.is_closed() || is_idle {
                 return self.evict(&key);
             } else {
                 break;
             }
         }
-        if self.flows.len() >= self.config.limit
-            && let Some(key) = self.unreplied.pop(|key| is_unreplied(&self.flows, key))
-        {
-            self.evict(&key);
+        if self.flows.len() >= self.config.limit {
+            let unreplied = self.unreplied.pop(|key| is_unreplied(&self.flows, key));
+            unreplied.or(stopped).into_iter().for_each(|key| self.evict(&key));
         }
     }
 
@@ -603,6 +619,11 @@ impl<S: FlowState> FlowEntry<S> {
 
     fn is_committed(&self) -> bool {
         self.state.is_committed()
+    }
+
+    /// It is not forgotten because its hosts are silent.
+    fn outlasts_idle(&self) -> bool {
+        self.is_committed() || self.state.phase().is_stopped()
     }
 }
 
@@ -930,9 +951,59 @@ mod tests {
         table.track(s(4), Side::Fixed, &syn);
         table.track(s(4), Side::Mobile, &answer(2, Flags::SYN));
         assert!(table.is_interrupted(mobile));
-        table.track(s(99), Side::Fixed, &segment(3, ACK));
+        table.get(&segment(3, ACK).flow).unwrap().with(s(5), |state| state.0 = false);
         assert!(!table.is_interrupted(mobile));
         assert!(table.reports().all(|report| report.since.is_none()));
+    }
+
+    /// A table of `limit` connections with the first one frozen.
+    fn frozen(limit: usize) -> FlowTable<Frozen> {
+        let mut table = FlowTable::new(config(limit));
+        meet(&mut table, s(0), 1);
+        table.get(&segment(1, ACK).flow).unwrap().with(s(0), |state: &mut Frozen| state.0 = true);
+        table
+    }
+
+    #[test]
+    fn a_frozen_connection_is_not_forgotten_because_its_hosts_are_silent() {
+        let mut table = frozen(10);
+        meet(&mut table, s(99), 2);
+        assert_eq!((ports(&table), table.evicted()), (vec![1, 2], 0));
+        let tracked = table.track(s(200), Side::Mobile, &answer(1, ACK)).unwrap();
+        assert!(!tracked.is_new && tracked.state().0);
+    }
+
+    #[test]
+    fn at_the_limit_a_frozen_connection_that_is_idle_makes_room_if_no_other_can() {
+        let mut table = frozen(3);
+        meet(&mut table, s(1), 2);
+        table.track(s(2), Side::Fixed, &segment(3, ACK));
+        meet(&mut table, s(99), 4);
+        assert_eq!(ports(&table), [1, 3, 4], "2 was idle");
+        // 3 is not the first by then, but idle as well.
+        meet(&mut table, s(99), 5);
+        assert_eq!(ports(&table), [1, 4, 5]);
+        // 4, which is in front of 1, goes on.
+        meet(&mut table, s(99), 4);
+        meet(&mut table, s(99), 6);
+        assert_eq!(ports(&table), [4, 5, 6]);
+        assert!(table.track(s(99), Side::Fixed, &segment(7, ACK)).is_none(), "none is idle");
+    }
+
+    #[test]
+    fn a_table_full_of_frozen_connections_takes_new_ones_when_they_are_idle() {
+        let mut table = FlowTable::<Frozen>::new(config(100));
+        for port in 1..=100 {
+            meet(&mut table, s(0), port);
+            let key = segment(port, ACK).flow;
+            table.get(&key).unwrap().with(s(0), |state| state.0 = true);
+        }
+        assert!(table.track(s(9), Side::Fixed, &segment(101, ACK)).is_none());
+        for port in 101..=106 {
+            meet(&mut table, s(10), port);
+        }
+        let mobile = MobileId::Host(segment(1, ACK).flow.dst.ip);
+        assert_eq!((table.len(), table.interrupted(mobile)), (100, 94));
     }
 
     #[test]

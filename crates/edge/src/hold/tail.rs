@@ -53,12 +53,13 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// A replay is over; `patience`: the silence that shows a loss.
-    pub fn new(now: Instant, patience: Duration) -> Self {
+    /// A replay is over; `patience`: the silence that shows a loss. What is still held, such as a
+    /// FIN above all data, is under way.
+    pub fn new<P: Payload>(now: Instant, patience: Duration, store: &Store<P>) -> Self {
         Self {
             patience,
             wait: patience,
-            deadline: None,
+            deadline: (!store.is_empty()).then(|| now + patience),
             resent: None,
             segments: 1,
             round_trips_left: ROUND_TRIPS,

@@ -138,14 +138,11 @@ impl Away {
         self.probing = interval.0.map(|interval| {
             let share = u64::from((flow.src.port ^ flow.dst.port) % 256);
             let spread = Duration::from_nanos(interval.as_nanos() / 256 * share);
-            let (delay, back_off) = match self.down {
-                true => (FIRST_PROBE_DELAY, now + BACK_OFF_AFTER),
-                false => (LONGEST_INTERVAL, now),
-            };
+            let delay = if self.down { FIRST_PROBE_DELAY } else { LONGEST_INTERVAL };
             let first = now + interval.max(delay) + spread;
             Probing {
                 next: self.probing.map_or(first, |probing| probing.next.min(first)),
-                back_off,
+                back_off: now + BACK_OFF_AFTER,
             }
         });
     }
@@ -166,7 +163,8 @@ impl Away {
         else {
             return false;
         };
-        let least = now.since(back_off).min(LONGEST_INTERVAL);
+        let backed_off = now.since(back_off).min(LONGEST_INTERVAL);
+        let least = if self.down { backed_off } else { LONGEST_INTERVAL };
         self.probing =
             interval.0.map(|interval| Probing { next: now + interval.max(least), back_off });
         self.probed |= self.probing.is_some();
@@ -234,6 +232,17 @@ mod tests {
         let mut away = Away::new(ms(0), false);
         away.start_probing(ms(0), INTERVAL, &flow(0));
         assert_eq!(asked(&mut away, ms(200_000)), [60_000, 120_000, 180_000]);
+    }
+
+    #[test]
+    fn segments_do_not_make_a_mobile_that_is_fading_be_asked_more_often() {
+        let mut away = Away::new(ms(0), false);
+        let mut all = Vec::new();
+        for now in (0..=200_000).step_by(1000) {
+            away.start_probing(ms(now), INTERVAL, &flow(0));
+            all.extend(asked(&mut away, ms(now)));
+        }
+        assert_eq!(all, [60_000, 120_000, 180_000]);
     }
 
     #[test]

@@ -375,7 +375,7 @@ impl<P: Payload> HoldoverState<P> {
             cx.counters.copies_resent +=
                 replay.on_mobile(now, cx.waiting, before, &segment, store, cx.out);
             if replay.is_done(store) {
-                self.tail = Some(Box::new(Tail::new(now, replay.patience())));
+                self.tail = Some(Box::new(Tail::new(now, replay.patience(), store)));
                 self.replay = None;
             }
         } else if let Some(tail) = &mut self.tail

@@ -88,6 +88,11 @@ const LONGEST_ACK_PACING: Duration = Duration::from_secs(10);
 /// fixed host has nothing to send, or its own timer is at work.
 const STEPS_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The same so long after the release, whatever is acknowledged. A slow start over a round trip of
+/// a second has grown a thousandfold by then: a flow whose window is still not open sends little,
+/// as a keyboard does, and would count as interrupted for many minutes.
+const LONGEST_STEPS: Duration = Duration::from_secs(10);
+
 /// M-TCP+ for all connections of an intermediate host.
 pub type MTcpPlus<P> = PerConnection<P, MTcpPlusState<P>>;
 
@@ -165,8 +170,8 @@ choice! {
     pub enum Open {
         /// all of it at once: the sender may send that as one burst
         AtOnce = "at-once",
-        /// as in a slow start: 10 segments to 64 KiB, half of what the replay last had under way, and
-        /// from then on twice what the mobile acknowledges
+        /// as in a slow start: at first half of the replay's congestion window, 10 segments to 64
+        /// KiB, and from then on twice what the mobile acknowledges
         InSteps = "in-steps",
     }
 }
@@ -300,8 +305,9 @@ struct Steps {
     /// window scale, only what was sent within a window; if that was a part of it, the steps are as
     /// much too large.
     unit: u32,
-    /// The window is opened entirely then.
+    /// The window is opened entirely then, and at `end` at the latest.
     due: Instant,
+    end: Instant,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -515,7 +521,7 @@ impl<P: Payload> MTcpPlusState<P> {
                     cx.counters.copies_resent +=
                         replaying.on_mobile(now, cx.waiting, &before, &segment, store, cx.out);
                     if replaying.is_done(store) {
-                        *tail = tail_after(now, replaying, cx);
+                        *tail = tail_after(now, replaying, store, cx);
                         *replay = None;
                     }
                 } else if let Some(watch) = tail
@@ -683,7 +689,7 @@ impl Frozen {
         let steps = self.steps(now, store, cx).map(Box::new);
         let is_replaying = self.link != Link::AwaitingProbe && self.is_early(store);
         let tail = match &self.replay {
-            Some(replay) if !is_replaying => tail_after(now, replay, cx),
+            Some(replay) if !is_replaying => tail_after(now, replay, store, cx),
             _ => None,
         };
         let replay = is_replaying.then(|| match self.replay.take() {
@@ -701,11 +707,12 @@ impl Frozen {
         }
         let sent_end = store.peers.windows().sent_end();
         let unit = sent_end.bytes_after(from).div_ceil(window.into()).next_power_of_two();
-        // What the replay had under way in the end was not sent as a burst; half of that may be, as
-        // when a replay begins.
+        // What the replay's window let pass was not one burst; half of the window may be sent as
+        // one, as when a replay begins.
         let window = self.replay.as_ref().and_then(Replay::window).unwrap_or_default();
         let first = (window / 2).clamp(INITIAL_WINDOW * LONGEST_SEGMENT, LARGEST_INITIAL_WINDOW);
-        let steps = Steps { edge: sent_end + first, unit, due: now + STEPS_TIMEOUT };
+        let [due, end] = [STEPS_TIMEOUT, LONGEST_STEPS].map(|time| now + time);
+        let steps = Steps { edge: sent_end + first, unit, due, end };
         (!steps.is_over(store.peers.mobile())).then_some(steps)
     }
 
@@ -943,7 +950,7 @@ impl Steps {
     fn on_ack(&mut self, now: Instant, bytes: u32) {
         if bytes > 0 {
             self.edge += 2 * bytes;
-            self.due = now + STEPS_TIMEOUT;
+            self.due = (now + STEPS_TIMEOUT).min(self.end);
         }
     }
 
@@ -1049,8 +1056,13 @@ fn keep<P: Payload>(
 
 /// A replay is over. Acknowledged [in time](Acknowledge::InTime), some of the data give the fixed
 /// host a round-trip time as long as the outage. What is acknowledged at once gives none.
-fn tail_after<P: Payload>(now: Instant, replay: &Replay, cx: &Cx<'_, P>) -> Option<Box<Tail>> {
-    cx.config.is_in_time().then(|| Box::new(Tail::new(now, replay.patience())))
+fn tail_after<P: Payload>(
+    now: Instant,
+    replay: &Replay,
+    store: &Store<P>,
+    cx: &Cx<'_, P>,
+) -> Option<Box<Tail>> {
+    cx.config.is_in_time().then(|| Box::new(Tail::new(now, replay.patience(), store)))
 }
 
 fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {

@@ -485,17 +485,17 @@ impl<Q: Packet> Peer<Q> {
         let (waited, threshold) = (self.waits_since.take(), self.threshold(config));
         let answer = waited.map(|since| now.since(since)).filter(|&took| took <= LONGEST_ANSWER);
         self.round_trip = self.round_trip.max(answer.unwrap_or_default());
-        if let Some(retries) = self.retries.take() {
+        // So soon, the packet may have been on the way when the link went down.
+        if self.down.is_some_and(|since| now.since(since) <= threshold) {
+            // The silence that began before goes on.
+            self.waits_since = self.retries.and(waited);
+        } else if let Some(retries) = self.retries.take() {
             self.down = None;
             if retries.released.is_none_or(|at| now.since(at) > threshold) {
                 self.release_all(now, retries.since);
             }
-        } else if let Some(down_since) = self.down {
-            // Sooner, it may have been on the way when the link went down.
-            if now.since(down_since) > threshold {
-                self.down = None;
-                self.release_all(now, down_since);
-            }
+        } else if let Some(down_since) = self.down.take() {
+            self.release_all(now, down_since);
         } else if let Some(since) = waited {
             self.response = now.since(since).max(self.response * 7 / 8);
         }

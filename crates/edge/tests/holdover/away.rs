@@ -386,7 +386,10 @@ fn however_long_both_hosts_are_silent_the_mobile_is_asked() {
         s.down();
         assert_eq!(s.data(1000, 1000)[0], "+F ack 1000 win 0");
         s.expect_probes("+M 999:999");
-        assert_eq!(s.ack(1000)[0], ">F ack 1000 win 500");
+        let shown = s.ack(1000);
+        assert_eq!(shown[0], ">F ack 1000 win 500");
+        let copies = ["1000:2000", "2000:3000", "3000:4000", "4000:5000", "5000:6000"];
+        assert_eq!(shown[1..], copies.map(|copy| format!("+M {copy}")));
     });
 }
 
@@ -411,5 +414,18 @@ fn a_mobile_that_is_down_after_it_was_fading_is_asked_soon() {
         let start = s.now;
         s.next_timer();
         assert!(s.now.since(start) <= Duration::from_secs(2));
+    });
+}
+
+#[test]
+fn a_fading_mobile_is_asked_once_a_minute_at_most_whatever_its_hosts_send() {
+    with(asking(), |mut s| {
+        s.fading();
+        s.wait(Duration::from_secs(58));
+        s.data(1000, 1000);
+        assert_eq!(s.next_timer(), ["+M 999:999"]);
+        let start = s.now;
+        assert_eq!(s.next_timer(), ["+M 999:999"]);
+        assert!(s.now.since(start) >= Duration::from_secs(60));
     });
 }

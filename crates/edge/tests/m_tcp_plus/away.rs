@@ -379,6 +379,7 @@ fn however_long_both_hosts_are_silent_the_mobile_is_asked() {
         s.down();
         s.expect_probes("+M 5999:5999");
         assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+        assert_eq!(counters(&s).resumes, 1, "the connection was not forgotten");
     });
 }
 
@@ -444,4 +445,19 @@ fn connections_that_went_down_together_ask_one_after_the_other() {
     }
     assert_eq!(asked, usize::from(connections));
     assert!(most <= asked / 100, "{most} at an instant");
+}
+
+#[test]
+fn a_fading_mobile_is_asked_once_a_minute_at_most_whatever_its_hosts_send() {
+    with(asking(), |mut s| {
+        s.ack(6000);
+        s.fading();
+        s.wait(Duration::from_secs(58));
+        let data = with_payload(s.mobile(6000), 100);
+        s.mobile_sends(data);
+        assert_eq!(s.next_timer(), ["+M 5999:5999"]);
+        let start = s.now;
+        assert_eq!(s.next_timer(), ["+M 5999:5999"]);
+        assert!(s.now.since(start) >= Duration::from_secs(60));
+    });
 }

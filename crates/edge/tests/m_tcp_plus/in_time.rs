@@ -2,9 +2,9 @@
 //! and so no round trip seems shorter than it is (RFC 9406 §4.2: what a sender does by its shortest
 //! one); and soon enough for the sender's timer (RFC 6298) not to expire.
 
-use crate::script::{Script, with_payload, with_timestamps};
+use crate::script::{Script, with_flags, with_payload, with_timestamps};
 use crate::{Node, counters, node};
-use airtcp_core::{Duration, Options, SackBlock, Segment};
+use airtcp_core::{Duration, Flags, Options, SackBlock, Segment};
 use airtcp_edge::{Acknowledge, MTcpPlusConfig};
 
 fn ms(n: u64) -> Duration {
@@ -229,5 +229,23 @@ fn the_last_segment_after_a_replay_is_sent_again_if_nothing_is_heard_of_it() {
         assert_eq!(s.ack(5000), [">F ack 5000 win 500"], "all was acknowledged early");
         assert_eq!(s.data(5000, 1000), [">M 5000:6000"]);
         assert_eq!(timer(&mut s), (400, vec!["+M 5000:6000".to_owned()]));
+    });
+}
+
+// The acknowledgement of the last data releases the fixed host, whose timer is long.
+#[test]
+fn a_fin_that_is_not_acknowledged_with_the_last_data_is_sent_again() {
+    each(|mut s| {
+        let fin = with_flags(s.fixed(5000, 0), Flags::FIN);
+        s.fixed_sends(fin);
+        s.down();
+        s.wait(ms(20_000));
+        s.next_timer();
+        assert_eq!(s.up().last().unwrap(), "+M F 5000:5000");
+        s.wait(ms(100));
+        assert_eq!(s.ack(5000), [">F ack 5000 win 500"], "the FIN is lost");
+        assert_eq!(timer(&mut s), (400, vec!["+M F 5000:5000".to_owned()]));
+        assert_eq!(s.ack(5001), [">F ack 5001 win 500"]);
+        assert!(s.next_timer().is_empty());
     });
 }

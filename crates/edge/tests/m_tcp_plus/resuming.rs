@@ -360,6 +360,21 @@ fn the_window_is_open_when_nothing_is_acknowledged_for_long() {
 }
 
 #[test]
+fn the_window_is_open_ten_seconds_after_the_release_however_slow_the_flow_is() {
+    each_full(in_steps(), 1, |mut s| {
+        ack_wide(&mut s, 60_000, 1);
+        for n in 1..=9 {
+            s.wait(Duration::from_secs(1));
+            s.data(60_000 + 10 * (n - 1), 10);
+            let shown = ack_wide(&mut s, 60_000 + 10 * n, 1);
+            assert!(shown[1].starts_with("+F"), "not all of it: {shown:?}");
+        }
+        assert_eq!(s.timer(1), ["+F ack 60090 win 60000"]);
+        assert!(s.next_timer().is_empty(), "connected");
+    });
+}
+
+#[test]
 fn an_outage_while_the_window_opens_is_one() {
     each_full(in_steps(), 1, |mut s| {
         ack_wide(&mut s, 60_000, 1);

@@ -270,6 +270,37 @@ fn a_mobile_heard_just_after_down_is_not_back() {
 }
 
 #[test]
+fn a_packet_on_its_way_when_the_link_went_down_does_not_end_a_silence_from_before() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    assert_eq!(node.until(350), ["300 1000"], "silent before the signal");
+    node.signal(LinkSignal::Down);
+    node.until(380);
+    node.hear();
+    assert_eq!(node.wake.counters().releases, 0, "the outage would lose it");
+    node.until(20_000);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["1000"]);
+    assert_eq!(node.wake.counters().releases, 1);
+}
+
+#[test]
+fn a_packet_on_its_way_when_the_link_went_down_leaves_the_tail_from_before() {
+    let mut node = Node::known();
+    node.send(udp(443, "before"));
+    node.until(350);
+    node.signal(LinkSignal::Down);
+    node.until(380);
+    node.hear();
+    node.until(8_000);
+    node.send(udp(443, "probe"));
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["probe"]);
+    node.hear();
+    assert_eq!(node.until(9_000), ["8200 before"]);
+}
+
+#[test]
 fn many_flows_are_released_in_portions_the_latest_first() {
     let mut node = Node::known();
     for port in 100..140 {
