@@ -523,14 +523,14 @@ impl<S: FlowState> FlowTable<S> {
     /// full, one without a reply, or else a stopped one near the front that is idle.
     fn make_room(&mut self, now: Instant) {
         let idle = self.config.idle;
-        let mut stopped = None;
+        let mut stopped = Vec::new();
         // Committed and stopped ones move out of the way of those behind them.
         for _ in 0..PASSED_OVER {
             let Some((&key, entry)) = self.flows.front() else { break };
             let is_idle = now.since(entry.last_segment) >= idle;
             if entry.outlasts_idle() {
                 if is_idle && !entry.is_committed() {
-                    stopped.get_or_insert(key);
+                    stopped.push(key);
                 }
                 self.flows.to_back(&key);
             } else if entry.state.is_closed() || is_idle {
@@ -540,8 +540,14 @@ impl<S: FlowState> FlowTable<S> {
             }
         }
         if self.flows.len() >= self.config.limit {
+            // Idle ones remain in front of those that are not.
+            for key in stopped.iter().rev() {
+                self.flows.to_front(key);
+            }
             let unreplied = self.unreplied.pop(|key| is_unreplied(&self.flows, key));
-            unreplied.or(stopped).into_iter().for_each(|key| self.evict(&key));
+            if let Some(key) = unreplied.or(stopped.first().copied()) {
+                self.evict(&key);
+            }
         }
     }
 
@@ -999,11 +1005,11 @@ mod tests {
             table.get(&key).unwrap().with(s(0), |state| state.0 = true);
         }
         assert!(table.track(s(9), Side::Fixed, &segment(101, ACK)).is_none());
-        for port in 101..=106 {
+        for port in 101..=200 {
             meet(&mut table, s(10), port);
         }
         let mobile = MobileId::Host(segment(1, ACK).flow.dst.ip);
-        assert_eq!((table.len(), table.interrupted(mobile)), (100, 94));
+        assert_eq!((table.len(), table.interrupted(mobile)), (100, 0));
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Tail {
         }
     }
 
-    /// Time of the next [`on_timer`](Self::on_timer).
+    /// Time of the next [`on_timer`](Self::on_timer) that does something.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
@@ -101,8 +101,18 @@ impl Tail {
     }
 
     /// A segment of the mobile, already noted; `before` is its highest acknowledgement number until
-    /// then. False: the timer is not needed any more.
+    /// then. Leaves `None` if no timer is needed any more.
     pub fn on_mobile<P: Payload>(
+        timer: &mut Option<Box<Self>>,
+        now: Instant,
+        before: SeqNum,
+        segment: &Segment<P>,
+        store: &Store<P>,
+    ) {
+        timer.take_if(|tail| !tail.is_needed_after(now, before, segment, store));
+    }
+
+    fn is_needed_after<P: Payload>(
         &mut self,
         now: Instant,
         before: SeqNum,
@@ -129,8 +139,24 @@ impl Tail {
         self.round_trips_left > 0
     }
 
-    /// The deadline passed. Returns how many segments were sent again; `None`: it was the last time.
+    /// Sends again what is due, and leaves `None` if the fixed host's timer is no longer than this
+    /// one. Returns how many segments were sent.
     pub fn on_timer<P: Payload>(
+        timer: &mut Option<Box<Self>>,
+        now: Instant,
+        store: &mut Store<P>,
+        out: &mut Actions<P>,
+    ) -> u64 {
+        let is_due = |tail: &Self| tail.deadline.is_some_and(|due| due <= now);
+        let Some(tail) = timer.as_mut().filter(|tail| is_due(tail)) else { return 0 };
+        tail.send_again(now, store, out).unwrap_or_else(|| {
+            *timer = None;
+            0
+        })
+    }
+
+    /// Returns how many segments were sent; `None`: no more than that.
+    fn send_again<P: Payload>(
         &mut self,
         now: Instant,
         store: &mut Store<P>,

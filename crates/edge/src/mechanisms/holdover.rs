@@ -219,14 +219,7 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
         {
             cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
         }
-        if let Some(tail) = &mut self.tail
-            && tail.deadline().is_some_and(|due| due <= now)
-        {
-            match tail.on_timer(now, store, cx.out) {
-                Some(resent) => cx.counters.copies_resent += resent,
-                None => self.tail = None,
-            }
-        }
+        cx.counters.copies_resent += Tail::on_timer(&mut self.tail, now, store, cx.out);
         if let HoldoverPhase::Frozen(frozen) = &mut self.phase
             && frozen.away.on_timer(now, interval(cx))
         {
@@ -378,10 +371,8 @@ impl<P: Payload> HoldoverState<P> {
                 self.tail = Some(Box::new(Tail::new(now, replay.patience(), store)));
                 self.replay = None;
             }
-        } else if let Some(tail) = &mut self.tail
-            && !tail.on_mobile(now, before.ack, &segment, store)
-        {
-            self.tail = None;
+        } else {
+            Tail::on_mobile(&mut self.tail, now, before.ack, &segment, store);
         }
         let frozen = match &mut self.phase {
             HoldoverPhase::Frozen(frozen) => frozen,

@@ -424,14 +424,7 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
                 {
                     cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
                 }
-                if let Some(watch) = tail
-                    && watch.deadline().is_some_and(|due| due <= now)
-                {
-                    match watch.on_timer(now, store, cx.out) {
-                        Some(resent) => cx.counters.copies_resent += resent,
-                        None => *tail = None,
-                    }
-                }
+                cx.counters.copies_resent += Tail::on_timer(tail, now, store, cx.out);
             }
             MTcpPlusPhase::Reset => {}
         }
@@ -524,10 +517,8 @@ impl<P: Payload> MTcpPlusState<P> {
                         *tail = tail_after(now, replaying, store, cx);
                         *replay = None;
                     }
-                } else if let Some(watch) = tail
-                    && !watch.on_mobile(now, before.ack, &segment, store)
-                {
-                    *tail = None;
+                } else {
+                    Tail::on_mobile(tail, now, before.ack, &segment, store);
                 }
                 if let Some(steps) = steps {
                     steps.on_ack(now, ack.bytes_after(before.ack));
