@@ -307,6 +307,11 @@ impl<P: Payload> Segment<P> {
             && self.payload.is_empty()
             && !self.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST)
     }
+    /// It shows that the connection has Accurate ECN: by the flag AE, or by the option. Any segment
+    /// of such a connection may lack both (RFC 9768 §3.2.2, §3.2.3).
+    pub fn shows_accecn(&self) -> bool {
+        self.flags.contains(Flags::AE) || self.options.accecn.is_some()
+    }
     /// TCP header with options.
     pub fn tcp_header_len(&self) -> usize {
         20 + self.options.encoded_len()

@@ -314,11 +314,7 @@ fn kind(value: &Value) -> &'static str {
 
 /// Complains about a name.
 fn unknown(what: &str, name: &str, known: &[&str]) -> String {
-    /// Further away, a name is not what was meant.
-    const NEAR: usize = 2;
-    let distance = |candidate: &&&str| strsim::damerau_levenshtein(name, candidate);
-    let nearest = known.iter().min_by_key(distance).filter(|near| distance(near) <= NEAR);
-    let hint = match (nearest, known) {
+    let hint = match (airtcp_config::nearest(name, known), known) {
         (Some(near), _) => format!("did you mean {near:?}?"),
         (None, []) => "none is expected".to_owned(),
         (None, _) => format!("expected one of {}", listed(known)),

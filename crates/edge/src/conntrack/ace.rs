@@ -5,12 +5,12 @@
 use airtcp_core::{Flags, Payload, Segment};
 use serde::{Deserialize, Serialize};
 
-/// AE, CWR and ECE.
-const FIELD: Flags = Flags::AE.union(Flags::CWR).union(Flags::ECE);
+/// The flags of the ACE field.
+pub(crate) const FIELD: Flags = Flags::AE.union(Flags::CWR).union(Flags::ECE);
 
-/// The flags of a host's last segment, and what they mean. That is AccECN once either host has set
-/// AE, as each does with the first value of its counter (RFC 9768 §3.2.1), or has sent the option,
-/// which any segment may lack (§3.2.3).
+/// The three flags of a host's last segment. They are AccECN's once either host has set AE, as each
+/// does with the first value of its counter (RFC 9768 §3.2.1), or has sent the option, which any
+/// segment may lack (§3.2.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ace(u8);
 
@@ -20,8 +20,8 @@ const ACCURATE: u8 = Flags::FIN.bits();
 impl Ace {
     /// As a segment without SYN shows it.
     pub fn of<P: Payload>(segment: &Segment<P>) -> Self {
-        let is_accurate = segment.flags.contains(Flags::AE) || segment.options.accecn.is_some();
-        Self((segment.flags & FIELD).bits() | if is_accurate { ACCURATE } else { 0 })
+        let accurate = if segment.shows_accecn() { ACCURATE } else { 0 };
+        Self((segment.flags & FIELD).bits() | accurate)
     }
 
     /// After a segment of the host that is no older than those before.

@@ -1,5 +1,5 @@
-//! After a replay: copies that nothing is heard of are sent again, until the fixed host's own timer
-//! is short enough.
+//! After a replay: copies that the mobile does not acknowledge are sent again, until the fixed
+//! host's own timer is short enough.
 //!
 //! Read first: RFC 8985 §7 (tail loss probes), RFC 6298 §2 and §5 (the fixed host's timer).
 //!

@@ -7,10 +7,10 @@
 //! ([`Peers::keep_alive`](crate::conntrack::peers::Peers::keep_alive)). Many connections share a
 //! maximum rate, and so probe less often.
 //!
-//! The probes never end while the mobile is away, for it is the node that has closed the window,
-//! and a fixed host may wait for a window update without probing (smoltcp, if data is outstanding).
-//! Once the fixed host has been silent for long, each interval is as long as all those since, up to
-//! a minute.
+//! The probes never end while the mobile is away: the node has closed the window, and a fixed host
+//! may wait for a window update without probing (smoltcp, if data is outstanding). Once the fixed
+//! host has been silent for [`BACK_OFF_AFTER`], the interval doubles with each probe, up to a
+//! minute.
 //!
 //! A link that is only fading, or was said to be down too early, may still work: the mobile would
 //! answer, and the fixed host would be released just before the outage. So the first keep-alive
@@ -30,8 +30,8 @@ const WIRE_DELAY: Duration = Duration::from_secs(1);
 /// minutes pass between its window probes. From then on the interval backs off.
 const BACK_OFF_AFTER: Duration = Duration::from_secs(300);
 
-/// The longest interval after a back-off, and the interval while the link is only fading: as of
-/// 4.4BSD's window probes (RFC 6298 §2.5 bounds its own timer in the same way).
+/// The longest interval after a back-off, and the interval while the link is only fading: that of
+/// 4.4BSD's window probes (RFC 6298 §2.5 allows the same bound for its timer).
 const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Least time from [`Down`](airtcp_core::LinkSignal::Down) to the first probe.
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_do_not_make_a_mobile_that_is_fading_be_asked_more_often() {
+    fn a_mobile_that_is_fading_is_asked_no_more_often_if_its_hosts_send() {
         let mut away = Away::new(ms(0), false);
         let mut all = Vec::new();
         for now in (0..=200_000).step_by(1000) {

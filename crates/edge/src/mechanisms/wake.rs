@@ -57,6 +57,7 @@
 //! §3.10.7.4) and QUIC ignores it (RFC 9000 §12.3). Other protocols must bear it, as any network
 //! may duplicate packets.
 
+use crate::conntrack::ace;
 use crate::conntrack::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
 use crate::conntrack::unreplied::Unreplied;
 use crate::counters::counters;
@@ -275,7 +276,7 @@ impl<P: Payload> Packet for Segment<P> {
             return None;
         }
         // Congestion marks are echoed as before: AccECN's counter must not jump (RFC 9768 §3.2.2).
-        let flags = self.flags & (Flags::AE | Flags::CWR | Flags::ECE);
+        let flags = self.flags & ace::FIELD;
         let (seq, payload) = (self.seq - 1, self.payload.slice(0, 0));
         Some(Self { seq, flags, payload, ..self.clone() })
     }
@@ -391,8 +392,8 @@ struct Peer<Q> {
     next_release: Option<Instant>,
     /// Flows that were released without their tails, and when.
     tails: VecDeque<(Instant, FlowId)>,
-    /// Start of the silence whose flows are being released, until all are and the mobile is heard.
-    /// If it is away again before, they have waited since then.
+    /// Start of the silence whose flows are being released; `None` once all are released and the
+    /// mobile is heard. If the mobile goes away before that, its flows have waited since then.
     released_since: Option<Instant>,
     /// Flows that began during this silence.
     new_in_silence: usize,

@@ -176,8 +176,7 @@ pub(super) fn pieces<P: Payload>(
     mss: u16,
 ) -> impl Iterator<Item = Segment<P>> {
     let most = usize::from(mss).saturating_sub(segment.options.encoded_len()).max(1);
-    let is_accurate = segment.flags.contains(Flags::AE) || segment.options.accecn.is_some();
-    let first = if is_accurate { Flags::empty() } else { Flags::CWR };
+    let first = if segment.shows_accecn() { Flags::empty() } else { Flags::CWR };
     let last = Flags::FIN | Flags::PSH;
     let len = segment.payload.len();
     let count = len.div_ceil(most).max(1);

@@ -50,8 +50,8 @@ impl Dispatcher {
             .for_each(|group| group.place.set_index(&group.config, uplink, index));
     }
 
-    /// What all sources together say of a mobile has changed, because of one of them; if it is
-    /// down, since that time.
+    /// The state of a mobile, by all sources together, has changed. `cause`: the source that changed
+    /// it, and the time since which the mobile is down, if it is.
     pub(super) fn on_change(
         &mut self,
         now: Instant,
@@ -61,8 +61,8 @@ impl Dispatcher {
         effects: &mut Vec<Effect>,
     ) {
         let is_down = signal == LinkSignal::Down;
-        // That a link is fading, or no longer said to be, does not refute an outage that silence
-        // alone showed.
+        // A report that the link is fading, or no longer is, does not end an outage that only
+        // silence has shown.
         if !is_down && self.outages.is_announced(mobile) {
             self.end_outage(now, mobile);
         }
@@ -83,7 +83,7 @@ impl Dispatcher {
         self.outages.end(now, mobile, || interrupted(&self.groups, mobile));
     }
 
-    /// Tells the mechanisms of a mobile.
+    /// Passes a mobile's signal to the mechanisms of its groups.
     fn notify(
         &mut self,
         now: Instant,

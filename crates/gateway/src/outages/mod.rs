@@ -7,7 +7,7 @@
 //! ends only when a source says *up* or the mobile is heard.
 //!
 //! A mobile that went silent without a signal may have left for good. After `patience` its outage
-//! is given up, and its length is not counted.
+//! is no longer ongoing, and its length does not count.
 
 mod lines;
 
@@ -20,7 +20,7 @@ use lines::{Event, Lines};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Most mobiles in an outage at a time; outages of others are not counted.
+/// Largest number of mobiles away at a time; further outages are not counted.
 const MOST: usize = 1 << 17;
 
 /// Outages since the start, and those that are not over.
@@ -81,7 +81,7 @@ impl Outages {
         self.unannounced.retain(|(_, mobile)| ongoing.contains_key(mobile));
     }
 
-    /// Goes on without the ongoing outages of other mobiles.
+    /// Forgets ongoing outages of all other mobiles.
     pub fn retain(&mut self, is_member: impl Fn(MobileId) -> bool) {
         let others = self.ongoing.keys().copied().filter(|&mobile| !is_member(mobile));
         for mobile in others.collect::<Vec<_>>() {
@@ -89,8 +89,8 @@ impl Outages {
         }
     }
 
-    /// A mobile of this group is away since `since` and interrupts so many connections. Without
-    /// effect if it was away already.
+    /// A mobile of this group has been away since `since`, which interrupts so many connections. If
+    /// it was away already, this is no other outage.
     pub fn begin(
         &mut self,
         now: Instant,

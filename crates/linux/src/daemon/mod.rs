@@ -202,7 +202,7 @@ fn serve(
     drop(driver);
     threads.end();
     ended?;
-    tracing::info!("gateway stopped; packets pass as without it");
+    tracing::info!("gateway stopped; packets are forwarded as without it");
     Ok(())
 }
 
