@@ -153,7 +153,13 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         self.connections.is_interrupted(mobile)
     }
 
-    /// Number of these connections.
+    /// The mechanism must go on seeing the segments of this mobile's connections: they are
+    /// interrupted, or what was replayed is not yet acknowledged.
+    pub fn needs_segments(&self, mobile: MobileId) -> bool {
+        self.connections.needs_segments(mobile)
+    }
+
+    /// Number of its connections that are not [`FlowPhase::Connected`].
     pub fn interrupted(&self, mobile: MobileId) -> usize {
         self.connections.interrupted(mobile)
     }
@@ -299,7 +305,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
 }
 
 impl<P: Payload, C: Connection<P>> Shared<P, C> {
-    /// Retries into a connection as a part of a turn; what that cost, as [`TURN`] counts.
+    /// Calls a connection as a part of a turn; what that cost, as [`TURN`] counts.
     fn call_in_turn(
         &mut self,
         now: Instant,
@@ -317,7 +323,7 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
         1 + out.as_slice()[before..].iter().map(packets).sum::<usize>()
     }
 
-    /// Retries into a connection, and takes note of a deadline that moved earlier. One that moved
+    /// Calls a connection, and takes note of a deadline that moved earlier. One that moved
     /// later is found by the earlier entry, as in any lazy timer queue.
     fn call(
         &mut self,

@@ -40,6 +40,8 @@ pub struct HostPair {
     opening: Option<Opening>,
     /// They use an option that only they can make.
     pub is_foreign: bool,
+    /// A segment has shown AccECN: CWR is a part of the counter on every segment (RFC 9768 §3.2.2).
+    pub has_accecn: bool,
     /// The largest segment under way to the mobile that is larger than any it acknowledged: where
     /// it ends, and its size.
     under_way: Option<(SeqNum, u16)>,

@@ -43,7 +43,7 @@ impl Dispatcher {
                         let is_in_reach = !self.mobiles.is_away(group.config.mobile_of(&flow));
                         hosts.note_replayed(segment.seq, is_in_reach);
                     }
-                    for piece in pieces(segment, hosts.largest(to)) {
+                    for piece in pieces(segment, hosts.largest(to), hosts.has_accecn) {
                         self.counters.inject(to, group.place.egress(to), &piece, effects);
                     }
                 }
@@ -100,12 +100,12 @@ impl Dispatcher {
         let size = segment.payload.len() + segment.options.encoded_len();
         let hosts = self.host_pair(to.opposite().to_mobile(segment.flow));
         hosts.note_too_large(to, size);
-        let largest = hosts.largest(to);
+        let (largest, has_accecn) = (hosts.largest(to), hosts.has_accecn);
         if size <= usize::from(largest) {
             return Vec::new();
         }
         let mut effects = Vec::new();
-        for piece in pieces(segment, largest) {
+        for piece in pieces(segment, largest, has_accecn) {
             self.counters.inject(to, Some(egress(to)), &piece, &mut effects);
         }
         let packet = |effect| match effect {
@@ -174,9 +174,10 @@ impl Counters {
 pub(super) fn pieces<P: Payload>(
     segment: Segment<P>,
     mss: u16,
+    has_accecn: bool,
 ) -> impl Iterator<Item = Segment<P>> {
     let most = usize::from(mss).saturating_sub(segment.options.encoded_len()).max(1);
-    let first = if segment.shows_accecn() { Flags::empty() } else { Flags::CWR };
+    let first = if has_accecn || segment.shows_accecn() { Flags::empty() } else { Flags::CWR };
     let last = Flags::FIN | Flags::PSH;
     let len = segment.payload.len();
     let count = len.div_ceil(most).max(1);

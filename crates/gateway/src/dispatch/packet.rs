@@ -156,6 +156,9 @@ impl Dispatcher {
             self.host_pair(flow).is_foreign = true;
         }
         let hosts = self.hosts.peek(&flow).copied().unwrap_or_default();
+        if segment.shows_accecn() && !hosts.has_accecn {
+            self.host_pair(flow).has_accecn = true;
+        }
         if !hosts.is_foreign && hosts.learns_from(from, segment, datagram) {
             self.host_pair(flow).learn(from, segment, datagram);
         }

@@ -700,6 +700,30 @@ fn a_mobile_is_watched_from_fading_until_all_is_settled() {
 }
 
 #[test]
+fn a_mobile_is_watched_until_it_has_acknowledged_what_goes_on_after_the_replay() {
+    let mut config = config(CopyMode::WhenFading);
+    config.groups[0].mechanism = MechanismConfig::Holdover(HoldoverConfig::default());
+    let mut bench = Bench::new(&config);
+    bench.signal(LinkSignal::Fading);
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.signal(LinkSignal::Up);
+    bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
+    // The replay is over. A copy of what follows is held until it is acknowledged.
+    bench.segment(&from_fixed(600, 100));
+    let settled = Effect::Watch { mobile: MOBILE, watched: false };
+    for _ in 0..3 {
+        bench.now += SETTLING;
+        bench.dispatcher.on_timer(bench.now, &mut bench.effects);
+        assert!(!bench.effects.contains(&settled), "its acknowledgement would not be seen");
+    }
+    bench.segment(&Segment { ack: Some(SeqNum(700)), ..from_mobile(100, 0) });
+    bench.now += SETTLING;
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
+    assert!(bench.effects.contains(&settled));
+}
+
+#[test]
 fn copies_do_for_an_outage_what_the_packets_do() {
     let injected = [false, true].map(|only_copies| {
         let mut bench = Bench::new(&copied());
@@ -760,12 +784,34 @@ fn a_segment_is_cut_to_what_the_receiver_takes() {
     let mut segment = from_fixed(u32::MAX, 25);
     segment.flags = Flags::FIN | Flags::PSH | Flags::CWR;
     segment.options.timestamps = Some(Default::default());
-    let cut: Vec<_> = pieces(segment, 22).map(|s| (s.seq.0, s.flags, s.payload.len())).collect();
+    let cut: Vec<_> =
+        pieces(segment, 22, false).map(|s| (s.seq.0, s.flags, s.payload.len())).collect();
     let (first, last) = (Flags::CWR, Flags::FIN | Flags::PSH);
     assert_eq!(cut, [(u32::MAX, first, 10), (9, Flags::empty(), 10), (19, last, 5)]);
-    assert_eq!(pieces(from_fixed(1, 0), 100).count(), 1, "without payload there is one");
+    assert_eq!(pieces(from_fixed(1, 0), 100, false).count(), 1, "without payload there is one");
     let counted = accurate(7, false, from_fixed(1, 20));
-    assert!(pieces(counted, 10).all(|piece| piece.flags.contains(Flags::CWR)), "of the counter");
+    assert!(
+        pieces(counted, 10, false).all(|piece| piece.flags.contains(Flags::CWR)),
+        "of the counter"
+    );
+}
+
+/// A counter of 2 is CWR alone, as RFC 3168 has it: only earlier segments tell that it is a counter.
+#[test]
+fn all_pieces_have_the_counter_of_accecn_though_it_looks_like_rfc_3168() {
+    let mut config = config(CopyMode::Always);
+    config.groups[0].mechanism = MechanismConfig::Holdover(HoldoverConfig::default());
+    let mut bench = with_accecn(&config, 5, false);
+    bench.signal(LinkSignal::Down);
+    bench.segment(&accurate(2, false, from_fixed(700, 3000)));
+    bench.signal(LinkSignal::Up);
+    let replayed = bench
+        .injected()
+        .into_iter()
+        .filter(|(to, s)| *to == Side::Mobile && s.seq.at_or_after(SeqNum(700)));
+    let counters: Vec<_> = replayed.map(|(_, segment)| ace(&segment)).collect();
+    assert!(counters.len() > 1, "it was cut");
+    assert!(counters.iter().all(|&counter| counter == Flags::CWR), "{counters:?}");
 }
 
 #[test]
