@@ -4,7 +4,7 @@
 //! cases the queue is now a tenth as long, so that much is lost. The simulated path, the mobile and
 //! keeping the copies are included. Throughput is counted in segments sent.
 
-#[path = "../tests/replay/path.rs"]
+#[path = "../tests/mechanisms/replay/path.rs"]
 mod path;
 
 use airtcp_core::DataRate;
