@@ -1,11 +1,12 @@
 //! The corpora of the fuzz targets `ledger` and `report`, replayed.
 
-#[path = "../../../fuzz/checks/corpus.rs"]
+#[path = "../../../../fuzz/checks/corpus.rs"]
 mod corpus;
-#[path = "../../../fuzz/checks/ledger.rs"]
+#[path = "../../../../fuzz/checks/ledger.rs"]
 mod ledger;
-#[path = "../../../fuzz/checks/report.rs"]
+#[path = "../../../../fuzz/checks/report.rs"]
 mod report;
+mod seeds;
 
 #[test]
 fn the_reader_keeps_its_promises_on_the_corpus() {
