@@ -567,6 +567,8 @@ impl Reader for Section<'_> {
     fn refuse(&self, key: Option<&'static str>, message: String, expected: &str) {
         let problem = match key {
             Some(key) => self.problem(key, message),
+            // What the table lacks may be there under a misspelt key.
+            None if self.has_strange_keys() => self.problem_here(message).may_follow(),
             None => self.problem_here(message),
         };
         self.push(problem.expected(expected));

@@ -408,6 +408,7 @@ impl Settings for Schedule {
             let message =
                 format!("the outage from {start} to {end} does not fit a cycle of {period}");
             from.refuse(Some("end"), message, "start < end, end at most period");
+            return None;
         }
         Some(Self::Periodic { origin: origin?, period, start, end })
     }

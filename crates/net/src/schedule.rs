@@ -87,6 +87,43 @@ impl Schedule {
     }
 }
 
+/// Several schedules at once: down while any of them is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schedules(Vec<Schedule>);
+
+impl Schedules {
+    /// The first instant from `at` on that is down.
+    pub fn next_down(&self, at: Instant) -> Option<Instant> {
+        self.0.iter().filter_map(|s| s.next_outage(at)).map(|(start, _)| start).min()
+    }
+
+    /// The first instant from `at` on that is up; `None` if the outage never ends.
+    pub fn next_up(&self, mut at: Instant) -> Option<Instant> {
+        while let Some(down) = self.0.iter().find(|s| s.is_down(at)) {
+            at = down.next_up(at)?;
+        }
+        Some(at)
+    }
+
+    /// The first outage that ends after `at`: its start, or `at` if that is later, and its end
+    /// (`None`: never).
+    pub fn next_outage(&self, at: Instant) -> Option<(Instant, Option<Instant>)> {
+        let start = self.next_down(at)?;
+        Some((start, self.next_up(start)))
+    }
+
+    /// True if nothing is ever down.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<Schedule> for Schedules {
+    fn from_iter<I: IntoIterator<Item = Schedule>>(schedules: I) -> Self {
+        Self(schedules.into_iter().collect())
+    }
+}
+
 /// Index of the first interval that ends after `at` (the intervals are ascending and disjoint).
 fn first_ending_after(outages: &[(Instant, Instant)], at: Instant) -> usize {
     outages.partition_point(|&(_, end)| end <= at)

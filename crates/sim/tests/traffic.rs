@@ -268,6 +268,35 @@ fn packet_control_acts_on_the_flows_of_its_mobiles() {
     assert_eq!(metrics.middleboxes[0].counters["acks_forwarded"], 0);
 }
 
+/// A radio reports that its link is down, however the scenario puts it: as an outage of the link or
+/// of the node behind it.
+#[test]
+fn an_outage_of_the_link_is_signalled_as_that_of_the_mobile() {
+    let outage = "outage = { listed = [[\"5 s\", \"15 s\"]] }";
+    let scenario = |node: &str, link: &str| {
+        let text = format!(
+            "duration = \"30 s\"\n\
+             [[node]]\nname = \"FH\"\n\
+             [[node]]\nname = \"BS\"\n\
+             middlebox = {{ mechanism = \"m-tcp-plus\", mobiles = [\"MH\"] }}\n\
+             [[node]]\nname = \"MH\"\n{node}\n\
+             [[link]]\nbetween = [\"FH\", \"BS\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+             [[link]]\nbetween = [\"BS\", \"MH\"]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n{link}\n\
+             [[flow]]\nfrom = \"FH\"\nto = \"MH\"\n"
+        );
+        run(&Scenario::parse("t.toml", &text, &[]).unwrap())
+    };
+    for metrics in [scenario(outage, ""), scenario("", outage)] {
+        let flow = &metrics.flows[0];
+        assert_eq!(flow.timeouts, 0);
+        assert!(
+            flow.outage_dead_time.is_some_and(|dead| dead < 0.1),
+            "{:?}",
+            flow.outage_dead_time
+        );
+    }
+}
+
 /// Segments that a middlebox generates go out on the path of their flow, and are published as
 /// events.
 #[test]

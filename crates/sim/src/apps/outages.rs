@@ -1,7 +1,7 @@
 //! How soon a flow resumes after an outage.
 
 use airtcp_core::{Duration, Event, Events, Instant};
-use airtcp_net::config::Schedule;
+use airtcp_net::schedule::Schedules;
 
 /// Watches the deliveries of one flow whose path has outages.
 ///
@@ -9,8 +9,8 @@ use airtcp_net::config::Schedule;
 /// start of the next outage if that comes first.
 #[derive(Clone, Debug)]
 pub(crate) struct OutageWatch {
-    /// The schedules of everything the flow depends on; the path is down while any of them is.
-    schedules: Vec<Schedule>,
+    /// The schedules of everything the flow depends on.
+    schedules: Schedules,
     /// The end of the first outage after the latest delivery.
     up: Instant,
     outages: u64,
@@ -19,10 +19,10 @@ pub(crate) struct OutageWatch {
 
 impl OutageWatch {
     /// From `start` on; `None` if there are no outages.
-    pub(crate) fn new(schedules: Vec<Schedule>, start: Instant) -> Option<Self> {
+    pub(crate) fn new(schedules: Schedules, start: Instant) -> Option<Self> {
         let mut watch = Self { schedules, up: Instant::MAX, outages: 0, dead: Duration::ZERO };
-        let down = watch.next_down(start)?;
-        watch.up = watch.next_up(down).unwrap_or(Instant::MAX);
+        let (_, up) = watch.schedules.next_outage(start)?;
+        watch.up = up.unwrap_or(Instant::MAX);
         Some(watch)
     }
 
@@ -37,12 +37,13 @@ impl OutageWatch {
     #[cold]
     fn resumed(&mut self, now: Instant, events: &mut Events<'_>) {
         while now >= self.up {
-            let down = self.next_down(self.up).unwrap_or(Instant::MAX);
+            let next = self.schedules.next_outage(self.up);
+            let (down, up) = next.unwrap_or((Instant::MAX, None));
             let dead = now.min(down).since(self.up);
             self.outages += 1;
             self.dead += dead;
             events.emit(now, || Event::OutageOver { dead });
-            self.up = self.next_up(down).unwrap_or(Instant::MAX);
+            self.up = up.unwrap_or(Instant::MAX);
         }
     }
 
@@ -55,24 +56,12 @@ impl OutageWatch {
     pub(crate) fn mean_dead_time(&self) -> Option<f64> {
         (self.outages > 0).then(|| self.dead.as_secs_f64() / self.outages as f64)
     }
-
-    /// The first instant from `at` on at which something is down.
-    fn next_down(&self, at: Instant) -> Option<Instant> {
-        self.schedules.iter().filter_map(|s| s.next_outage(at)).map(|(start, _)| start).min()
-    }
-
-    /// The first instant from `at` on at which nothing is down.
-    fn next_up(&self, mut at: Instant) -> Option<Instant> {
-        while let Some(down) = self.schedules.iter().find(|s| s.is_down(at)) {
-            at = down.next_up(at)?;
-        }
-        Some(at)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_net::config::Schedule;
 
     fn watch(outages: &[&[(u64, u64)]]) -> OutageWatch {
         let s = Instant::from_secs;
@@ -109,7 +98,8 @@ mod tests {
     #[test]
     fn an_outage_without_end_is_never_over() {
         let schedule = Schedule::Listed(vec![(Instant::from_secs(1), Instant::MAX)]);
-        let watch = OutageWatch::new(vec![schedule], Instant::ZERO).expect("an outage");
+        let watch =
+            OutageWatch::new(Schedules::from_iter([schedule]), Instant::ZERO).expect("an outage");
         assert_eq!(after(watch, &[500, 100_000]), (0, None));
     }
 }

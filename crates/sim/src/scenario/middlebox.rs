@@ -2,15 +2,18 @@
 //! mobiles' outages.
 
 use super::flow::FlowSpec;
+use super::link::Link;
 use super::names::{NODES, Names, resolve};
 use super::node::{NodeId, Nodes};
+use super::udp::UdpSpec;
+use super::wlan::Wlan;
 use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration};
-use airtcp_edge::MechanismConfig;
+use airtcp_edge::{MechanismConfig, SignalUse};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Field, Key, Kind, PROBABILITY, TIME, Table, field, words};
 use airtcp_settings::{Name, Reader, Settings};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// A mechanism of `airtcp-edge` and where its mobile side is.
@@ -27,7 +30,8 @@ pub struct MiddleboxSpec {
     pub signal: Option<SignalSpec>,
 }
 
-/// The signals an edge node gets about the outages of each of its mobiles: `Fading`, `Down` and
+/// The signals an edge node gets about the outages of each of its mobiles, and of the links on the
+/// static routes between the two: `Fading`, `Down` and
 /// `Up`. A signal that would come after the next change of the link is not sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalSpec {
@@ -91,7 +95,8 @@ const FEEDBACK: Field = field(
 
 static SIGNAL: Table = Table::new(
     "middlebox.signal",
-    "The disconnection feedback about each mobile, made from its `outage`: *fading* ahead \
+    "The disconnection feedback about each mobile, made from its `outage` and from those of the \
+            links on the static routes between the node and it: *fading* ahead \
             of an outage, *down* at its beginning, *up* at its end. A signal that the link's next \
             change overtakes is not sent.",
     &[Key::Fields(&[
@@ -133,6 +138,7 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec
     let ids = ids.into_iter().collect::<Option<Vec<_>>>()?;
     let ids: BTreeSet<NodeId> = ids.into_iter().flatten().map(NodeId).collect();
     let (mechanism, memory, signal) = (mechanism?, memory?, signal?);
+    let signal = signal.filter(|_| mechanism.capabilities().signals != SignalUse::Ignored);
     Some(MiddleboxSpec { mechanism, memory, mobiles: ids.into_iter().collect(), signal })
 }
 
@@ -174,5 +180,87 @@ pub(super) fn fifos(sections: &[Section<'_>], nodes: &Nodes, names: &Names, flow
             let problem = middlebox.problem("fifo", message);
             middlebox.push(problem.expected("at least the largest mss of a flow to a mobile"));
         }
+    }
+}
+
+/// What a mechanism may have to do with.
+pub(super) struct Surroundings<'a> {
+    pub(super) nodes: &'a Nodes,
+    pub(super) links: &'a [Link],
+    pub(super) wlans: &'a [Wlan],
+    pub(super) flows: &'a [FlowSpec],
+    pub(super) udp: &'a [UdpSpec],
+}
+
+impl Surroundings<'_> {
+    /// A mechanism without traffic from or to its mobiles does nothing. One that gets signals does
+    /// nothing in outages that are all on the other side of its node.
+    pub(super) fn check(&self, sections: &[Section<'_>], names: &Names) {
+        let mut deaf = Vec::new();
+        let mut some_hear = false;
+        for section in sections {
+            let node = section.get::<Name>("name").and_then(|n| names.get(&n.text));
+            let Some(edge) = node.map(|node| NodeId(node.start)) else { continue };
+            let spec = self.nodes.get(edge).and_then(|node| node.middlebox.as_ref());
+            let (Some(spec), Some(table)) = (spec, section.chosen("middlebox")) else { continue };
+            if !self.has_traffic(&spec.mobiles) {
+                let problem = table.problem("mobiles", "no flow begins or ends at them");
+                table.push(problem.expected("an end of a flow").may_follow());
+            }
+            if spec.signal.is_some() {
+                let hears = self.hears(edge, &spec.mobiles);
+                some_hear |= hears;
+                deaf.extend((!hears).then_some(table));
+            }
+        }
+        // With several edge nodes, each outage concerns one of them.
+        if let Some(outage) = self.an_outage().filter(|_| !some_hear) {
+            for table in deaf {
+                let message = format!("none of the outages, as of {outage}, is on their side");
+                let expected = "nodes that an outage cuts off from this one";
+                table.push(table.problem("mobiles", message).expected(expected).may_follow());
+            }
+        }
+    }
+
+    fn has_traffic(&self, mobiles: &[NodeId]) -> bool {
+        let flows = self.flows.iter().flat_map(|flow| [flow.from, flow.to]);
+        let udp = self.udp.iter().flat_map(|source| [source.from, source.to]);
+        flows.chain(udp).any(|end| mobiles.binary_search(&end).is_ok())
+    }
+
+    /// The name of a node or link that has an outage.
+    fn an_outage(&self) -> Option<&str> {
+        let of_node = self.nodes.iter().find(|node| node.outage.is_some()).map(|node| &node.name);
+        let of_link = || self.links.iter().find(|link| link.config.outage.is_some());
+        of_node.or_else(|| of_link().map(|link| &link.name)).map(String::as_str)
+    }
+
+    /// A mobile has outages, or a link that packets may take between it and the edge node.
+    fn hears(&self, edge: NodeId, mobiles: &[NodeId]) -> bool {
+        let mut with_outage = self.links.iter().filter(|link| link.config.outage.is_some());
+        mobiles.iter().any(|&mobile| self.nodes[mobile].outage.is_some())
+            || with_outage.clone().next().is_some() && {
+                let beyond = self.beyond(edge, mobiles);
+                with_outage.any(|link| [link.from, link.to].iter().any(|end| beyond.contains(end)))
+            }
+    }
+
+    /// The nodes that the mobiles reach without the edge node.
+    fn beyond(&self, edge: NodeId, mobiles: &[NodeId]) -> BTreeSet<NodeId> {
+        let mut neighbours: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+        for link in self.links {
+            neighbours.entry(link.from).or_default().push(link.to);
+        }
+        let mut found: BTreeSet<NodeId> = mobiles.iter().copied().collect();
+        let mut unseen: Vec<NodeId> = mobiles.to_vec();
+        while let Some(node) = unseen.pop() {
+            let linked = neighbours.get(&node).into_iter().flatten().copied();
+            let has_it = |cell: &&Wlan| cell.stations.iter().any(|station| station.node == node);
+            let cells = self.wlans.iter().filter(has_it).flat_map(|cell| &cell.stations);
+            let next = linked.chain(cells.map(|station| station.node));
+            unseen.extend(next.filter(|&node| node != edge && found.insert(node)));
+        }
+        found
     }
 }

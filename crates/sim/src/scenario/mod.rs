@@ -37,6 +37,7 @@ use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::preset;
+use middlebox::Surroundings;
 use std::borrow::Cow;
 use traffic::Network;
 
@@ -169,8 +170,8 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let node_sections = top.elements("node");
     let has_strange_keys = top.has_strange_keys();
     let is_incomplete = has_strange_keys || top.is_refused("node");
-    let (nodes, names, positions) = node::nodes(&node_sections, is_incomplete);
-    let links = link::links(&top.elements("link"), &nodes, &names);
+    let (nodes, names, positions) = node::nodes(&node_sections, is_incomplete, duration);
+    let links = link::links(&top.elements("link"), &nodes, &names, duration);
     let routing = match top.chosen("routing") {
         None => Some(RoutingConfig::default()),
         Some(table) => RoutingConfig::read(&table, None),
@@ -197,6 +198,9 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let (flows, random_pairs) = flow::flows(&top.elements("flow"), tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &network);
     middlebox::fifos(&node_sections, &nodes, &names, &flows);
+    let surroundings =
+        Surroundings { nodes: &nodes, links: &links, wlans: &wlans, flows: &flows, udp: &udp };
+    surroundings.check(&node_sections, &names);
     Some(Scenario {
         name: name?.map_or_else(|| stem(source_name), |n| n.text),
         duration: duration?,

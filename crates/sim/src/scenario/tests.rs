@@ -1776,6 +1776,88 @@ fn signals_are_early_late_or_absent() {
     );
 }
 
+/// BASE with a mechanism at `BS`, for these mobiles.
+fn edge(mechanism: &str, mobiles: &str) -> String {
+    let middlebox = format!("middlebox = {{ mechanism = {mechanism:?}, mobiles = [{mobiles:?}] }}");
+    BASE.replace("name = \"BS\"", &format!("name = \"BS\"\n{middlebox}"))
+}
+
+#[test]
+fn mobiles_are_where_outages_and_flows_are() {
+    let outage =
+        |link: &str| format!("delay = {link:?}\noutage = {{ listed = [[\"5 s\", \"6 s\"]] }}");
+    let on = |link: &str, text: &str| text.replace(&format!("delay = {link:?}"), &outage(link));
+    let check = |text: &str| parse(text).map_err(|error| error.to_string());
+    for mechanism in ["m-tcp-plus", "holdover", "wake"] {
+        assert!(check(&on("170 ms", &edge(mechanism, "MH"))).is_ok(), "the mobile's link");
+        assert!(check(&edge(mechanism, "FH")).is_ok(), "without outages either side will do");
+        let error = check(&on("170 ms", &edge(mechanism, "FH"))).expect_err("the other side");
+        let at = 41 + mechanism.len();
+        assert_eq!(
+            error,
+            format!(
+                "t.toml:6:{at}: node.BS.middlebox.mobiles: none of the outages, as of BS>MH, is on \
+                 their side (expected nodes that an outage cuts off from this one)"
+            )
+        );
+    }
+    let ignoring = on("170 ms", &edge("packet-control", "FH"));
+    assert!(check(&ignoring).is_ok(), "it gets no signals");
+    let silent = on("170 ms", &edge("m-tcp-plus", "FH"))
+        .replace("\"FH\"] }", "\"FH\"], signal = \"none\" }");
+    assert!(check(&silent).is_ok(), "nor does this one");
+
+    // Another mobile, to which no flow goes.
+    let idle = edge("snoop", "XX") + "[[node]]\nname = \"XX\"\n";
+    assert_eq!(
+        check(&idle).expect_err("it has nothing to do"),
+        "t.toml:6:46: node.BS.middlebox.mobiles: no flow begins or ends at them (expected an end of a flow)"
+    );
+}
+
+#[test]
+fn an_outage_begins_before_the_end_of_the_run() {
+    let late = "listed = [[\"30 s\", \"31 s\"]]";
+    refuses(
+        DELAY,
+        &format!("{DELAY}\noutage = {{ {late} }}"),
+        &[
+            "t.toml:16:10: link.BS-MH.outage: the first begins at 30 s, after the end of the run (expected \
+             a start before `duration`)",
+        ],
+    );
+    refuses(
+        DELAY,
+        &format!("{DELAY}\nbackward.outage = {{ {late} }}"),
+        &[
+            "t.toml:16:19: link.BS-MH.backward.outage: the first begins at 30 s, after the end of the run \
+             (expected a start before `duration`)",
+        ],
+    );
+    cell_refuses(
+        LISTED,
+        late,
+        &[
+            "t.toml:7:10: node.MH.outage: the first begins at 30 s, after the end of the run (expected a \
+             start before `duration`)",
+        ],
+    );
+}
+
+#[test]
+fn what_a_table_lacks_comes_after_the_key_that_may_be_it() {
+    refuses(
+        DELAY,
+        &format!("{DELAY}\noutage = {{ windows = [[\"5 s\", \"6 s\"]] }}"),
+        &[
+            "t.toml:16:12: link.BS-MH.outage.windows: unknown key (expected one of mode, listed, period, \
+             start, end, origin)",
+            "t.toml:16:10: link.BS-MH.outage: has no times (expected listed = [[start, end], …] or period \
+             and end)",
+        ],
+    );
+}
+
 #[test]
 fn m_tcp_gets_signals_or_holds_copies() {
     let by_signal =

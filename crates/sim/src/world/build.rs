@@ -13,12 +13,12 @@ use crate::apps::udp::UdpSource;
 use crate::apps::{App, BulkSource, OutageWatch, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{
-    self, FlowId, FlowSpec, Node, OutageLayer, Scenario, Station, UdpId, Wlan, WlanId,
+    self, FlowId, FlowSpec, Node, NodeOutage, OutageLayer, Scenario, Station, UdpId, Wlan, WlanId,
 };
 use airtcp_core::{Duration, Histogram, Id, IdVec, Instant, Length, SeqNum, Source, Stream};
 use airtcp_edge::{Actions, Middlebox, MobileId};
-use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
+use airtcp_net::schedule::Schedules;
 use airtcp_net::wifi::{Channel, StationConfig, StationId, StationStreams};
 use airtcp_net::{AboveMac, Link, LinkStreams};
 use airtcp_routing::arp::Arp;
@@ -247,11 +247,21 @@ impl World {
     }
 
     /// The outages of a flow's ends, and of the links on the static routes between them.
-    fn outages_of(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Vec<Schedule> {
-        let ends = [from, to].map(|node| scenario.nodes[node].outage.as_ref());
-        let mut outages: Vec<Schedule> =
-            ends.into_iter().flatten().map(|outage| outage.schedule.clone()).collect();
-        for (mut at, end) in [(from, to), (to, from)] {
+    fn outages_of(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Schedules {
+        self.outages_between(scenario, from, to, &[from, to])
+    }
+
+    /// The outages of these nodes, and of the links on the static routes between `a` and `b`.
+    fn outages_between(
+        &self,
+        scenario: &Scenario,
+        a: NodeId,
+        b: NodeId,
+        nodes: &[NodeId],
+    ) -> Schedules {
+        let of_nodes = nodes.iter().filter_map(|&node| scenario.nodes[node].outage.as_ref());
+        let mut outages: Vec<_> = of_nodes.map(|outage| outage.schedule.clone()).collect();
+        for (mut at, end) in [(a, b), (b, a)] {
             while at != end
                 && let Some(link) = self.next_hops.link(at, end)
             {
@@ -265,35 +275,39 @@ impl World {
                 };
             }
         }
-        outages
+        outages.into_iter().collect()
     }
 
     /// Who is notified of which outages.
     fn feeds_of(&self, scenario: &Scenario) -> IdVec<FeedId, Feed> {
         let outage = |node: NodeId| scenario.nodes[node].outage.as_ref();
+        let schedule_of = |outage: &NodeOutage| Schedules::from_iter([outage.schedule.clone()]);
         let mut feeds = Vec::new();
         // At the same instant, a radio changes before its listeners are notified.
         for (channel, state) in self.channels.enumerated() {
             for (station, &node) in state.nodes.enumerated() {
                 let phy = outage(node).filter(|o| o.layer == OutageLayer::Phy);
                 let listener = Listener::Station(channel, station);
-                feeds.extend(phy.map(|o| Feed::exact(listener, &o.schedule)));
+                feeds.extend(phy.map(|o| Feed::exact(listener, schedule_of(o))));
             }
         }
         for (id, mechanism) in self.mechanisms.enumerated() {
             let spec = scenario.nodes[mechanism.node].middlebox.as_ref();
             let Some(signal) = spec.and_then(|spec| spec.signal) else { continue };
             for &mobile in mechanism.mobiles() {
-                let Some(outage) = outage(mobile) else { continue };
+                let outages = self.outages_between(scenario, mechanism.node, mobile, &[mobile]);
+                if outages.is_empty() {
+                    continue;
+                }
                 let [edge, name] = [mechanism.node, mobile].map(|n| &self.node_names[n]);
                 let stream = Stream::new(self.seed, &format!("node/{edge}/signal/{name}"));
                 let listener = Listener::Mechanism(id, MobileId::Host(addr::of_node(mobile)));
-                feeds.push(Feed::new(listener, &outage.schedule, signal, stream));
+                feeds.push(Feed::new(listener, outages, signal, stream));
             }
         }
         for (id, socket) in self.sockets.enumerated() {
             let Some(outage) = outage(socket.node) else { continue };
-            feeds.push(Feed::warned(Listener::Socket(id), &outage.schedule, outage.warning));
+            feeds.push(Feed::warned(Listener::Socket(id), schedule_of(outage), outage.warning));
         }
         feeds.into()
     }

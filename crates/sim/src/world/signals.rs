@@ -4,7 +4,7 @@ use super::{MechanismId, SocketId};
 use crate::scenario::{SignalSpec, WlanId};
 use airtcp_core::{Duration, Instant, LinkSignal, Stream};
 use airtcp_edge::MobileId;
-use airtcp_net::config::Schedule;
+use airtcp_net::schedule::Schedules;
 use airtcp_net::wifi::StationId;
 use std::collections::VecDeque;
 
@@ -19,11 +19,11 @@ pub(super) enum Listener {
     Station(WlanId, StationId),
 }
 
-/// The signals about one node's outages to one listener.
+/// The signals about outages to one listener.
 #[derive(Debug)]
 pub(super) struct Feed {
     pub(super) listener: Listener,
-    schedule: Schedule,
+    schedules: Schedules,
     spec: SignalSpec,
     stream: Stream,
     /// Outages that ended before this have been processed.
@@ -36,28 +36,27 @@ impl Feed {
     /// `stream` decides which signals are lost.
     pub(super) fn new(
         listener: Listener,
-        schedule: &Schedule,
+        schedules: Schedules,
         spec: SignalSpec,
         stream: Stream,
     ) -> Self {
         let pending = VecDeque::with_capacity(3);
-        let schedule = schedule.clone();
-        let mut feed = Self { listener, schedule, spec, stream, upto: Instant::ZERO, pending };
+        let mut feed = Self { listener, schedules, spec, stream, upto: Instant::ZERO, pending };
         feed.look_ahead();
         feed
     }
 
     /// `Down` and `Up` at the exact instants.
-    pub(super) fn exact(listener: Listener, schedule: &Schedule) -> Self {
-        Self::warned(listener, schedule, Duration::ZERO)
+    pub(super) fn exact(listener: Listener, schedules: Schedules) -> Self {
+        Self::warned(listener, schedules, Duration::ZERO)
     }
 
     /// The same, and `Fading` this long before.
-    pub(super) fn warned(listener: Listener, schedule: &Schedule, lead: Duration) -> Self {
+    pub(super) fn warned(listener: Listener, schedules: Schedules, lead: Duration) -> Self {
         let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
         // No signal is lost, so nothing is drawn.
         let stream = Stream::new(0, "");
-        Self::new(listener, schedule, SignalSpec { lead, late, delay, missing }, stream)
+        Self::new(listener, schedules, SignalSpec { lead, late, delay, missing }, stream)
     }
 
     /// Due time of the next signal.
@@ -83,7 +82,7 @@ impl Feed {
     /// Computes the signals of the next outage, if none are pending.
     fn look_ahead(&mut self) {
         while self.pending.is_empty()
-            && let Some((start, end)) = self.schedule.next_outage(self.upto)
+            && let Some((start, end)) = self.schedules.next_outage(self.upto)
         {
             let SignalSpec { lead, late, delay, .. } = self.spec;
             // Signals before the start of the run are not sent.
@@ -102,7 +101,7 @@ impl Feed {
             self.upto = end;
             let overtaken =
                 |next: Option<(Instant, _)>| next.is_some_and(|(at, _)| at <= end + delay);
-            if !overtaken(self.schedule.next_outage(end)) {
+            if !overtaken(self.schedules.next_outage(end)) {
                 self.pending.push_back((end + delay, LinkSignal::Up));
                 self.upto = end + delay;
             }
@@ -114,12 +113,18 @@ impl Feed {
 mod tests {
     use super::*;
     use LinkSignal::{Down, Fading, Up};
+    use airtcp_net::config::Schedule;
 
     fn signals(outages: &[(u64, u64)], spec: SignalSpec) -> Vec<(u64, LinkSignal)> {
         let ms = Instant::from_millis;
         let schedule = Schedule::Listed(outages.iter().map(|&(a, b)| (ms(a), ms(b))).collect());
         let stream = Stream::new(1, "signal");
-        let mut feed = Feed::new(Listener::Socket(SocketId(0)), &schedule, spec, stream);
+        let mut feed = Feed::new(
+            Listener::Socket(SocketId(0)),
+            Schedules::from_iter([schedule]),
+            spec,
+            stream,
+        );
         let mut seen = Vec::new();
         while let Some(at) = feed.next_deadline() {
             while let Some(signal) = feed.poll(at) {
