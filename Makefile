@@ -35,7 +35,7 @@ endif
 WITH_VERDICTS := [ $$? -ge 3 ]
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint clean setup setup-simulate setup-test module
+.PHONY: help build demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint linters linters-meanwhile test-rust clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,10 +55,27 @@ endef
 test: setup-test ## formatters, linters and all tests; stops at the first failure
 	$(call stage,cargo fmt)
 	cargo fmt --all --check
+	$(call stage,cargo test)
+	cargo test --workspace --no-run
+	@$(MAKE) --no-print-directory -j2 test-rust linters-meanwhile
+	$(call stage,build)
+	$(BUILD_FOR_PYTEST)
+	$(call stage,pytest)
+	cd python && AIRTCP_NATIVE=$(CURDIR)/target/$(TESTED)/airtcp ../$(BIN)/pytest -n $(CORES)
+	@printf '\nAll tests passed.\n'
+
+test-rust:
+	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
+
+# The tests of the gateway wait most of the time. The linters compute meanwhile, and say all at the
+# end. cargo locks target/ until the tests run: they come first.
+linters-meanwhile:
+	@sleep 20
+	@$(MAKE) --no-print-directory linters >target/linters.log 2>&1; status=$$?; cat target/linters.log; exit $$status
+
+linters:
 	$(call stage,cargo clippy)
 	cargo clippy --workspace --all-targets -- -D warnings
-	$(call stage,cargo test)
-	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
 	$(call stage,rustdoc)
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 	$(call stage,fuzz targets)
@@ -75,11 +92,6 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	cd python && ../$(BIN)/mypy ../studies/live/beside.py
 	cd python && ../$(BIN)/mypy ../benches/senders.py
 	cd python && ../$(BIN)/mypy ../scripts/kernels/queues.py
-	$(call stage,build)
-	$(BUILD_FOR_PYTEST)
-	$(call stage,pytest)
-	cd python && AIRTCP_NATIVE=$(CURDIR)/target/$(TESTED)/airtcp ../$(BIN)/pytest -n $(CORES)
-	@printf '\nAll tests passed.\n'
 
 soak: setup-test ## the tests of processes, sockets and time, many times under load (as root) [ARGS='20 5']
 	scripts/soak $(ARGS)
@@ -139,11 +151,8 @@ fmt: setup-test ## format all code
 	$(BIN)/ruff check --fix $(RUFF_SCRIPTS)
 	$(BIN)/ruff format $(RUFF_SCRIPTS)
 
-lint: setup-test ## clippy, ruff and mypy
-	cargo clippy --workspace --all-targets -- -D warnings
-	cd python && ../$(BIN)/ruff check
-	$(BIN)/ruff check $(RUFF_SCRIPTS)
-	cd python && ../$(BIN)/mypy
+lint: setup-test ## clippy, rustdoc, the fuzz targets, ruff and mypy
+	@$(MAKE) --no-print-directory linters
 
 clean: ## remove everything built (results/ stays)
 	rm -rf target fuzz/target $(VENV)
