@@ -1,7 +1,7 @@
 """The `airtcp` command.
 
-`study` and `sweep` are written in Python, the compiled module has the simulator's commands, and the
-native binary runs the live ones.
+`study`, `sweep` and `plot` are written in Python, the compiled module has the simulator's commands,
+and the native binary runs the live ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from pathlib import Path
 
 from airtcp.extras import MissingExtraError, needed_by
 
-STUDIES = {"study": "airtcp.study.command", "sweep": "airtcp.sweeps.command"}
+IN_PYTHON = {
+    "study": "airtcp.study.command",
+    "sweep": "airtcp.sweeps.command",
+    "plot": "airtcp.timeline.command",
+}
 """The commands that are written in Python, and the module of each."""
 
 
@@ -22,13 +26,13 @@ def main() -> int:
     """Runs the command line on `sys.argv`; returns the exit code."""
     arguments = sys.argv[1:]
     command = arguments[0] if arguments else ""
-    if command in STUDIES:
+    if command in IN_PYTHON:
         # An exception in the middle of an import can be lost in it.
         early: list[int] = []
         signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
         try:
             with needed_by(f"airtcp {command}", "study"):
-                module = import_module(STUDIES[command])
+                module = import_module(IN_PYTHON[command])
         except MissingExtraError as error:
             print(f"airtcp: {error}", file=sys.stderr)
             return 1

@@ -96,6 +96,14 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Draws a scenario's run, an event log, a capture or a link's log over time (docs/plot.md;
+    /// needs the Python package).
+    #[command(disable_help_flag = true)]
+    Plot {
+        /// Passed on to the Python package.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 impl Command {
@@ -113,6 +121,7 @@ impl Command {
             Self::Schema { .. } => print(&format!("{:#}\n", airtcp_sim::scenario::json_schema())),
             Self::Study { args } => python::hand_over("study", args),
             Self::Sweep { args } => python::hand_over("sweep", args),
+            Self::Plot { args } => python::hand_over("plot", args),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `airtcp study …` and `airtcp sweep …` are written in Python: finds an interpreter that has the
+//! `airtcp study`, `sweep` and `plot` are written in Python: finds an interpreter that has the
 //! package and hands over.
 
 use crate::{BAD_INPUT, FAILURE, complain};

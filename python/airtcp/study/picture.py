@@ -1,4 +1,4 @@
-"""Charts as SVG and PNG, for papers and READMEs; the same chart gives the same bytes."""
+"""Charts as SVG, PNG and PDF, for papers and READMEs; the same chart gives the same bytes."""
 
 from __future__ import annotations
 
@@ -58,17 +58,38 @@ class Picture:
     png: bytes
 
 
+FORMATS: dict[str, dict[str, None]] = {
+    ".svg": {"Date": None, "Creator": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""The formats by the ends of files' names, and what is left out so that the bytes are the same."""
+
+
 def picture(chart: Chart) -> Picture:
-    """Draws a chart."""
+    """Draws a chart for a study's folder."""
+    svg, png = _files(chart, ".svg", ".png")
+    return Picture(svg, png)
+
+
+def draw(chart: Chart, suffix: str) -> bytes:
+    """Draws a chart in one of `FORMATS`."""
+    [file] = _files(chart, suffix)
+    return file
+
+
+def _files(chart: Chart, *suffixes: str) -> list[bytes]:
+    files = []
     with mpl.rc_context(_STYLE):
         canvas = _paint(chart)
-        # Lay out once for both files: this takes longer than drawing.
+        # Lay out once for all files: this takes longer than drawing.
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")
-        svg, png = io.BytesIO(), io.BytesIO()
-        canvas.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-        canvas.savefig(png, format="png", metadata={"Software": None})
-    return Picture(svg.getvalue(), png.getvalue())
+        for suffix in suffixes:
+            file = io.BytesIO()
+            canvas.savefig(file, format=suffix.removeprefix("."), metadata=FORMATS[suffix])
+            files.append(file.getvalue())
+    return files
 
 
 def _paint(chart: Chart) -> Canvas:
@@ -94,7 +115,7 @@ def _paint(chart: Chart) -> Canvas:
     for axes in grid.flat[len(chart.panels) :]:
         axes.set_visible(False)
     _legend(canvas)
-    canvas.suptitle(f"{chart.id}: {chart.title}", fontsize=10)
+    canvas.suptitle(f"{chart.id}: {chart.title}" if chart.id else chart.title, fontsize=10)
     return canvas
 
 

@@ -1,0 +1,1 @@
+"""`airtcp plot`: what happened on a connection or a link, over time."""

@@ -1,0 +1,158 @@
+"""`airtcp plot`: draws what a file says of a connection or a link over time."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from airtcp.runs.command import ERRORS, OK, complain
+from airtcp.scenario import Scenario
+from airtcp.study.picture import FORMATS, draw
+from airtcp.timeline.capture import MAGIC, read_capture
+from airtcp.timeline.events import read_events
+from airtcp.timeline.mahimahi import HEAD, read_mahimahi
+from airtcp.timeline.model import Contents, NotPlottableError
+from airtcp.timeline.panels import FLOW_VIEWS, LINK_VIEWS, end_of, flow_chart, link_chart
+from airtcp.words import nearest
+
+COMMAND = "airtcp plot"
+
+
+def main(arguments: Sequence[str], _simulator: object = None) -> int:
+    """Runs `airtcp plot` with these arguments; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        _plot(options)
+    except ERRORS as error:
+        return complain(COMMAND, error)
+    return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=COMMAND,
+        description="Draw a connection or a link over time: sequence numbers, windows, round "
+        "trips, rates, queues.",
+    )
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="a scenario, which is then run; an event log of `airtcp run --events`; a capture or "
+        "a gateway's recording (with tshark); a log of `airtcp link` or Mahimahi",
+    )
+    views = list(dict.fromkeys([*FLOW_VIEWS, *LINK_VIEWS]))
+    parser.add_argument(
+        "--views",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="VIEW,…",
+        help=f"of {', '.join(views)}; default: all for which there are data",
+    )
+    parser.add_argument("--flow", metavar="NAME", help="default: the first flow")
+    parser.add_argument("--from", type=float, dest="start", metavar="S", help="start at this time")
+    parser.add_argument("--until", type=float, metavar="S", help="end at this time")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help=f"a name that ends in {', '.join(FORMATS)}; default: FILE's, with .svg, in this "
+        "folder",
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="of a scenario; default: 1")
+    parser.add_argument(
+        "--set", action="append", metavar="KEY=VALUE", help="an override of a scenario"
+    )
+    return parser
+
+
+def _plot(options: argparse.Namespace) -> None:
+    out = options.out or Path(f"{options.file.stem}.svg")
+    if out.suffix not in FORMATS:
+        raise NotPlottableError(f"{out}: unknown kind of picture (expected {', '.join(FORMATS)})")
+    contents = _read(options)
+    known = LINK_VIEWS if contents.link else FLOW_VIEWS
+    for view in options.views:
+        if view not in known:
+            expected = f"expected one of {', '.join(known)}"
+            raise NotPlottableError(f"no view {view!r}: {expected}{nearest(view, known)}")
+    if contents.link:
+        if options.flow is not None:
+            raise NotPlottableError(
+                f"{options.file}: --flow has no effect: it is the log of a link"
+            )
+        link = contents.link
+        span = _span(options, end_of([link.capacity, link.arrived, link.departed]))
+        chart = link_chart(link, options.views, span, options.file.name)
+    else:
+        name = next(iter(contents.flows)) if options.flow is None else options.flow
+        if name not in contents.flows:
+            some = ", ".join(list(contents.flows)[:10])
+            raise NotPlottableError(
+                f"{options.file}: no flow {name!r} (it has: {some}){nearest(name, contents.flows)}"
+            )
+        flow = contents.flows[name]
+        span = _span(options, end_of([flow.sent, flow.retransmitted, flow.acked, flow.delivered]))
+        chart = flow_chart(flow, options.views, span, options.file.name)
+        if options.flow is None and (others := len(contents.flows) - 1):
+            also = "one other flow" if others == 1 else f"{others} other flows"
+            print(f"{name}; --flow shows one of {also}", file=sys.stderr)
+    out.write_bytes(draw(chart, out.suffix))
+    print(out)
+
+
+def _read(options: argparse.Namespace) -> Contents:
+    path: Path = options.file
+    if path.suffix == ".toml":
+        return _simulate(path, options.set or [], 1 if options.seed is None else options.seed)
+    for given, option in ((options.set, "--set"), (options.seed, "--seed")):
+        if given is not None:
+            raise NotPlottableError(f"{path}: {option} has no effect: it is not a scenario")
+    with path.open("rb") as file:
+        head = file.read(512)
+    if head.startswith(MAGIC):
+        return read_capture(path)
+    if head.startswith(b"{"):
+        return read_events(path)
+    if HEAD.encode() in head:
+        return read_mahimahi(path)
+    raise NotPlottableError(
+        f"{path}: unknown contents (expected a scenario's .toml, events of `airtcp run --events`, "
+        "a capture, or a log of `airtcp link` or Mahimahi)"
+    )
+
+
+def _simulate(path: Path, overrides: Sequence[str], seed: int) -> Contents:
+    """The events of a run."""
+    from airtcp._native import cli_main  # noqa: PLC0415 - only a scenario needs it
+
+    # Mistakes are told here; the run itself prints a table.
+    pairs = dict(_pair(text) for text in overrides)
+    Scenario.load(path, pairs)
+    with tempfile.TemporaryDirectory() as folder:
+        events = Path(folder) / "events.jsonl"
+        command = ["airtcp", "run", str(path), "--seed", str(seed), "--events", str(events)]
+        command += [word for text in overrides for word in ("--set", text)]
+        if cli_main(command):
+            raise NotPlottableError(f"{path}: the run failed")
+        return read_events(events)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise NotPlottableError(f"--set {text}: no value (expected KEY=VALUE)")
+    return key, value
+
+
+def _span(options: argparse.Namespace, end: float) -> tuple[float, float]:
+    start = 0.0 if options.start is None else options.start
+    until = end if options.until is None else options.until
+    if not 0 <= start < until:
+        raise NotPlottableError(
+            f"nothing from {start:g} s until {until:g} s (the file ends at {end:g} s)"
+        )
+    return start, until

@@ -1,0 +1,52 @@
+"""Logs of `airtcp link` and of Mahimahi's `mm-link`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airtcp.timeline.model import Contents, LinkTimeline, NotPlottableError, Points
+
+HEAD = "# base timestamp:"
+"""How such a log begins. `mm-link` writes comments above and below it."""
+
+
+def read_mahimahi(path: Path) -> Contents:
+    """The link of a log.
+
+    Raises:
+        NotPlottableError: A line is of another form.
+    """
+    kinds: dict[str, list[tuple[float, float]]] = {kind: [] for kind in "+-#d"}
+    delays: list[tuple[float, float]] = []
+    base = 0
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.startswith("#"):
+                if line.startswith(HEAD):
+                    base = int(line.removeprefix(HEAD))
+                continue
+            try:
+                at, kind, *values = line.split()
+                # Of drops the number of packets comes first.
+                size = float(values[1 if kind == "d" else 0])
+                time = (int(at) - base) / 1000
+                kinds[kind].append((time, size))
+                if kind == "-":
+                    delays.append((time, float(values[1]) / 1000))
+            except (ValueError, KeyError, IndexError) as error:
+                raise NotPlottableError(
+                    f"{path}: line {number}: {line.strip()[:60]!r} (expected `MS + BYTES`, "
+                    "`MS - BYTES MS`, `MS # BYTES` or `MS d PACKETS BYTES`)"
+                ) from error
+    if not any(kinds.values()):
+        raise NotPlottableError(f"{path}: the log has no packets")
+    return Contents(
+        link=LinkTimeline(
+            path.stem,
+            arrived=Points.of(kinds["+"]),
+            departed=Points.of(kinds["-"]),
+            capacity=Points.of(kinds["#"]),
+            dropped=Points.of(kinds["d"]),
+            delay=Points.of(delays),
+        )
+    )

@@ -1,0 +1,228 @@
+"""A timeline as a chart: a panel for each view, above each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from airtcp.study.chart import Axis, Chart, Panel, Series
+from airtcp.timeline.model import (
+    NO_POINTS,
+    Floats,
+    FlowTimeline,
+    LinkTimeline,
+    NotPlottableError,
+    Points,
+    Ranges,
+)
+
+BLUE, ORANGE, GREEN, RED, PURPLE = "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd"
+GREY, TEAL, BROWN = "#7f7f7f", "#008080", "#8c564b"
+PINK, OLIVE, NAVY = "#e377c2", "#bcbd22", "#003f5c"
+"""The panels share a legend: each series has a colour of its own."""
+_BINS = 100
+"""Intervals over which a rate is the mean."""
+
+MEGA = 1e6
+
+Span = tuple[float, float]
+
+
+def flow_chart(flow: FlowTimeline, views: Sequence[str], span: Span, title: str) -> Chart:
+    """Draws views of a flow.
+
+    Args:
+        flow: The flow.
+        views: Names of `FLOW_VIEWS`; none: all for which the file has data.
+        span: Times between which to draw, s.
+        title: Title of the chart.
+
+    Raises:
+        NotPlottableError: The file has no data for a view that was asked for, or for none.
+    """
+    drawn = {view: make(flow, span) for view, make in FLOW_VIEWS.items()}
+    return _chart(drawn, views, span, f"{flow.name}, {title}", flow.up)
+
+
+def link_chart(link: LinkTimeline, views: Sequence[str], span: Span, title: str) -> Chart:
+    """Draws views of a link; see `flow_chart`."""
+    drawn = {view: make(link, span) for view, make in LINK_VIEWS.items()}
+    return _chart(drawn, views, span, title, ())
+
+
+def _chart(
+    drawn: dict[str, tuple[str, tuple[Series, ...]]],
+    views: Sequence[str],
+    span: Span,
+    title: str,
+    up: Sequence[float],
+) -> Chart:
+    with_data = [view for view, (_, series) in drawn.items() if any(len(s.x) for s in series)]
+    if lacking := [view for view in views if view not in with_data]:
+        expected = ", ".join(with_data) or "none"
+        raise NotPlottableError(f"the file has no data for {lacking[0]!r} (it has: {expected})")
+    if not with_data:
+        raise NotPlottableError(f"nothing happened between {span[0]:g} s and {span[1]:g} s")
+    panels = tuple(
+        Panel(
+            title="",
+            x=Axis("time (s)", range=span),
+            y=Axis(drawn[view][0], log=view == "rtt", zero=view not in ("sequence", "rtt")),
+            series=tuple(series for series in drawn[view][1] if len(series.x)),
+            times=tuple(time for time in up if span[0] <= time <= span[1]),
+            times_name="outage over",
+        )
+        for view in with_data
+        if view in views or not views
+    )
+    return Chart("", "", title, panels)
+
+
+def end_of(parts: Sequence[Points | Ranges]) -> float:
+    """The last instant of these, s; 0 if there are none."""
+    return max((float(part.time[-1]) for part in parts if len(part)), default=0.0)
+
+
+def _sequence(flow: FlowTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
+    unit, factor = _bytes_unit(float(flow.sent.end.max()) if len(flow.sent) else 0.0)
+    series = (
+        _step("window's end", ORANGE, flow.window, span, factor),
+        _step("acknowledged", GREEN, flow.acked, span, factor),
+        _bars("SACKed", PURPLE, flow.sacked, span, factor),
+        _bars("sent", BLUE, flow.sent, span, factor),
+        _bars("sent again", RED, flow.retransmitted, span, factor),
+    )
+    return f"sequence number ({unit})", series
+
+
+def _window(flow: FlowTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
+    unit, factor = _bytes_unit(float(flow.cwnd.value.max()) if len(flow.cwnd) else 0.0)
+    series = (
+        _step("in flight", GREY, flow.flight, span, factor),
+        _step("ssthresh", BROWN, flow.ssthresh, span, factor, until_end=True),
+        _step("cwnd", TEAL, flow.cwnd, span, factor, until_end=True),
+        _crosses("time-out", flow, span, factor),
+    )
+    return f"window ({unit})", series
+
+
+def _rtt(flow: FlowTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
+    rtt = _within(flow.rtt, span)
+    return "round trip (ms)", (
+        Series("RTT", PINK, rtt.time, rtt.value * 1e3, marker="circle"),
+        _step("RTO", OLIVE, flow.rto, span, 1e3, until_end=True),
+    )
+
+
+def _flow_rate(flow: FlowTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
+    arrived = flow.delivered if len(flow.delivered) else flow.acked
+    name = "delivered" if len(flow.delivered) else "acknowledged"
+    gained = Points(arrived.time, np.diff(arrived.value, prepend=0.0))
+    return _rates(span, ((name, NAVY, gained),))
+
+
+def _link_rate(link: LinkTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
+    kinds = (
+        ("capacity", GREY, link.capacity),
+        ("arrived", ORANGE, link.arrived),
+        ("departed", BLUE, link.departed),
+        ("dropped", RED, link.dropped),
+    )
+    return _rates(span, kinds)
+
+
+def _delay(link: LinkTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
+    delay = _within(link.delay, span)
+    return "delay (ms)", (Series("delay", PINK, delay.time, delay.value * 1e3, marker="circle"),)
+
+
+def _queue(link: LinkTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
+    """Bytes that arrived and have neither departed nor been dropped."""
+    time = np.concatenate([link.arrived.time, link.departed.time, link.dropped.time])
+    change = np.concatenate([link.arrived.value, -link.departed.value, -link.dropped.value])
+    order = np.argsort(time, kind="stable")
+    held = Points(time[order], np.cumsum(change[order])) if len(time) else NO_POINTS
+    unit, factor = _bytes_unit(float(held.value.max()) if len(held) else 0.0)
+    return f"queue ({unit})", (_step("queue", TEAL, held, span, factor),)
+
+
+FLOW_VIEWS: dict[str, Callable[[FlowTimeline, Span], tuple[str, tuple[Series, ...]]]] = {
+    "sequence": _sequence,
+    "window": _window,
+    "rtt": _rtt,
+    "rate": _flow_rate,
+}
+"""Views of a flow: its time-sequence graph, as tcptrace draws it, and others."""
+
+LINK_VIEWS: dict[str, Callable[[LinkTimeline, Span], tuple[str, tuple[Series, ...]]]] = {
+    "rate": _link_rate,
+    "delay": _delay,
+    "queue": _queue,
+}
+"""Views of a link."""
+
+
+def _bytes_unit(most: float) -> tuple[str, float]:
+    return ("MB", 1e-6) if most >= 2 * MEGA else ("kB", 1e-3)
+
+
+def _within(points: Points, span: Span) -> Points:
+    chosen = (points.time >= span[0]) & (points.time <= span[1])
+    return Points(points.time[chosen], points.value[chosen])
+
+
+def _step(
+    name: str, color: str, points: Points, span: Span, factor: float, *, until_end: bool = False
+) -> Series:
+    """A value that is in force until the next, also before the span and after it."""
+    before = points.time < span[0]
+    chosen = _within(points, span)
+    time, value = chosen.time, chosen.value
+    if before.any():
+        time = np.concatenate([[span[0]], time])
+        value = np.concatenate([[points.value[before][-1]], value])
+    if until_end and len(time):
+        time, value = np.append(time, span[1]), np.append(value, value[-1])
+    return Series(name, color, time, value * factor, line="solid", step=True)
+
+
+def _bars(name: str, color: str, ranges: Ranges, span: Span, factor: float) -> Series:
+    """A vertical bar for each range: one broken line."""
+    chosen = (ranges.time >= span[0]) & (ranges.time <= span[1])
+    time, first, end = (part[chosen] for part in (ranges.time, ranges.first, ranges.end))
+    gap: Floats = np.full_like(time, np.nan)
+    x = np.stack([time, time, gap], axis=1).ravel()
+    y = np.stack([first, end, gap], axis=1).ravel()
+    return Series(name, color, x, y * factor, line="solid")
+
+
+def _crosses(name: str, flow: FlowTimeline, span: Span, factor: float) -> Series:
+    """The expiries of the timer, at the window that they left."""
+    time = np.array([at for at in flow.timeouts if span[0] <= at <= span[1]], np.float64)
+    last = np.searchsorted(flow.cwnd.time, time, side="right") - 1
+    value = flow.cwnd.value[np.maximum(last, 0)] if len(flow.cwnd) else np.zeros_like(time)
+    return Series(name, RED, time, value * factor, marker="x")
+
+
+def _rates(span: Span, kinds: Sequence[tuple[str, str, Points]]) -> tuple[str, tuple[Series, ...]]:
+    edges = np.linspace(*span, _BINS + 1)
+    width = (span[1] - span[0]) / _BINS
+    sums = [
+        np.histogram(points.time, edges, weights=points.value)[0] if len(points) else np.array([])
+        for _, _, points in kinds
+    ]
+    most = max((float(of.max()) for of in sums if len(of)), default=0.0) * 8 / width
+    unit, factor = ("Mbit/s", 8e-6) if most >= MEGA else ("kbit/s", 8e-3)
+    series = (
+        Series(
+            name,
+            color,
+            edges if len(of) else np.array([]),
+            np.append(of, of[-1]) * factor / width if len(of) else np.array([]),
+            line="solid",
+            step=True,
+        )
+        for (name, color, _), of in zip(kinds, sums, strict=True)
+    )
+    return f"rate ({unit})", tuple(series)

@@ -1,0 +1,161 @@
+"""`airtcp plot`: what it reads of each kind of file, and what it refuses."""
+
+import json
+import shutil
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from airtcp.timeline.capture import read_capture
+from airtcp.timeline.command import main
+from airtcp.timeline.events import read_events
+from airtcp.timeline.mahimahi import read_mahimahi
+from airtcp.timeline.panels import flow_chart, link_chart
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NEAR_WRAP = 2**32 - 1000
+
+
+def _event(time: float, event: str, end: str = "sender", **more: object) -> str:
+    return json.dumps({"t": time, "source": f"flow web one {end}", "event": event, **more}) + "\n"
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    """Two segments across the wrap of sequence numbers, the first of which is sent again."""
+    path = tmp_path / "run.jsonl"
+    path.write_text(
+        '{"t":0.0,"source":"node AP","event":"signal"}\n'
+        + _event(0.5, "segment_sent", seq=NEAR_WRAP, len=1000, retransmission=False)
+        + _event(0.5, "segment_sent", seq=0, len=1000, retransmission=False)
+        + _event(1.5, "segment_sent", seq=NEAR_WRAP, len=1000, retransmission=True)
+        + _event(1.6, "delivered", "receiver", total=2000)
+        + _event(1.7, "ack_received", ack=1000, duplicate=False)
+        + _event(1.7, "window", cwnd=3000, ssthresh=2**32 - 1, flight=0)
+        + _event(1.7, "rtt", sample=0.2, srtt=0.2, rttvar=0.1, rto=0.6)
+        + _event(1.8, "outage_over", "receiver", dead=0.3)
+    )
+    return path
+
+
+def test_events_are_positions_in_the_stream_though_sequence_numbers_wrap(events: Path) -> None:
+    flows = read_events(events).flows
+    flow = flows["web one"]
+    assert flow.sent.first.tolist() == [0, 1000]
+    assert (flow.retransmitted.first.tolist(), flow.retransmitted.time.tolist()) == ([0], [1.5])
+    assert flow.acked.value.tolist() == [2000]
+    assert len(flow.ssthresh) == 0, "before the first loss there is none"
+    assert flow.up == (1.5,)
+
+
+def test_a_chart_has_the_views_for_which_there_are_data(events: Path) -> None:
+    flow = read_events(events).flows["web one"]
+    labels = [panel.y.label for panel in flow_chart(flow, [], (0.0, 2.0), "run.jsonl").panels]
+    assert labels == ["sequence number (kB)", "window (kB)", "round trip (ms)", "rate (kbit/s)"]
+    [rate] = flow_chart(flow, ["rate"], (0.0, 2.0), "run.jsonl").panels[0].series
+    width = 2.0 / 100
+    assert np.sum(rate.y[:-1]) * width == pytest.approx(16.0), "kbit delivered"
+
+
+def test_a_log_of_a_link_has_rates_delays_and_a_queue(tmp_path: Path) -> None:
+    path = tmp_path / "up.log"
+    path.write_text(
+        "# mahimahi mm-link\n# base timestamp: 1000\n1010 + 1500\n1010 + 500\n1010 d 1 500\n"
+        "1012 # 1500\n1012 - 1500 2\n"
+    )
+    link = read_mahimahi(path).link
+    assert link is not None
+    assert link.delay.value.tolist() == [0.002]
+    assert link.departed.time.tolist() == [0.012]
+    charts = link_chart(link, [], (0.0, 0.02), "up.log").panels
+    assert [panel.y.label for panel in charts] == ["rate (Mbit/s)", "delay (ms)", "queue (kB)"]
+    [queue] = charts[2].series
+    assert queue.y.tolist() == [1.5, 2.0, 1.5, 0.0]
+
+
+def _packet(time: float, source: int, seq: int, ack: int, flags: int, payload: int) -> bytes:
+    """A record of a capture of IPv4 packets, between 10.0.0.1:80 and 10.0.0.2:5000."""
+    ports = {1: 80, 2: 5000}
+    target = 3 - source
+    tcp = struct.pack(
+        ">HHIIBBHHH", ports[source], ports[target], seq, ack, 5 << 4, flags, 1000, 0, 0
+    )
+    length = 20 + len(tcp) + payload
+    addresses = bytes([10, 0, 0, source, 10, 0, 0, target])
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0, 64, 6, 0) + addresses
+    data = ip + tcp + bytes(payload)
+    return struct.pack("<IIII", int(time), round(time % 1 * 1e6), len(data), len(data)) + data
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_a_capture_shows_what_the_sender_sent_and_what_came_back(tmp_path: Path) -> None:
+    syn, ack = 0x02, 0x10
+    isn = NEAR_WRAP - 1
+    path = tmp_path / "gateway.pcap"
+    path.write_bytes(
+        struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 228)
+        + _packet(100.0, 2, 7, 0, syn, 0)
+        + _packet(100.1, 1, isn, 8, syn | ack, 0)
+        + _packet(100.2, 1, NEAR_WRAP, 8, ack, 1000)
+        + _packet(100.2, 1, 0, 8, ack, 500)
+        + _packet(101.0, 1, NEAR_WRAP, 8, ack, 1000)
+        + _packet(101.1, 2, 8, 500, ack, 0)
+    )
+    [flow] = read_capture(path).flows.values()
+    assert flow.name == "10.0.0.1:80 > 10.0.0.2:5000"
+    assert flow.sent.end.tolist() == [1000, 1500]
+    assert flow.retransmitted.time.tolist() == [1.0]
+    assert (flow.acked.value.tolist(), flow.window.value.tolist()) == ([1500], [2500])
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
+def test_the_same_file_gives_the_same_bytes(events: Path, tmp_path: Path, suffix: str) -> None:
+    out = [tmp_path / f"{n}{suffix}" for n in range(2)]
+    assert [main([str(events), "--out", str(path)]) for path in out] == [0, 0]
+    assert out[0].read_bytes() == out[1].read_bytes() != b""
+
+
+def test_a_scenario_is_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "spike.svg"
+    command = [str(EXAMPLES / "spike.toml"), "--set", "tcp.spurious=none", "--views", "rtt"]
+    assert main([*command, "--out", str(out)]) == 0
+    assert str(out) in capfd.readouterr().out
+    assert out.read_bytes().startswith(b"<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--views", "windw"], "no view 'windw': expected one of sequence, window, rtt, rate (did"),
+        (["--flow", "web"], "no flow 'web' (it has: web one) (did you mean 'web one'?)"),
+        (["--from", "9"], "nothing from 9 s until 1.7 s"),
+        (["--seed", "3"], "--seed has no effect: it is not a scenario"),
+        (["--out", "x.gif"], "x.gif: unknown kind of picture (expected .svg, .png, .pdf)"),
+    ],
+)
+def test_what_can_have_no_effect_is_refused(
+    events: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    assert main([str(events), *arguments]) == 2
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.jsonl", '{"t":1}\n', "line 1: '{\"t\":1}' is not an event"),
+        ("a.jsonl", '{"t":1,"source":"node AP","event":"x"}\n', "no event of a TCP flow"),
+        ("up.log", "# base timestamp: 0\n1 ? 2\n", "line 2: '1 ? 2' (expected `MS + BYTES`"),
+        ("up.log", "# base timestamp: 0\n", "the log has no packets"),
+        ("notes.txt", "hello\n", "unknown contents (expected a scenario's .toml"),
+    ],
+)
+def test_files_of_other_forms_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, expected: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert main([str(path)]) == 2
+    assert expected in capsys.readouterr().err
