@@ -4,7 +4,7 @@
 # gamma to the power of 0 s (prophet.py, _age_predictabilities). And the transitive rule touches only destinations
 # that a node has met itself, so no node learns of another through a third. Without either, messages are handed to
 # nodes that met the destination long ago, and not along paths of several hops. `gamma` has no effect and `beta`
-# nearly none; nothing is said. RFC 6693, 2.1.2, has both rules (equations 2 and 3). ProPHET of dtnsim 1.8 has them.
+# nearly none; nothing is said. RFC 6693, 2.1, has both rules (equations 2 and 3). ProPHET of dtnsim 1.8 has them.
 #
 # Seen, A meets B once, and 90, 990 or 2990 s later C: A's predictability of B is then 0.5; right, with gamma = 0.999,
 # is 0.457, 0.186 and 0.025. A meets B, who has met D: A's of D is 0; right is 0.22.
