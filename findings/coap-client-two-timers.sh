@@ -2,7 +2,7 @@
 # node-coap-client 2.1.0 (npm) starts two timers for each retransmission of a confirmable message: doSend sets one
 # with the time-out so far, then retransmit doubles the time-out and sets another (CoapClient.js). So the copies do
 # not back off, there are five retransmissions instead of four, and the request is given up after 14 to 21 s, as if
-# the peer were gone, while an outage of up to 30 s should not hurt it. The error is that of a peer that does not answer.
+# the peer were gone, while an outage of 30 s should do no harm. The error is that of a peer that does not answer.
 # RFC 7252, 4.2: the time-out is doubled before each retransmission, at most MAX_RETRANSMIT (4) of them; with its
 # time-out T of 2 to 3 s copies go out at 0, T, 3T, 7T and 15T, and 31T, 62 to 93 s, is the end (4.8.2). coap 1.5.0
 # sends so.
