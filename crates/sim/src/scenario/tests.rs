@@ -1801,7 +1801,7 @@ fn mobiles_are_where_outages_and_flows_are() {
             )
         );
     }
-    let ignoring = on("170 ms", &edge("packet-control", "FH"));
+    let ignoring = on("170 ms", &edge("snoop", "FH"));
     assert!(check(&ignoring).is_ok(), "it gets no signals");
     let silent = on("170 ms", &edge("m-tcp-plus", "FH"))
         .replace("\"FH\"] }", "\"FH\"], signal = \"none\" }");
