@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn beyond_its_limit_the_rule_is_counted_and_not_obeyed() {
-        let mut karak = Karak::new(Reno::new(None), KarakConfig { limit: Some(1), ..KarakConfig::default() });
+        let mut karak =
+            Karak::new(Reno::new(None), KarakConfig { limit: Some(1), ..KarakConfig::default() });
         let timeout = Timeout { duplicate_acks: 1, ..timeout(16 * SMSS, true) };
         for restart in [2, 1] {
             let mut window = window(16, 1000);
