@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -98,6 +99,40 @@ def p_greater(left: Floats, right: Floats) -> float:
     error = float(np.std(difference, ddof=1)) / math.sqrt(len(difference))
     mean = float(np.mean(difference))
     return float(stats.t.sf(mean / error, len(difference) - 1))
+
+
+def enough(p_values: Sequence[float], least: int) -> float:
+    """p-value that at least `least` of several statements are true, each with its own p-value.
+
+    If all have to be true, the largest of the p-values; if one suffices, the smallest times their
+    number, as Bonferroni's correction and the first step of Holm's have it. In between the partial
+    conjunction (Benjamini and Heller 2008, eq. 3). It holds however the statements depend on each
+    other.
+    """
+    return min(1.0, (len(p_values) - least + 1) * sorted(p_values)[least - 1])
+
+
+def p_one_run(values: Floats, number: float) -> float:
+    """Two-sided p-value that a number is that of one run more, by its rank among these.
+
+    Without an assumption on the distribution: a run more has each rank with the same probability.
+    It is below 0.05 if the number is outside of the 95 % prediction interval, which is unbounded
+    with fewer than 40 runs.
+    """
+    known = values[~np.isnan(values)]
+    extreme = min(int(np.sum(known <= number)), int(np.sum(known >= number)))
+    return min(1.0, 2 * (extreme + 1) / (len(known) + 1))
+
+
+def prediction(values: Floats, confidence: float) -> tuple[float, float]:
+    """The interval in which one run more is with this confidence: order statistics of these runs.
+
+    Infinite if there are too few.
+    """
+    known = np.sort(values[~np.isnan(values)])
+    # The value of this rank from either end is the last with a p-value of 1 - confidence or more.
+    rank = math.ceil(round((1 - confidence) * (len(known) + 1) / 2, 9)) - 1
+    return (-math.inf, math.inf) if rank < 1 else (float(known[rank - 1]), float(known[-rank]))
 
 
 def gain(values: Floats, baseline: Floats, confidence: float) -> Estimate:

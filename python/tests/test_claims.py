@@ -75,6 +75,9 @@ HOLDS, UNDECIDED, REFUTED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.REFUTED
         (AT_MOST, [12.1, 12.9, 11.0, 12.5], REFUTED, "difference 2 kbit/s [1.87, 2.13]"),
         (WITHIN, EARLIER, UNDECIDED, "asked: 9 to 11 kbit/s"),
         (WITHIN, [12.0, 12.1, 11.9, 12.0], REFUTED, "asked: 9 to 11 kbit/s"),
+        ('test = "gain"\nlow = 0.2', [13.0, 14.4, 11.6, 13.7], HOLDS, "asked: at least 20 %"),
+        ('test = "gain"\nhigh = 0.2', [13.0, 14.4, 11.6, 13.7], REFUTED, "asked: at most 20 %"),
+        ('test = "above"', [12.0, 13.0, 10.5, 12.0], HOLDS, "size 1 < size 2 shown"),
         ('test = "within"\nlow = 8', EARLIER, HOLDS, "asked: at least 8 kbit/s"),
         ('test = "within"\nhigh = 8', EARLIER, REFUTED, "asked: at most 8 kbit/s"),
         ('test = "within"\nlow = 8\nhigh = 8', EARLIER, REFUTED, "asked: 8 kbit/s"),
@@ -88,6 +91,7 @@ def test_verdict(
     assert evidence in ours.evidence
     assert ours.evidence.startswith("goodput: ")
     assert (ours.needed != "") == (expected == UNDECIDED)
+    assert (ours.shown < 0.05, ours.contradicted < 0.05) == (expected == HOLDS, expected == REFUTED)
 
 
 ONLY_SECOND = STUDY.replace("variants = [{ size = 1 }, { size = 2 }]", "variants = [{ size = 2 }]")
@@ -210,6 +214,143 @@ def test_a_lead_widens_if_it_grows_from_pair_to_pair(
     ours = judged(tmp_path, 'test = "widening"', second, EARLIER, FOUR, add)
     assert ours.verdict == expected
     assert "size 2 less size 1 1 kbit/s" in ours.evidence
+
+
+def pairs(folder: Path, test: str, differences: list[list[float]]) -> Judgement:
+    """The verdict on a claim about pairs, the second less the first of each by run."""
+    count = len(differences)
+    sizes = ", ".join(str(size) for size in range(1, 2 * count + 1))
+    text = STUDY.replace("size = [1, 2]", f"size = [{sizes}]").replace(
+        "variants = [{ size = 1 }, { size = 2 }]", f"variants = [{{ size = [{sizes}] }}]"
+    )
+    base = np.array([100.0, 101.0, 99.0, 100.5, 98.5, 102.0, 100.2, 99.4])
+
+    def fill(results: Results) -> None:
+        for place, difference in enumerate(differences):
+            first, second = (("size", str(2 * place + 1)),), (("size", str(2 * place + 2)),)
+            results.values["E1", first, "goodput"] = base
+            results.values["E1", second, "goodput"] = base + np.array(difference)
+
+    return judged(folder, test, [0.0] * 8, [0.0] * 8, text, fill)
+
+
+UP = [1.0, 1.2, 0.8, 1.1, 0.9, 1.0, 1.3, 0.7]
+DOWN = [-value for value in UP]
+SLIGHTLY_DOWN = [-1.05, 0.25, -0.95, -0.15, -0.75, 0.15, -0.55, -0.45]
+"""p = 0.019 of being below 0."""
+NEITHER = [1.0, -1.0, 0.5, -0.5, 0.2, -0.2, 0.1, -0.1]
+
+
+@pytest.mark.parametrize(
+    ("differences", "expected"),
+    [
+        ([SLIGHTLY_DOWN], REFUTED),
+        ([SLIGHTLY_DOWN, NEITHER], REFUTED),
+        ([SLIGHTLY_DOWN, NEITHER, NEITHER], UNDECIDED),
+        ([DOWN, NEITHER, NEITHER], REFUTED),
+        ([UP, UP, UP], HOLDS),
+    ],
+)
+def test_a_contradiction_has_to_outweigh_the_number_of_comparisons(
+    tmp_path: Path, differences: list[list[float]], expected: Verdict
+) -> None:
+    ours = pairs(tmp_path, 'test = "above"', differences)
+    assert ours.verdict == expected
+    remark = "no contradiction after correction for 3 comparisons"
+    assert (remark in ours.evidence) == (expected == UNDECIDED)
+
+
+def test_a_true_claim_on_ten_cells_is_refuted_in_at_most_5_percent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Simulated at the worst case: no difference anywhere."""
+    # How many runs would decide it takes long to say, and is not asked here.
+    monkeypatch.setattr("airtcp.study.claims.runs_to_show", lambda *_: 2.0)
+    rng = np.random.default_rng(7)
+    sizes = list(range(1, 21))
+    text = STUDY.replace("size = [1, 2]", f"size = {sizes}").replace(
+        "variants = [{ size = 1 }, { size = 2 }]", f"variants = [{{ size = {sizes} }}]"
+    )
+    study = definition.load(write_study(tmp_path, text.replace('"increasing"', '"above"')))
+    verdicts = []
+    for _ in range(400):
+        results = Results(runs=8)
+        for size in sizes:
+            results.values["E1", (("size", str(size)),), "goodput"] = rng.normal(100, 1, 8)
+        verdicts.append(judge(study, study.experiments[0], study.experiments[0].claims[0], results))
+    refuted = np.mean([ours.verdict == REFUTED for ours in verdicts])
+    assert refuted < 0.05 + 3 * (0.05 * 0.95 / 400) ** 0.5
+    assert any("no contradiction after correction" in ours.evidence for ours in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("share", "differences", "expected"),
+    [
+        (0.5, [UP, UP, NEITHER, DOWN], HOLDS),
+        (0.75, [UP, UP, NEITHER, DOWN], UNDECIDED),
+        (0.75, [UP, UP, DOWN, DOWN], REFUTED),
+        (1.0, [UP, UP, UP, DOWN], REFUTED),
+        (0.75, [UP, UP, UP, DOWN], HOLDS),
+    ],
+)
+def test_most_is_a_share_of_the_pairs(
+    tmp_path: Path, share: float, differences: list[list[float]], expected: Verdict
+) -> None:
+    ours = pairs(tmp_path, f'test = "above"\nshare = {share}', differences)
+    assert ours.verdict == expected
+    assert f"asked: {share:.0%}" in ours.evidence
+
+
+THIRTY = [30 * value for value in UP]
+
+
+@pytest.mark.parametrize(
+    ("differences", "expected"),
+    [
+        ([UP, THIRTY, NEITHER], HOLDS),
+        ([UP, NEITHER], REFUTED),
+        ([[2 * value for value in THIRTY], THIRTY], REFUTED),
+    ],
+)
+def test_up_to_asks_the_largest_gain(
+    tmp_path: Path, differences: list[list[float]], expected: Verdict
+) -> None:
+    ours = pairs(tmp_path, 'test = "up-to"\nabout = 0.3\ntolerance = 0.07', differences)
+    assert ours.verdict == expected
+    assert "asked of the largest: 30 ± 7 %" in ours.evidence
+
+
+@pytest.mark.parametrize(
+    ("about", "spread", "expected"),
+    [(0.5, 10, HOLDS), (0.35, 10, HOLDS), (1.1, 10, REFUTED), (0.5, 60, UNDECIDED)],
+)
+def test_a_number_of_one_run_is_compared_with_what_one_run_has(
+    tmp_path: Path, about: float, spread: float, expected: Verdict
+) -> None:
+    """A gain of 50 % on average. With a wide spread one run has it, but as well no gain at all."""
+    rng = np.random.default_rng(3)
+    later = list(150 + rng.normal(0, spread, 200))
+    ours = judged(tmp_path, f'test = "one-run"\nabout = {about}', later, [100.0] * 200)
+    assert ours.verdict == expected
+    assert "95 of 100 runs" in ours.evidence
+    # The interval of the mean would have refuted the second.
+    assert abs(np.mean(later) - 150) < 10
+
+
+def test_few_runs_do_not_say_what_one_run_has(tmp_path: Path) -> None:
+    later = [150.0 + value for value in range(20)]
+    ours = judged(tmp_path, 'test = "one-run"\nabout = 5', later, [100.0] * 20)
+    assert (ours.verdict, ours.needed) == (UNDECIDED, "about 40 runs would decide it")
+
+
+def test_our_own_claims_have_a_score_of_their_own(tmp_path: Path) -> None:
+    paper = judged(tmp_path / "a", 'test = "increasing"', [8.0, 9.0, 7.5, 8.0], EARLIER)
+    text = STUDY.replace('id = "faster"', 'id = "faster"\nours = true')
+    own = judged(tmp_path / "b", 'test = "increasing"', [12.0, 13.0, 10.5, 12.0], EARLIER, text)
+    assert summary([paper, own]) == (
+        "0 of 1 claims hold, 0 undecided, 1 refuted; "
+        "1 of 1 our own claims hold, 0 undecided, 0 refuted"
+    )
 
 
 def test_a_claim_on_a_calibrated_cell_is_no_prediction(tmp_path: Path) -> None:

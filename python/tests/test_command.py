@@ -90,7 +90,10 @@ def test_cells_have_the_columns_and_the_papers_numbers(finished: Finished) -> No
 
 def test_claims_are_rows(finished: Finished) -> None:
     claims = pd.read_csv(finished.folder / "claims.csv")
-    assert ",".join(claims.columns) == "study,experiment,claim,judges,text,verdict,evidence,runs"
+    assert ",".join(claims.columns) == (
+        "study,experiment,claim,judges,reading,text,verdict,shown,contradicted,calibrated,evidence,"
+        "runs"
+    )
     row = claims.iloc[0][["claim", "text", "verdict"]]
     assert row.tolist() == ["faster", "Size 2 is faster", "holds"]
 

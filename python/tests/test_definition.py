@@ -138,6 +138,14 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
         ('test = "increasing"', 'test = "widening"', "variants: 'widening' compares pairs"),
         ('reduce = "mean"', 'reduce = "mean"\nsince = "acks"', "lasting: is missing"),
         ('test = "increasing"', 'test = "within"', "low: is missing; a range has"),
+        ('test = "increasing"', 'test = "gain"\nlow = 2\nhigh = 1', "low: is above high"),
+        ('test = "increasing"', 'test = "above"\nshare = 1.1', "share: expected at most 1"),
+        ("{ size = 1 }, { size = 2 }]\n", "{ size = 1 }]\n", "'increasing' compares at least 2"),
+        (
+            'test = "increasing"\nmetric = "goodput"\nvariants = [{ size = 1 }, { size = 2 }]',
+            'test = "above"\nmetric = "goodput"\nvariants = [{ size = 1 }]',
+            "variants: 'above' compares pairs",
+        ),
         ('test = "increasing"', 'test = "within"\nlow = 2\nhigh = 1', "low: is above high"),
         (
             'id = "faster"',
@@ -186,8 +194,8 @@ def test_all_mistakes_are_named_at_once_in_the_order_of_the_text(tmp_path: Path)
         "timeline, found 'curv' (did you mean 'curve'?)",
         "study.toml:58: experiment[0].figure[1].log-x: expected true or false, found 1",
         "study.toml:72: experiment[0].claim[0].test: expected one of equal, close, decreasing, "
-        "increasing, lowest, widening, highest, gain, difference, at-most, within, paper, found "
-        "'icnreasing' (did you mean 'increasing'?)",
+        "increasing, above, fluctuates, lowest, widening, highest, gain, up-to, one-run, "
+        "difference, at-most, within, paper, found 'icnreasing' (did you mean 'increasing'?)",
         "study.toml:96: experiment[1].figure[1].window: expected start and end, two durations such "
         'as ["5 s", "11 s"], found [\'0 s\']',
     ]

@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from airtcp.stats import MANY, band, estimate, gain, p_greater, runs_to_show
+from airtcp.stats import (
+    MANY,
+    band,
+    enough,
+    estimate,
+    gain,
+    p_greater,
+    p_one_run,
+    prediction,
+    runs_to_show,
+)
 
 Floats = npt.NDArray[np.float64]
 SAMPLES = st.lists(st.floats(1, 1e3), min_size=3, max_size=30)
@@ -101,3 +111,57 @@ def test_gain_over_a_baseline_near_zero_has_no_interval() -> None:
 def test_equal_constant_samples_gain_nothing() -> None:
     values = np.full(5, 1.1)
     assert gain(values, values, 0.95) == pytest.approx((0, 0, 0, 5), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("least", "p"),
+    [(4, 0.3), (3, 2 * 0.2), (2, 3 * 0.04), (1, 4 * 0.01)],
+)
+def test_a_conjunction_has_the_largest_p_value_and_a_union_the_smallest_times_all(
+    least: int, p: float
+) -> None:
+    assert enough([0.2, 0.01, 0.3, 0.04], least) == pytest.approx(p)
+
+
+def test_a_p_value_is_at_most_1() -> None:
+    assert enough([0.6, 0.9], 1) == 1.0
+
+
+@pytest.mark.parametrize("least", [1, 3, 5, 10])
+def test_of_true_null_hypotheses_too_many_are_rejected_in_at_most_5_percent(least: int) -> None:
+    """Of 10 statements `least - 1` are true beyond doubt; that `least` are is false."""
+    rng = np.random.default_rng(least)
+    wrong = [
+        enough([0.0] * (least - 1) + list(rng.uniform(size=11 - least)), least) for _ in range(4000)
+    ]
+    # 0.05 and three standard errors.
+    assert np.mean(np.array(wrong) < 0.05) < 0.06
+
+
+def test_without_correction_ten_comparisons_would_err_in_four_of_ten() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.uniform(size=(4000, 10))
+    assert np.mean(p.min(axis=1) < 0.05) > 0.38
+    assert np.mean([enough(list(row), 1) < 0.05 for row in p]) == pytest.approx(0.05, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("runs", "interval"),
+    [(39, (-math.inf, math.inf)), (40, (1, 40)), (199, (4, 196)), (200, (5, 196))],
+)
+def test_the_prediction_interval_is_of_order_statistics(
+    runs: int, interval: tuple[float, float]
+) -> None:
+    assert prediction(np.arange(1.0, runs + 1), 0.95) == interval
+
+
+@pytest.mark.parametrize("runs", [40, 63, 200])
+def test_one_run_more_is_outside_in_at_most_5_percent(runs: int) -> None:
+    """Also of a skewed distribution, whose mean says little about one run."""
+    rng = np.random.default_rng(runs)
+    outside = []
+    for draws in rng.lognormal(sigma=1.5, size=(4000, runs + 1)):
+        low, high = prediction(draws[:-1], 0.95)
+        outside.append(not low <= draws[-1] <= high)
+        assert outside[-1] == (p_one_run(draws[:-1], draws[-1]) < 0.05)
+    assert 0.02 < np.mean(outside) < 0.06

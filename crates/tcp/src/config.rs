@@ -399,6 +399,10 @@ settings! {
         /// two already.
         #[source = "TCP Karak §3"]
         pub strict: bool = false,
+        /// A time-out leaves ssthresh as it is, as in the pseudo-code. Else it becomes half of
+        /// FlightSize (RFC 5681 §3.1).
+        #[source = "TCP Karak Table 1"]
+        pub keep_ssthresh: bool = false,
         /// Time-outs of a connection to which the rule applies; later ones are NewReno's, but count
         /// as `larger_restarts`. 0: NewReno, with that count.
         #[kind = Kind::WordOr("unlimited", &Kind::Integer { min: 0, max: 1_000_000 })]

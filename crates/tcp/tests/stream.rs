@@ -122,7 +122,9 @@ fn recovery() -> impl Strategy<Value = Recovery> {
 fn congestion() -> impl Strategy<Value = Congestion> {
     prop_oneof![
         2 => Just(Congestion::Reno),
-        1 => any::<bool>().prop_map(|strict| Congestion::Karak(KarakConfig { strict, limit: None })),
+        1 => (any::<bool>(), any::<bool>()).prop_map(|(strict, keep_ssthresh)| {
+            Congestion::Karak(KarakConfig { strict, keep_ssthresh, limit: None })
+        }),
         1 => Just(Congestion::Westwood),
         1 => (variant(), any::<bool>(), hystart()).prop_map(|(variant, fast_convergence, hystart)| {
             Congestion::Cubic(CubicConfig { variant, fast_convergence, hystart })
@@ -693,7 +695,8 @@ proptest! {
             let mut sim = Sim::with(&case, |i| {
                 let config = &case.configs[i];
                 let inner: Box<dyn CongestionControl> = if karak {
-                    Box::new(Karak::new(Reno::new(config.abc), KarakConfig { strict, limit: None }))
+                    let settings = KarakConfig { strict, ..KarakConfig::default() };
+                    Box::new(Karak::new(Reno::new(config.abc), settings))
                 } else {
                     Box::new(Reno::new(config.abc))
                 };

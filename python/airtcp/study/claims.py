@@ -2,12 +2,14 @@
 
 A claim *holds* if the numbers show it at the study's confidence, is *refuted* if they show the
 opposite, and is *undecided* if they show neither; then the evidence says about how many runs would
-decide it. A claim about several cells or pairs holds if each part does, and is refuted if any is.
-The tests:
+decide it. The tests:
 
 - `equal`: the variants have the same value in every run with the same seed; else refuted.
 - `decreasing`, `increasing`: each variant differs from the one before in that direction, by a
   one-sided t test paired by seed; refuted by the same test of the opposite direction.
+- `above`: the variants are pairs; the second of each is above the first, by the same tests.
+- `fluctuates`: the variants are pairs; the second of each varies more over the seeds, by the same
+  tests on the distances from the median (Brown and Forsythe 1974).
 - `widening`: the variants are pairs; the second's lead over the first grows from pair to pair, by
   the same tests.
 - `lowest`, `highest`: the first variant is below, or above, each of the others, by the same tests.
@@ -15,11 +17,24 @@ The tests:
 The others compare an interval with a range. Inside, the claim holds; outside, it is refuted:
 
 - `close`: each further variant's gain over the first, with ±tolerance.
-- `gain`: the second variant's gain over the first, with about ± tolerance.
+- `gain`: the second variant's gain over the first, with about ± tolerance, or with [low, high].
+- `up-to`: the variants are pairs; the largest of the gains of the second over the first, with
+  about ± tolerance.
 - `difference`: the second variant's mean minus the first's, paired by seed, with about ± tolerance.
 - `at-most`: the same difference, with everything up to the tolerance.
 - `within`: each variant's mean, with [low, high].
 - `paper`: each variant's mean, with the paper's number ± the fraction tolerance.
+
+One test has no mean in it, for papers that show one run:
+
+- `one-run`: the paper's gain, `about`, with the interval that has the gain of one run more. Inside,
+  the claim holds, unless no gain at all is inside, too; outside, it is refuted.
+
+Several cells. A claim about several holds if each of its parts is shown, each at the study's
+confidence: all have to err for the claim to be shown wrongly. It is refuted if a part is
+contradicted, and the more parts, the more chances to err: so that part's p-value is multiplied by
+their number (Bonferroni, the first step of Holm's correction). With a `share` it is about so many
+of its cells, and both follow from the partial conjunction (`stats.enough`).
 
 If every metric of each variant compared is the same in all runs, the simulation is deterministic:
 then the numbers are compared as they are, without statistics.
@@ -29,8 +44,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -39,9 +54,12 @@ from airtcp.stats import (
     MANY,
     Estimate,
     Floats,
+    enough,
     estimate,
     gain,
     p_greater,
+    p_one_run,
+    prediction,
     runs_to_show,
 )
 from airtcp.study.cells import Results
@@ -64,6 +82,8 @@ class Judgement:
     Attributes:
         evidence: The numbers, the test, and what qualifies the verdict.
         brief: Just the numbers compared, in the order of the claim's variants.
+        shown: p-value of the claim; below 1 - confidence it holds.
+        contradicted: p-value of its opposite; below 1 - confidence it is refuted.
         calibrated: Whether the claim compares a calibrated cell with a number of the paper: then
             its verdict is no prediction.
         needed: If undecided: how many runs would decide it, in words; else empty.
@@ -75,6 +95,8 @@ class Judgement:
     verdict: Verdict
     evidence: str
     brief: str
+    shown: float
+    contradicted: float
     calibrated: bool
     needed: str
     runs: int
@@ -113,6 +135,9 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
     if claim.test == "widening":
         samples = [b - a for a, b in zip(samples[::2], samples[1::2], strict=True)]
         names = [f"{b} less {a}" for a, b in zip(names[::2], names[1::2], strict=True)]
+    elif claim.test == "fluctuates":
+        samples = [np.abs(sample - np.nanmedian(sample)) for sample in samples]
+        names = [f"spread of {name}" for name in names]
     test = _Test(
         claim=claim,
         names=names,
@@ -123,13 +148,19 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
         deterministic=all(results.deterministic(experiment.id, key) for key in keys),
     )
     parts, asked = test.run()
-    verdict, needed = _together(parts)
+    shown, contradicted = _together(claim, parts)
+    verdict = verdict_of(shown, contradicted, study.confidence)
+    limit = level(study.confidence)
+    undecided = verdict is Verdict.UNDECIDED
+    needed = _needed(_runs_needed(claim, parts, limit)) if undecided else ""
     calibrated = claim.test in ("within", "paper") and any(c in study.calibrated for c in cells)
     remarks = [asked] if asked else []
     if test.deterministic:
         computed = study.model is not None and all(map(study.model.computes, keys))
         equal = f"deterministic: {len(samples[0])} equal runs"
         remarks.append("computed" if computed else equal)
+    if needed and any(part.contradicted < limit for part in parts):
+        remarks.append(f"no contradiction after correction for {len(parts)} comparisons")
     if needed:
         remarks.append(f"undecided: {needed}")
     if calibrated:
@@ -141,10 +172,25 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
         verdict=verdict,
         evidence=f"{claim.metric}: {evidence}",
         brief=test.brief(),
+        shown=shown,
+        contradicted=contradicted,
         calibrated=calibrated,
         needed=needed,
         runs=len(samples[0]),
     )
+
+
+def level(confidence: float) -> float:
+    """The p-value below which something is shown."""
+    return round(1 - confidence, 9)
+
+
+def verdict_of(shown: float, contradicted: float, confidence: float) -> Verdict:
+    """The verdict that the p-values of a claim and of its opposite give."""
+    limit = level(confidence)
+    if contradicted < limit:
+        return Verdict.REFUTED
+    return Verdict.HOLDS if shown < limit else Verdict.UNDECIDED
 
 
 def count(judgements: Sequence[Judgement]) -> dict[str, int]:
@@ -157,10 +203,19 @@ def count(judgements: Sequence[Judgement]) -> dict[str, int]:
 
 
 def summary(judgements: Sequence[Judgement]) -> str:
-    """The counts in words: `17 claims hold, 3 undecided, 6 refuted`."""
+    """The counts in words: `17 of 26 claims hold, 3 undecided, 6 refuted`; our own apart."""
+    paper = [judgement for judgement in judgements if not judgement.claim.ours]
+    own = [judgement for judgement in judgements if judgement.claim.ours]
+    texts = [_score(paper, "")] if paper else []
+    if own:
+        texts.append(_score(own, "our own " if paper else ""))
+    return "; ".join(texts)
+
+
+def _score(judgements: Sequence[Judgement], whose: str) -> str:
     counts = count(judgements)
     words = [
-        f"{counts['holds']} of {len(judgements)} claims hold",
+        f"{counts['holds']} of {len(judgements)} {whose}claims hold",
         *(f"{counts[name]} {name}" for name in ("undecided", "refuted")),
     ]
     if counts["calibrated"]:
@@ -209,29 +264,51 @@ class _Part:
 
     Attributes:
         text: The numbers, and what they show.
-        needed: If undecided: about how many runs would decide it; infinite if no number would, NaN
-            if that is not known.
-        against: Whether the means, if they stay what they are, refute the claim.
+        shown: p-value of what the claim says of it; 0 or 1 without statistics.
+        contradicted: p-value of the opposite.
+        runs: If neither is shown: how many runs would show one, given by how many comparisons the
+            claim has; infinite if no number would, NaN if that is not known.
+        against: Whether the means, if they stay what they are, contradict it.
     """
 
-    verdict: Verdict
     text: str
-    needed: float = math.nan
+    shown: float
+    contradicted: float
+    runs: Callable[[int], float] = lambda _: math.nan
     against: bool = False
 
+    @classmethod
+    def certain(cls, text: str, *, holds: bool) -> _Part:
+        """A comparison without statistics."""
+        return cls(text, float(not holds), float(holds))
 
-def _together(parts: Sequence[_Part]) -> tuple[Verdict, str]:
-    """The verdict on all parts, and how many runs would decide it if none is given."""
-    verdicts = {part.verdict for part in parts}
-    if Verdict.REFUTED in verdicts:
-        return Verdict.REFUTED, ""
-    if verdicts == {Verdict.HOLDS}:
-        return Verdict.HOLDS, ""
-    # One refuted part decides the claim; else all have to hold.
-    open_parts = [part for part in parts if part.verdict == Verdict.UNDECIDED]
-    against = [part.needed for part in open_parts if part.against]
-    needed = min(against) if against else max(part.needed for part in open_parts)
-    return Verdict.UNDECIDED, _needed(needed)
+
+def _together(claim: Claim, parts: Sequence[_Part]) -> tuple[float, float]:
+    """The p-values of a claim and of its opposite."""
+    least = _least(claim, parts)
+    shown = enough([part.shown for part in parts], least)
+    return shown, enough([part.contradicted for part in parts], len(parts) - least + 1)
+
+
+def _least(claim: Claim, parts: Sequence[_Part]) -> int:
+    """How many of its parts have to hold for the claim to hold."""
+    # 0.9 * 10 is 9, also in binary.
+    return math.ceil(round(claim.options.get("share", 1.0) * len(parts), 9))
+
+
+def _runs_needed(claim: Claim, parts: Sequence[_Part], limit: float) -> float:
+    """About how many runs decide a claim, if means and spreads stay what they are."""
+    least = _least(claim, parts)
+    for against, wanted in ((False, least), (True, len(parts) - least + 1)):
+        chances = len(parts) - wanted + 1
+        runs = [
+            0.0 if part.shown * chances < limit and not against else part.runs(chances)
+            for part in parts
+            if part.against is against
+        ]
+        if len(runs) >= wanted:
+            return sorted(runs, key=lambda n: (math.isnan(n), n))[wanted - 1]
+    return math.nan
 
 
 def _needed(runs: float) -> str:
@@ -263,26 +340,45 @@ class _Test:
         match self.claim.test:
             case "equal":
                 parts, asked = [self._equal()], ""
-            case "increasing" | "decreasing" | "widening" | "lowest" | "highest":
+            case (
+                "increasing"
+                | "decreasing"
+                | "above"
+                | "fluctuates"
+                | "widening"
+                | "lowest"
+                | "highest"
+            ):
                 parts = itertools.starmap(self._ordered, self._pairs())
                 asked = "" if self.deterministic else f"paired one-sided t, {self.confidence:.0%}"
+                if "share" in options:
+                    asked = "; ".join(filter(None, (f"asked: {options['share']:.0%}", asked)))
             case "close":
                 parts, asked = self._close(tolerance), f"asked: within ±{percent}"
+            case "gain" if "about" not in options:
+                low, high = options.get("low", -math.inf), options.get("high", math.inf)
+                parts = [self._gain_inside(0, 1, low, high)]
+                asked = f"asked: {_range(100 * low, 100 * high)} %"
             case "gain":
-                ours = self._gain(1)
-                text = f"gain {_percent(ours)}"
-                parts = [self._inside(ours, about - tolerance, about + tolerance, text)]
+                parts = [self._gain_inside(0, 1, about - tolerance, about + tolerance)]
                 asked = f"asked: {100 * about:g} ± {percent}"
-            case "difference":
+            case "up-to":
+                parts = [self._up_to(about - tolerance, about + tolerance)]
+                asked = f"asked of the largest: {100 * about:g} ± {percent}"
+            case "one-run":
+                parts = [self._one_run(about)]
+                asked = f"asked: {100 * about:g} %, in one run"
+            case "difference" | "at-most":
+                low = -math.inf if self.claim.test == "at-most" else about - tolerance
+                first, second = self.samples[:2]
                 ours = self._second_less_first()
                 text = f"difference {interval(ours, self.unit)}"
-                parts = [self._inside(ours, about - tolerance, about + tolerance, text)]
+                parts = [
+                    self._inside(ours, low, about + tolerance, text, lambda at: second - first - at)
+                ]
                 asked = f"asked: {number(about)} ± {number(tolerance)} {self.unit}".rstrip()
-            case "at-most":
-                ours = self._second_less_first()
-                text = f"difference {interval(ours, self.unit)}"
-                parts = [self._inside(ours, -math.inf, tolerance, text)]
-                asked = f"asked: at most {number(tolerance)} {self.unit}".rstrip()
+                if self.claim.test == "at-most":
+                    asked = f"asked: at most {number(tolerance)} {self.unit}".rstrip()
             case "within":
                 low, high = options.get("low", -math.inf), options.get("high", math.inf)
                 parts = self._within(low, high)
@@ -293,13 +389,18 @@ class _Test:
 
     def texts(self, parts: Iterable[_Part]) -> list[str]:
         """The means, and what the parts say of them."""
-        means = [] if self.claim.test in ("within", "paper") else map(self._mean, self._all())
+        # The parts of these say them, or they are many.
+        without = ("within", "paper", "up-to")
+        means = [] if self.claim.test in without else map(self._mean, self._all())
         return [*means, *(part.text for part in parts)]
 
     def brief(self) -> str:
         """Just the numbers."""
-        if self.claim.test == "gain":
-            return _percent(self._gain(1))
+        if self.claim.test in ("gain", "one-run"):
+            return _percent(self._gain(0, 1))
+        if self.claim.test == "up-to":
+            gains = (self._gain(*pair).mean for pair in self._disjoint())
+            return f"at most {number(100 * max(gains))} %"
         if self.claim.test in ("difference", "at-most"):
             return interval(self._second_less_first(), self.unit)
         means = (estimate(sample, self.confidence).mean for sample in self.samples)
@@ -310,11 +411,17 @@ class _Test:
 
     def _pairs(self) -> list[tuple[int, int]]:
         """The pairs of a claim on order: the second is to be above the first."""
+        if self.claim.test in ("above", "fluctuates"):
+            return self._disjoint()
         if self.claim.test in ("lowest", "highest"):
             pairs = [(0, other) for other in self._all()[1:]]
             return pairs if self.claim.test == "lowest" else [(b, a) for a, b in pairs]
         pairs = list(itertools.pairwise(self._all()))
         return [(b, a) for a, b in pairs] if self.claim.test == "decreasing" else pairs
+
+    def _disjoint(self) -> list[tuple[int, int]]:
+        """The pairs of a claim whose variants are pairs."""
+        return [(first, first + 1) for first in self._all()[::2]]
 
     def _estimate(self, index: int) -> Estimate:
         return estimate(self.samples[index], self.confidence)
@@ -322,8 +429,8 @@ class _Test:
     def _mean(self, index: int) -> str:
         return f"{self.names[index]} {interval(self._estimate(index), self.unit)}".strip()
 
-    def _gain(self, index: int) -> Estimate:
-        return gain(self.samples[index], self.samples[0], self.confidence)
+    def _gain(self, first: int, second: int) -> Estimate:
+        return gain(self.samples[second], self.samples[first], self.confidence)
 
     def _second_less_first(self) -> Estimate:
         return estimate(self.samples[1] - self.samples[0], self.confidence)
@@ -335,8 +442,8 @@ class _Test:
             for other in self.samples[1:]
         )
         if differing == 0:
-            return _Part(Verdict.HOLDS, f"identical in each of {len(first)} seeds")
-        return _Part(Verdict.REFUTED, f"different in {differing} of {len(first)} seeds")
+            return _Part.certain(f"identical in each of {len(first)} seeds", holds=True)
+        return _Part.certain(f"different in {differing} of {len(first)} seeds", holds=False)
 
     def _ordered(self, lower: int, upper: int) -> _Part:
         """Tests whether one sample is above another."""
@@ -345,17 +452,21 @@ class _Test:
         names = self.names[lower], self.names[upper]
         if self.deterministic:
             word = "<" if ours.mean > 0 else ">" if ours.mean < 0 else "="
-            verdict = Verdict.HOLDS if ours.mean > 0 else Verdict.REFUTED
-            return _Part(verdict, f" {word} ".join(names))
+            return _Part.certain(f" {word} ".join(names), holds=ours.mean > 0)
         pair = " < ".join(names)
-        p, limit = p_greater(high, low), 1 - self.confidence
+        p, contrary, limit = p_greater(high, low), p_greater(low, high), level(self.confidence)
         if p < limit:
-            return _Part(Verdict.HOLDS, f"{pair} shown ({_p(p)})")
-        if (contrary := p_greater(low, high)) < limit:
-            return _Part(Verdict.REFUTED, f"{pair} contradicted (>: {_p(contrary)})")
-        needed = self._needed(ours, ours.mean, self.confidence)
+            text = f"{pair} shown ({_p(p)})"
+        elif contrary < limit:
+            text = f"{pair} contradicted (>: {_p(contrary)})"
+        else:
+            text = f"{pair} not shown ({_p(p)})"
         return _Part(
-            Verdict.UNDECIDED, f"{pair} not shown ({_p(p)})", needed, against=ours.mean < 0
+            text,
+            _or_one(p),
+            _or_one(contrary),
+            lambda chances: self._needed(ours, ours.mean, 1 - limit / chances),
+            against=ours.mean < 0,
         )
 
     def _needed(self, ours: Estimate, margin: float, quantile: float) -> float:
@@ -364,33 +475,113 @@ class _Test:
             return math.nan
         return runs_to_show(margin, ours.spread(self.confidence), quantile)
 
-    def _inside(self, ours: Estimate, low: float, high: float, text: str) -> _Part:
-        """Tests whether a mean is in a range."""
-        if low <= ours.low and ours.high <= high:
-            return _Part(Verdict.HOLDS, text)
-        if ours.high < low or ours.low > high:
-            return _Part(Verdict.REFUTED, text)
+    def _inside(
+        self,
+        ours: Estimate,
+        low: float,
+        high: float,
+        text: str,
+        above: Callable[[float], Floats],
+    ) -> _Part:
+        """Tests whether an estimate is in a range.
+
+        Its p-values are those of the two-sided interval: below 1 - confidence if that is inside, or
+        outside.
+
+        Args:
+            ours: It.
+            low: Lower end of the range.
+            high: Upper end.
+            text: What the part says.
+            above: How far it is above a number, by run.
+        """
+        if ours.low == ours.high:
+            return _Part.certain(text, holds=low <= ours.mean <= high)
+        if math.isnan(ours.low):
+            return _Part(text, 1.0, 1.0, against=not low <= ours.mean <= high)
+        p_above_low = 0.0 if math.isinf(low) else _two_sided(above(low))
+        p_below_high = 0.0 if math.isinf(high) else _two_sided(-above(high))
+        p_below_low = 1.0 if math.isinf(low) else _two_sided(-above(low))
+        p_above_high = 1.0 if math.isinf(high) else _two_sided(above(high))
         margin = min(abs(ours.mean - low), abs(ours.mean - high))
-        needed = self._needed(ours, margin, (1 + self.confidence) / 2)
-        return _Part(Verdict.UNDECIDED, text, needed, against=not low <= ours.mean <= high)
+        return _Part(
+            text,
+            max(p_above_low, p_below_high),
+            min(p_below_low, p_above_high),
+            lambda chances: self._needed(ours, margin, 1 - (1 - self.confidence) / chances / 2),
+            against=not low <= ours.mean <= high,
+        )
+
+    def _gain_inside(self, first: int, second: int, low: float, high: float) -> _Part:
+        ours = self._gain(first, second)
+        base, other = self.samples[first], self.samples[second]
+        text = f"gain {_percent(ours)}"
+        return self._inside(ours, low, high, text, lambda at: other - (1 + at) * base)
+
+    def _up_to(self, low: float, high: float) -> _Part:
+        """Tests whether the largest of some gains is in a range: none above it, and one in it."""
+        pairs = self._disjoint()
+        not_above = [self._gain_inside(*pair, -math.inf, high) for pair in pairs]
+        not_below = [self._gain_inside(*pair, low, math.inf) for pair in pairs]
+        gains = [self._gain(*pair) for pair in pairs]
+        largest = max(range(len(pairs)), key=lambda index: gains[index].mean)
+        return _Part(
+            f"largest gain of {len(pairs)}: {self.names[pairs[largest][1]]} "
+            f"{_percent(gains[largest])}",
+            max(
+                enough([part.shown for part in not_above], len(pairs)),
+                enough([part.shown for part in not_below], 1),
+            ),
+            min(
+                enough([part.contradicted for part in not_above], 1),
+                enough([part.contradicted for part in not_below], len(pairs)),
+            ),
+        )
+
+    def _one_run(self, about: float) -> _Part:
+        """Tests whether a gain is one that a single run can have, and tells it from none."""
+        gains = self.samples[1] / self.samples[0] - 1
+        low, high = prediction(gains, self.confidence)
+        within = f"95 of 100 runs {number(100 * low)} to {number(100 * high)} %"
+        within = within.replace("95", f"{100 * self.confidence:g}")
+        if math.isinf(low):
+            within = "too few runs to say what one has"
+        text = f"gain {_percent(self._gain(0, 1))}, {within}"
+        p, p_none = p_one_run(gains, about), p_one_run(gains, 0.0)
+        # What is asked may be what one run has, and none may not.
+        shown = p_none if p >= level(self.confidence) else 1.0
+        return _Part(text, shown, p, lambda _: math.inf if math.isfinite(low) else 40)
 
     def _close(self, tolerance: float) -> Iterator[_Part]:
         for index in self._all()[1:]:
-            ours = self._gain(index)
-            text = f"{self.names[index]} differs by {_percent(ours)}"
-            yield self._inside(ours, -tolerance, tolerance, text)
+            part = self._gain_inside(0, index, -tolerance, tolerance)
+            text = f"{self.names[index]} differs by {_percent(self._gain(0, index))}"
+            yield replace(part, text=text)
+
+    def _mean_inside(self, index: int, low: float, high: float, text: str) -> _Part:
+        ours, sample = self._estimate(index), self.samples[index]
+        return self._inside(ours, low, high, text, lambda at: sample - at)
 
     def _within(self, low: float, high: float) -> Iterator[_Part]:
         for index in self._all():
-            yield self._inside(self._estimate(index), low, high, self._mean(index))
+            yield self._mean_inside(index, low, high, self._mean(index))
 
     def _paper(self, tolerance: float) -> Iterator[_Part]:
         for index, paper in enumerate(self.paper):
-            ours = self._estimate(index)
-            deviation = 100 * (ours.mean / paper - 1)
+            deviation = 100 * (self._estimate(index).mean / paper - 1)
             text = f"{self._mean(index)} ({deviation:+.2g} % of {number(paper)})"
             low, high = sorted((paper * (1 - tolerance), paper * (1 + tolerance)))
-            yield self._inside(ours, low, high, text)
+            yield self._mean_inside(index, low, high, text)
+
+
+def _or_one(p: float) -> float:
+    """A p-value; of fewer than two runs, that of no evidence."""
+    return 1.0 if math.isnan(p) else p
+
+
+def _two_sided(values: Floats) -> float:
+    """p-value of a mean above 0 in the two-sided test: twice that of the one-sided."""
+    return min(1.0, 2 * _or_one(p_greater(values, np.zeros_like(values))))
 
 
 def _range(low: float, high: float) -> str:

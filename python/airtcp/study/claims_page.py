@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airtcp.runs.execute import write_atomically
-from airtcp.study.claims import Verdict, runs_text
+from airtcp.stats import enough
+from airtcp.study.claims import Verdict, runs_text, verdict_of
 from airtcp.study.definition import PaperClaim, Study
+from airtcp.study.outputs import write_claims
 
 FILE = "claims.csv"
 INDEX = "README.md"
@@ -30,6 +32,7 @@ Each study tests claims. One page a study lists them all, with the numbers behin
 | holds | the runs show the claim |
 | refuted | the runs show the opposite |
 | undecided | the runs show neither |
+| calibrated | no prediction: parameters were chosen with the paper's number in sight |
 | not judged | the study does not test the claim; its page says why |
 | not run | no full run is on file |
 
@@ -39,14 +42,15 @@ these pages anew.
 
 _OURS = "Predictions of ours, and comparisons with kernels, theory and other simulators."
 _TESTS = """\
-Tests of the claims that have several. A claim is refuted if one of its tests is, and holds if all
-do. To find a claim's tests, search this page for its id."""
+Tests of the claims that have several. A claim holds if all of its tests do, and is refuted if one
+is, corrected for their number. Where the paper can be read in several ways, it holds if one reading
+holds throughout, and is refuted if all are. To find a claim's tests, search this page for its
+id."""
 
 _NOT_RUN = "not run"
 _NOT_JUDGED = "not judged"
-_VERDICTS = (*(verdict.value for verdict in Verdict), _NOT_JUDGED, _NOT_RUN)
-_ORDER = (Verdict.REFUTED, Verdict.UNDECIDED, Verdict.HOLDS)
-"""A claim of a paper on which several tests bear has the first of their verdicts."""
+_CALIBRATED = "calibrated"
+_VERDICTS = (*(verdict.value for verdict in Verdict), _CALIBRATED, _NOT_JUDGED, _NOT_RUN)
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class _Row:
 
     Attributes:
         tests: The verdicts of its tests, rows of `claims.csv`, if there are several.
+        reading: The reading of the paper under which the claim holds, if it does only under one.
     """
 
     id: str
@@ -63,6 +68,7 @@ class _Row:
     verdict: str
     reason: str
     tests: tuple[dict[str, str], ...] = ()
+    reading: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,8 +90,10 @@ def committed(study: Study) -> list[dict[str, str]]:
         OSError: The file cannot be read.
     """
     file = study.folder / FILE
-    if not file.exists():
-        return []
+    return _read(file) if file.exists() else []
+
+
+def _read(file: Path) -> list[dict[str, str]]:
     with file.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
@@ -170,15 +178,19 @@ def _claims(group: _Group) -> str:
 def _reason(row: _Row) -> str:
     if not row.tests:
         return row.reason
-    words = [test["verdict"] for test in row.tests]
-    counts = (f"{verdict} {words.count(verdict)}" for verdict in Verdict if verdict in words)
-    return f"[{len(words)} tests](#tests): {', '.join(counts)}"
+    words = [_word(test) for test in row.tests]
+    counts = [f"{verdict} {words.count(verdict)}" for verdict in _VERDICTS if verdict in words]
+    reason = f"[{len(words)} tests](#tests): {', '.join(counts)}"
+    if Verdict.REFUTED in words and row.verdict == Verdict.UNDECIDED and not row.reading:
+        reason += "; not refuted after correction for their number, or not under each reading"
+    return f"{reason}; under the reading {row.reading}" if row.reading else reason
 
 
 def _tests(verdicts: Iterable[dict[str, str]]) -> str:
-    heads = ["test", "judges", "what it asks", "verdict", "reason"]
-    columns = ("claim", "judges", "text", "verdict", "evidence")
-    return _table(heads, ([test[column] for column in columns] for test in verdicts))
+    heads = ["test", "judges", "reading", "what it asks", "verdict", "reason"]
+    columns = ("claim", "judges", "reading", "text", "verdict", "evidence")
+    rows = ({**test, "verdict": _word(test)} for test in verdicts)
+    return _table(heads, ([row[column] for column in columns] for row in rows))
 
 
 def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
@@ -201,7 +213,7 @@ def _paper_rows(study: Study, verdicts: list[dict[str, str]]) -> Iterator[_Row]:
             continue
         own = [claim.id for claim in claims if entry.id in claim.judges]
         tests = [by_claim.get(name) for name in own]
-        yield _judged(entry.id, entry.place, _says(entry), tests)
+        yield _judged(study, entry.id, entry.place, _says(entry), tests)
 
 
 def _own_rows(study: Study, verdicts: list[dict[str, str]]) -> Iterator[_Row]:
@@ -210,7 +222,8 @@ def _own_rows(study: Study, verdicts: list[dict[str, str]]) -> Iterator[_Row]:
     for experiment in study.experiments:
         for claim in experiment.claims:
             if not claim.judges:
-                yield _judged(claim.id, claim.place, claim.text, [by_claim.get(claim.id)])
+                tests = [by_claim.get(claim.id)]
+                yield _judged(study, claim.id, claim.place, claim.text, tests)
 
 
 def _says(entry: PaperClaim) -> str:
@@ -218,25 +231,68 @@ def _says(entry: PaperClaim) -> str:
     return f"{entry.says}{contradicts}"
 
 
-def _judged(name: str, place: str, says: str, tests: list[dict[str, str] | None]) -> _Row:
+def _judged(
+    study: Study, name: str, place: str, says: str, tests: list[dict[str, str] | None]
+) -> _Row:
     """The row of a claim on which these tests bear."""
     known = [test for test in tests if test is not None]
     if len(known) < len(tests) or not known:
         return _Row(name, place, says, _NOT_RUN, "")
-    words = [test["verdict"] for test in known]
     if len(known) == 1:
-        return _Row(name, place, says, words[0], known[0]["evidence"])
-    together = next(verdict.value for verdict in _ORDER if verdict in words)
-    return _Row(name, place, says, together, "", tuple(known))
+        return _Row(name, place, says, _word(known[0]), known[0]["evidence"])
+    verdict, reading = _together(study, known)
+    return _Row(name, place, says, verdict, "", tuple(known), reading)
+
+
+def _word(test: dict[str, str]) -> str:
+    """The verdict of one test, as the pages count it."""
+    return _CALIBRATED if test["calibrated"] == "true" else test["verdict"]
+
+
+def _together(study: Study, tests: list[dict[str, str]]) -> tuple[str, str]:
+    """The verdict of several tests, and the reading under which alone the claim holds.
+
+    Calibrated tests count only if there are no others. A reading has its own tests, and those that
+    belong to all.
+    """
+    predictions = [test for test in tests if test["calibrated"] == "false"]
+    if not predictions:
+        return _CALIBRATED, ""
+    readings = list(dict.fromkeys(test["reading"] for test in predictions if test["reading"]))
+    verdicts = {
+        reading: _all(study, [t for t in predictions if t["reading"] in ("", reading)])
+        for reading in readings or [""]
+    }
+    held = [reading for reading, verdict in verdicts.items() if verdict == Verdict.HOLDS]
+    if held:
+        return Verdict.HOLDS, ", ".join(held) if len(held) < len(verdicts) else ""
+    refuted = all(verdict == Verdict.REFUTED for verdict in verdicts.values())
+    return (Verdict.REFUTED if refuted else Verdict.UNDECIDED), ""
+
+
+def _all(study: Study, tests: list[dict[str, str]]) -> Verdict:
+    """The verdict on a claim that holds if all of these tests do."""
+    shown = enough([float(test["shown"]) for test in tests], len(tests))
+    contradicted = enough([float(test["contradicted"]) for test in tests], 1)
+    return verdict_of(shown, contradicted, study.confidence)
 
 
 def take(study: Study, results: Path) -> bool:
-    """Copies the verdicts of a run into the study's folder; whether there were any.
+    """Takes the verdicts of a run into the study's folder; whether there were any.
+
+    Those of experiments that the run left out stay.
 
     Raises:
         OSError: A file cannot be read or written.
     """
     source = results / study.name / FILE
-    if source.exists():
-        (study.folder / FILE).write_bytes(source.read_bytes())
-    return source.exists()
+    if not source.exists():
+        return False
+    rows = _read(source)
+    taken = {row["experiment"] for row in rows}
+    rows += [row for row in committed(study) if row["experiment"] not in taken]
+    order = [claim.id for experiment in study.experiments for claim in experiment.claims]
+    places = {name: place for place, name in enumerate(order)}
+    kept = sorted((r for r in rows if r["claim"] in places), key=lambda r: places[r["claim"]])
+    write_claims(study.folder / FILE, kept)
+    return True

@@ -346,6 +346,7 @@ _EXPECTED: Mapping[str, str] = {
     "greater_than": "more than {gt:g}",
     "greater_than_equal": "at least {ge}",
     "less_than": "less than {lt:g}",
+    "less_than_equal": "at most {le:g}",
     "too_short": "at least {min_length} of them",
 }
 """What was expected, by the library's name of the mistake and what it tells of it."""

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Annotated
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator
 
 _DURATION = re.compile(r"(?P<number>[0-9.]+) (?P<unit>min|s|ms)")
@@ -59,6 +59,8 @@ def is_number(text: str) -> bool:
 
 Count = Annotated[int, Ge(1)]
 Share = Annotated[float, Gt(0), Lt(1)]
+Portion = Annotated[float, Gt(0), Le(1)]
+"""A share that may be all."""
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Period = Annotated[float, BeforeValidator(seconds), Gt(0)]
 """A time that is not 0, s."""

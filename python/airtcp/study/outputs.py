@@ -34,8 +34,12 @@ CLAIM_COLUMNS: Mapping[str, str] = {
     "experiment": "id of the experiment",
     "claim": "id of the claim in `study.toml`",
     "judges": "ids of the paper's claims that it judges, separated by spaces; may be empty",
+    "reading": "the reading of the paper that it tests; empty if it tests what all share",
     "text": "the claim as a sentence",
     "verdict": "`holds`, `undecided` or `refuted`",
+    "shown": "p-value of the claim",
+    "contradicted": "p-value of its opposite",
+    "calibrated": "`true` if the verdict is no prediction, else `false`",
     "evidence": "the metric, the numbers compared, and the test",
     "runs": "number of runs of each variant",
 }
@@ -57,6 +61,10 @@ def exact(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.9g}"
 
 
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
 def cell_row(study: str, cell: Cell) -> dict[str, str]:
     """One row of `cells.csv`."""
     values = (
@@ -70,7 +78,7 @@ def cell_row(study: str, cell: Cell) -> dict[str, str]:
         exact(cell.ours.low),
         exact(cell.ours.high),
         str(cell.ours.runs),
-        "true" if cell.calibrated else "false",
+        _truth(bool(cell.calibrated)),
     )
     return dict(zip(CELL_COLUMNS, values, strict=True))
 
@@ -94,8 +102,12 @@ def claim_row(study: str, judgement: Judgement) -> dict[str, str]:
         judgement.experiment,
         claim.id,
         " ".join(claim.judges),
+        claim.reading,
         claim.text,
         judgement.verdict.value,
+        f"{judgement.shown:.3g}",
+        f"{judgement.contradicted:.3g}",
+        _truth(judgement.calibrated),
         judgement.evidence,
         str(judgement.runs),
     )
@@ -110,6 +122,15 @@ def _csv(columns: Mapping[str, str], rows: Iterable[dict[str, str]]) -> bytes:
     return text.getvalue().encode()
 
 
+def write_claims(file: Path, rows: Iterable[dict[str, str]]) -> None:
+    """Writes `claims.csv`.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    write_atomically(file, _csv(CLAIM_COLUMNS, rows))
+
+
 def write_tables(
     folder: Path, study: str, results: Results, judgements: Iterable[Judgement]
 ) -> None:
@@ -120,8 +141,7 @@ def write_tables(
     """
     rows = [cell_row(study, cell) for cell in results.cells]
     write_atomically(folder / "cells.csv", _csv(CELL_COLUMNS, rows))
-    claims = [claim_row(study, judgement) for judgement in judgements]
-    write_atomically(folder / "claims.csv", _csv(CLAIM_COLUMNS, claims))
+    write_claims(folder / "claims.csv", (claim_row(study, j) for j in judgements))
     frame = pd.DataFrame(rows, columns=list(CELL_COLUMNS))
     for column in ("paper", "ours", "ci_low", "ci_high"):
         frame[column] = pd.to_numeric(frame[column])

@@ -8,8 +8,8 @@
 //! Decisions where the paper is silent or contradicts itself:
 //! - Its pseudo-code never resets the count of duplicates, and so would react to the first loss
 //!   only. Here they count since the last ACK that advanced SND.UNA or the last time-out.
-//! - ssthresh is half of FlightSize, as in RFC 5681 §3.1. The pseudo-code does not set it; the text
-//!   says half of cwnd.
+//! - ssthresh is half of FlightSize, as in RFC 5681 §3.1. The pseudo-code does not set it, and with
+//!   the setting `keep-ssthresh` no time-out does; the text says half of cwnd.
 //! - The window that is divided is cwnd, but at most FlightSize: a sender that the application held
 //!   back would otherwise restart with more than it ever had in the network.
 //! - cwnd restarts at ssthresh at most.
@@ -64,7 +64,11 @@ impl CongestionControl for Karak {
 
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
         let larger = self.larger_restart(window, timeout);
+        let ssthresh = window.ssthresh();
         self.reno.on_timeout(window, timeout);
+        if self.config.keep_ssthresh {
+            window.set_ssthresh(ssthresh);
+        }
         if let Some(cwnd) = larger
             && self.config.limit.is_none_or(|limit| self.answered < limit)
         {
@@ -102,7 +106,7 @@ mod tests {
     fn after(strict: bool, cwnd: u32, duplicate_acks: u32) -> (f64, f64) {
         let mut window = window(cwnd, 1000);
         let timeout = Timeout { duplicate_acks, ..timeout(cwnd * SMSS, true) };
-        Karak::new(Reno::new(None), KarakConfig { strict, limit: None })
+        Karak::new(Reno::new(None), KarakConfig { strict, ..KarakConfig::default() })
             .on_timeout(&mut window, &timeout);
         (f64::from(window.cwnd()) / 1000.0, f64::from(window.ssthresh()) / 1000.0)
     }
@@ -150,6 +154,18 @@ mod tests {
         assert_eq!(window.cwnd(), 2 * SMSS);
     }
 
+    // Table 1 sets cwnd at a time-out, and nothing else.
+    #[test]
+    fn as_printed_no_timeout_changes_ssthresh() {
+        let config = KarakConfig { keep_ssthresh: true, ..KarakConfig::default() };
+        for (duplicate_acks, restart) in [(0, 1), (1, 2), (2, 4)] {
+            let mut window = window(16, 1000);
+            let timeout = Timeout { duplicate_acks, ..timeout(16 * SMSS, true) };
+            Karak::new(Reno::new(None), config).on_timeout(&mut window, &timeout);
+            assert_eq!((window.cwnd(), window.ssthresh()), (restart * SMSS, 1000 * SMSS));
+        }
+    }
+
     #[test]
     fn what_the_application_held_back_does_not_count() {
         let mut window = window(64, 1000);
@@ -160,7 +176,8 @@ mod tests {
 
     #[test]
     fn beyond_its_limit_the_rule_is_counted_and_not_obeyed() {
-        let mut karak = Karak::new(Reno::new(None), KarakConfig { limit: Some(1), strict: false });
+        let mut karak =
+            Karak::new(Reno::new(None), KarakConfig { limit: Some(1), ..KarakConfig::default() });
         let timeout = Timeout { duplicate_acks: 1, ..timeout(16 * SMSS, true) };
         for restart in [2, 1] {
             let mut window = window(16, 1000);

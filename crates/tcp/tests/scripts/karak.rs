@@ -123,7 +123,7 @@ fn an_application_limited_window_counts_as_far_as_it_was_used() {
 // §3: "the first power of two value higher than the one eighth or one quarter points".
 #[test]
 fn strict_rounding_raises_two_segments_to_four() {
-    let congestion = Congestion::Karak(KarakConfig { strict: true, limit: None });
+    let congestion = Congestion::Karak(KarakConfig { strict: true, ..KarakConfig::default() });
     run_16(
         &TcpConfig { congestion, ..window(16) },
         "0.300 < ack 1
@@ -134,7 +134,7 @@ fn strict_rounding_raises_two_segments_to_four() {
 
 #[test]
 fn with_a_limit_of_none_it_is_newreno_that_counts() {
-    let config = KarakConfig { limit: Some(0), strict: false };
+    let config = KarakConfig { limit: Some(0), ..KarakConfig::default() };
     run_16(
         &TcpConfig { congestion: Congestion::Karak(config), ..window(16) },
         "0.300 < ack 1

@@ -21,7 +21,7 @@ from airtcp.study.definition.metrics import Metrics, check_metrics
 from airtcp.study.definition.model import TESTS, Claim, Experiment, baseline
 from airtcp.study.definition.variants import Grids, Variant, as_key, key_of, key_text, selected
 from airtcp.study.document import Table, one_of
-from airtcp.study.fields import is_number
+from airtcp.study.fields import Portion, is_number
 from airtcp.study.measure import Gain
 from airtcp.words import nearest
 
@@ -203,22 +203,27 @@ def _check_keys(table: Table, figure: Lines) -> None:
 
 def _check_compared(table: Table, test: str, compared: Variants) -> None:
     """Checks that a test has as many variants as it needs."""
-    least = 1 if test in ("within", "paper") else 2
-    if len(compared) < least:
+    least = {"within": 1, "paper": 1, "widening": 4}.get(test, 2)
+    if test in ("above", "fluctuates", "up-to", "widening") and (
+        len(compared) < least or len(compared) % 2
+    ):
+        several = ", at least two of them" if test == "widening" else ""
+        table.problem("variants", f"{test!r} compares pairs{several}")
+    elif len(compared) < least:
         table.problem("variants", f"{test!r} compares at least {least}, found {len(compared)}")
-    elif test == "widening" and (len(compared) < 4 or len(compared) % 2):  # noqa: PLR2004
-        table.problem("variants", f"{test!r} compares pairs, at least two of them")
 
 
 def _options(table: Table, test: str) -> Mapping[str, float] | None:
     """The test's numbers; none if something is wrong with them."""
     names = TESTS[test]
-    if test == "within":
-        names = tuple(name for name in names if table.value(name, float, None) is not None)
-        if not any(name in table for name in TESTS[test]):
+    if test == "within" or (test == "gain" and ("low" in table or "high" in table)):
+        names = tuple(name for name in ("low", "high") if name in table)
+        if not names:
             table.problem("low", "is missing; a range has low, high or both")
             return None
-    values = {name: table.value(name, float) for name in names}
+    elif "share" in names:
+        names = tuple(name for name in names if name in table)
+    values = {name: table.value(name, Portion if name == "share" else float) for name in names}
     if None in values.values():
         return None
     if values.get("low", -math.inf) > values.get("high", math.inf):

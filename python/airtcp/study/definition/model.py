@@ -22,16 +22,23 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "close": ("tolerance",),
     "decreasing": (),
     "increasing": (),
+    "above": ("share",),
+    "fluctuates": ("share",),
     "lowest": (),
     "widening": (),
     "highest": (),
     "gain": ("about", "tolerance"),
+    "up-to": ("about", "tolerance"),
+    "one-run": ("about",),
     "difference": ("about", "tolerance"),
     "at-most": ("tolerance",),
     "within": ("low", "high"),
     "paper": ("tolerance",),
 }
-"""The kinds of tests, and the numbers each needs; `within` may have one of its two only."""
+"""The kinds of tests, and the numbers each needs.
+
+`within` may have one of its two only, and `gain` these instead of its own; `share` may be missing.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +55,8 @@ class Claim:
         variants: The cells compared, in the order of the test.
         options: The test's numbers.
         judges: Ids of the claims in the study's catalogue that it judges.
+        reading: The reading of the paper that it tests, if the paper can be read in several ways;
+            empty: it tests what all of them share.
         ours: Whether it is not the paper's but our own: a prediction, or a question of ours.
         at: `file:line` where it is written.
     """
@@ -61,6 +70,7 @@ class Claim:
     variants: tuple[Variant, ...]
     options: Mapping[str, float]
     judges: tuple[str, ...] = ()
+    reading: str = ""
     ours: bool = False
     at: str
 
