@@ -1606,8 +1606,8 @@ fn movements_are_checked() {
     };
     mobility(
         "{ model = \"random-waypiont\" }",
-        "node.MH.mobility.model: \"random-waypiont\" is not a choice here (expected \"stationary\", \"path\" \
-         or \"random-waypoint\"; did you mean `random-waypoint`?)",
+        "node.MH.mobility.model: \"random-waypiont\" is not a choice here (expected \"stationary\", \
+         \"path\", \"random-waypoint\" or \"trace\"; did you mean `random-waypoint`?)",
     );
     mobility(
         "{ model = \"path\", waypoints = [[\"5 s\", \"1 m\", \"0 m\"], [\"4 s\", \"1 m\", \"0 m\"]] }",
@@ -1639,6 +1639,114 @@ fn movements_are_checked() {
              this node among its stations)",
         ],
     );
+}
+
+/// A cell whose stations are the [[node]] table; `tracks.tcl` moves the nodes 1, 2 and 4, node 1 from
+/// 10 m at 1 m/s.
+fn tracked(node: &str, stations: &str) -> Result<Scenario, ConfigError> {
+    let text = format!(
+        "duration = \"9 s\"\n[[node]]\n{node}\n[[node]]\nname = \"AP\"\nmobility = {{ model = \"path\", \
+         waypoints = [[\"1 s\", \"0 m\", \"5 m\"]] }}\nposition = [\"0 m\", \"0 m\"]\n[[wlan]]\n\
+         name = \"cell\"\nstations = [\"AP\", {stations}]\n[[udp]]\nfrom = \"AP\"\nto = {stations}\n\
+         rate = \"1 kbit/s\""
+    );
+    let files = |path: &str| match path {
+        "tracks.tcl" | "tracks" => Ok("$node_(1) set X_ 10\n\
+             $ns_ at 2 \"$node_(1) setdest 20 0 1\"\n\
+             $node_(2) set Y_ 3\n$node_(4) set X_ 1\n"
+            .to_owned()),
+        "one.movements" => Ok("0 1 2\n".to_owned()),
+        _ => Err(format!("{path}: no such file")),
+    };
+    Scenario::parse_with_files("t.toml", &text, &[], None, &files)
+}
+
+#[test]
+fn a_node_follows_a_trace() {
+    let place = |node: &str, second: u64| {
+        let scenario = tracked(node, "\"MH\"").expect(node);
+        let station = &scenario.wlans[0].stations[1];
+        scenario.movement(station, 1).position(Instant::from_secs(second))
+    };
+    let track = "name = \"MH\"\nmobility = { file = \"tracks.tcl\", node = 1 }";
+    assert_eq!(place(track, 0), Position { x: 10.0, y: 0.0 });
+    assert_eq!(place(track, 7), Position { x: 15.0, y: 0.0 });
+    let said = "name = \"MH\"\nmobility = { model = \"trace\", file = \"tracks\", format = \"setdest\", node = 2 }";
+    assert_eq!(place(said, 7), Position { x: 0.0, y: 3.0 });
+    let only = "name = \"MH\"\nmobility = { file = \"one.movements\" }";
+    assert_eq!(place(only, 7), Position { x: 1.0, y: 2.0 });
+}
+
+#[test]
+fn a_group_follows_a_trace_node_by_node() {
+    let group = "name = \"s\"\ncount = 2\nmobility = { file = \"tracks.tcl\" }";
+    let scenario = tracked(group, "\"s\"").expect("a group of two");
+    let places: Vec<Position> = scenario.wlans[0].stations[1..]
+        .iter()
+        .map(|station| scenario.movement(station, 1).position(Instant::ZERO))
+        .collect();
+    assert_eq!(places, [Position { x: 10.0, y: 0.0 }, Position { x: 0.0, y: 3.0 }]);
+}
+
+#[test]
+fn a_trace_that_does_not_fit_is_refused() {
+    let refused = |node: &str, expected: &str| {
+        let error =
+            tracked(&format!("name = \"MH\"\n{node}"), "\"MH\"").expect_err(node).to_string();
+        assert_eq!(error, expected);
+    };
+    refused(
+        "mobility = { file = \"tracks.tcl\" }",
+        "t.toml:4:12: node.MH.mobility.node: missing: the trace has several nodes (expected one of the nodes 1 \
+         to 2, 4)",
+    );
+    refused(
+        "mobility = { file = \"tracks.tcl\", node = 3 }",
+        "t.toml:4:42: node.MH.mobility.node: the trace has no node 3 (expected one of the nodes 1 to 2, 4)",
+    );
+    refused(
+        "count = 3\nmobility = { file = \"tracks.tcl\" }",
+        "t.toml:5:21: node.MH.mobility.file: the trace has no node 3 for a group of 3 (expected one of the \
+         nodes 1 to 2, 4)",
+    );
+    refused(
+        "mobility = { file = \"tracks\" }",
+        "t.toml:4:12: node.MH.mobility.format: missing: the file's name does not say it (expected \"setdest\", \
+         \"bonnmotion\", \"bonnmotion-2d\" or \"bonnmotion-3d\")",
+    );
+    refused(
+        "mobility = { file = \"tracks\", format = \"bonnmotion\" }",
+        "t.toml:4:21: node.MH.mobility.file: tracks: line 1: \"$node_(1)\" (expected `time x y` for each \
+         waypoint, in seconds and metres)",
+    );
+    refused(
+        "mobility = { file = \"no.tcl\", node = 1 }",
+        "t.toml:4:21: node.MH.mobility.file: no.tcl: no such file",
+    );
+    refused(
+        "mobility = { file = \"tracks.tcl\", node = 1 }\nposition = [\"0 m\", \"0 m\"]",
+        "t.toml:5:12: node.MH.position: has no effect: `mobility` says where (expected no position)",
+    );
+}
+
+#[test]
+fn files_are_read_from_the_folder_of_the_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cell.toml");
+    let text = "duration = \"1 s\"\nnode = [{ name = \"A\", position = [\"0 m\", \"0 m\"] }, { name = \"B\", mobility = { file = \
+                \"b.movements.gz\" } }]\nwlan = [{ name = \"w\", stations = [\"A\", \"B\"] }]\n\
+                udp = [{ from = \"A\", to = \"B\", rate = \"1 kbit/s\" }]";
+    let parse = || Scenario::parse(path.to_str().unwrap(), text, &[]);
+    let missing = parse().expect_err("there is no file").to_string();
+    assert!(missing.contains("b.movements.gz: No such file"), "{missing}");
+    let file = std::fs::File::create(folder.path().join("b.movements.gz")).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+    std::io::Write::write_all(&mut packed, b"0 4 2\n").unwrap();
+    packed.finish().unwrap();
+    let scenario = parse().expect("with the file");
+    let station = &scenario.wlans[0].stations[1];
+    let place = scenario.movement(station, 1).position(Instant::ZERO);
+    assert_eq!(place, Position { x: 4.0, y: 2.0 });
 }
 
 #[test]
