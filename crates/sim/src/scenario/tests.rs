@@ -130,7 +130,7 @@ fn quantities_need_a_known_unit() {
         "250",
         &[
             "t.toml:14:8: link.BS-MH.rate: 250 has no unit (expected a rate above zero with its unit, \
-             such as \"250 kbit/s\")",
+             such as \"250 kbit/s\", or a table)",
         ],
     );
 }
@@ -148,7 +148,7 @@ fn missing_keys_are_named() {
         "",
         &[
             "t.toml:12:1: link.BS-MH.rate: missing (expected a rate above zero with its unit, such as \
-             \"250 kbit/s\")",
+             \"250 kbit/s\", or a table)",
         ],
     );
     refuses(
@@ -190,7 +190,7 @@ fn impossible_values_of_links_are_refused() {
         "\"0 bit/s\"",
         &[
             "t.toml:14:8: link.BS-MH.rate: \"0 bit/s\" is out of range (expected a rate above zero with \
-             its unit, such as \"250 kbit/s\")",
+             its unit, such as \"250 kbit/s\", or a table)",
         ],
     );
     refuses(
@@ -350,7 +350,7 @@ fn keys_without_effect_are_refused() {
         DELAY,
         "delay = { base = \"5 ms\", fifo = true }",
         &["t.toml:15:33: link.BS-MH.delay.fifo: has no effect without a distribution (expected \
-             uniform, normal, exponential, constant or mixture)"],
+             uniform, normal, exponential, constant, mixture or file)"],
     );
     refuses(
         TO,
@@ -767,7 +767,7 @@ fn misspelt_tables_are_read_as_those_that_were_meant() {
             "t.toml:2:3: nodes: unknown key (did you mean `node`?)",
             "t.toml:8:3: links: unknown key (did you mean `link`?)",
             "t.toml:10:8: link.FH-BS.rate: 1 has no unit (expected a rate above zero with its unit, \
-             such as \"250 kbit/s\")",
+             such as \"250 kbit/s\", or a table)",
             "t.toml:12:3: wlans: unknown key (did you mean `wlan`?)",
             "t.toml:15:3: flows: unknown key (did you mean `flow`?)",
         ]
@@ -929,7 +929,7 @@ fn a_rendered_diagnostic_shows_the_line_and_points_at_the_value() {
     assert_eq!(
         error.render(),
         "t.toml:14:8: link.BS-MH.rate: \"250\" has no unit (expected a rate above zero with its unit, \
-         such as \"250 kbit/s\")\n\
+         such as \"250 kbit/s\", or a table)\n\
          \x20  |\n\
          14 | rate = \"250\"\n\
          \x20  |        ^^^^^"
@@ -1060,8 +1060,8 @@ fn links_carry_the_models_of_the_file() {
     let [_, _, down, up] = scenario.links.as_slice() else { panic!("{:?}", scenario.links) };
     assert_eq!((down.name.as_str(), down.from, down.to), ("BS>MH", NodeId(1), NodeId(2)));
     assert_eq!((up.name.as_str(), up.from, up.to), ("MH>BS", NodeId(2), NodeId(1)));
-    assert_eq!(down.config.rate, DataRate::kbps(384));
-    assert_eq!(up.config.rate, DataRate::kbps(250));
+    assert_eq!(down.config.rate, DataRate::kbps(384).into());
+    assert_eq!(up.config.rate, DataRate::kbps(250).into());
     let variation = down.config.delay.variation.as_ref().unwrap();
     assert_eq!((variation.from, variation.fifo), (Instant::from_millis(500), false));
     let Distribution::Mixture(parts) = &variation.distribution else { panic!() };
@@ -1245,7 +1245,7 @@ fn overrides_reach_every_part_of_the_file() {
     .unwrap();
     assert_eq!(scenario.duration, Duration::from_secs(30));
     assert_eq!(scenario.links[2].config.loss.model, LossConfig::Bernoulli { p: 0.02 });
-    assert_eq!(scenario.links[0].config.rate, DataRate::mbps(2));
+    assert_eq!(scenario.links[0].config.rate, DataRate::mbps(2).into());
     let flow = &scenario.flows[0];
     assert_eq!(flow.sender.spurious, SpuriousDetection::Eifel);
     assert_eq!(flow.sender.initial_window, InitialWindow::Segments(2));
@@ -1726,6 +1726,61 @@ fn a_trace_that_does_not_fit_is_refused() {
     refused(
         "mobility = { file = \"tracks.tcl\", node = 1 }\nposition = [\"0 m\", \"0 m\"]",
         "t.toml:5:12: node.MH.position: has no effect: `mobility` says where (expected no position)",
+    );
+}
+
+/// The base with a rate and a delay of its second link, and some files.
+fn recorded(rate: &str, delay: &str) -> Result<Scenario, ConfigError> {
+    let text = BASE.replace("\"250 kbit/s\"", rate).replace("\"170 ms\"", delay);
+    let files = |path: &str| match path {
+        "lte" => Ok("1\n2\n10\n".to_owned()),
+        "rate.csv" => Ok("time (s),rate (kbit/s)\n0,250\n10,0\n12,500\n".to_owned()),
+        "delay.csv" => Ok("time (s),delay (ms)\n0,170\n5,20\n".to_owned()),
+        _ => Err(format!("{path}: no such file")),
+    };
+    Scenario::parse_with_files("t.toml", &text, &[], None, &files)
+}
+
+#[test]
+fn rates_and_delays_follow_files() {
+    let goodput = |rate: &str, delay: &str| {
+        let scenario = recorded(rate, delay).expect(rate);
+        let mut world = crate::World::new(&scenario, 1);
+        world.run(&mut crate::Observers::default());
+        let metrics = world.metrics();
+        metrics.links.iter().map(|link| link.bytes_sent).sum::<u64>()
+    };
+    let constant = goodput("\"250 kbit/s\"", "\"170 ms\"");
+    let table = goodput("{ file = \"rate.csv\" }", "\"170 ms\"");
+    // 8 s of 20 have twice the rate, 2 s have none.
+    assert!((1.2..1.5).contains(&(table as f64 / constant as f64)), "{constant} {table}");
+    let mahimahi = goodput("{ file = \"lte\" }", "\"170 ms\"");
+    assert!(mahimahi > 2 * constant, "{constant} {mahimahi}");
+    let delay = goodput("\"250 kbit/s\"", "{ file = \"delay.csv\" }");
+    assert!((0.9..1.2).contains(&(delay as f64 / constant as f64)), "{constant} {delay}");
+}
+
+#[test]
+fn a_file_of_a_link_that_is_wrong_is_refused() {
+    let refused = |rate: &str, delay: &str, expected: &str| {
+        let error = recorded(rate, delay).expect_err(expected).to_string();
+        assert_eq!(error, expected);
+    };
+    refused(
+        "{ file = \"delay.csv\" }",
+        "\"170 ms\"",
+        "t.toml:14:17: link.BS-MH.rate.file: delay.csv: line 1: \"time (s),delay (ms)\" is no header (expected \
+         `time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`)",
+    );
+    refused(
+        "\"250 kbit/s\"",
+        "{ file = \"lte\", uniform = [\"1 ms\", \"2 ms\"] }",
+        "t.toml:15:18: link.BS-MH.delay.file: a second distribution beside `uniform` (expected one distribution)",
+    );
+    refused(
+        "{ file = \"none\" }",
+        "\"170 ms\"",
+        "t.toml:14:17: link.BS-MH.rate.file: none: no such file",
     );
 }
 
