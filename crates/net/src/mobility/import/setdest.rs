@@ -13,8 +13,9 @@
 //!
 //! Beside ns-2:
 //!
-//! - It also pulls a coordinate that was set past the last destination back to it, at the next
-//!   packet that needs the position. Here the coordinate stays where it was set, as in ns-3.
+//! - There a node that is set after its arrival goes to its last destination again, and a coordinate
+//!   that is set past the destination is put back to it, both from the next packet on that needs the
+//!   position. Here it stays where it was set, as in ns-3.
 //! - A negative speed is refused: in ns-2 the node goes away from its destination for ever, ns-3
 //!   drops the command.
 //! - `setdest x y z speed`, which BonnMotion writes, is read; ns-2 and ns-3 know only
@@ -547,7 +548,7 @@ $ns_ at 8.0 "$god_ set-dist 0 1 16777215"
         assert_eq!(way[1..], [jump[0], jump[1], at(5.0, 18.0, 45.0), at(7.0, 30.0, 45.0)]);
     }
 
-    // ns-2 would pull it back to the destination.
+    // ns-2 would put it back to the destination.
     #[test]
     fn a_coordinate_set_past_the_destination_stays_there() {
         let way = way("$ns_ at 0 \"$node_(0) setdest 100 5 10\"
