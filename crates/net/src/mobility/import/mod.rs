@@ -284,7 +284,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text in "([$a-z_(){}\\[\\]0-9\";\\\\. #-]{0,40}\n){0,5}") {
+        fn any_text_is_read_or_refused(text in "([$a-z_(){}\\[\\]0-9\";\\\\. #\u{a0}\x0c-]{0,40}\n){0,5}") {
             for format in [
                 Format::Setdest,
                 Format::BonnMotion,

@@ -94,7 +94,8 @@ impl<'a> Commands<'a> {
     /// Skips blanks; a line that ends with a backslash goes on.
     fn skip_blanks(&mut self) {
         loop {
-            let blanks = self.rest.len() - self.rest.trim_start_matches([' ', '\t', '\r']).len();
+            let is_blank = |c: char| c.is_whitespace() && c != '\n';
+            let blanks = self.rest.len() - self.rest.trim_start_matches(is_blank).len();
             let continued = ["\\\n", "\\\r\n"].into_iter().find(|s| self.rest.starts_with(s));
             match (blanks, continued) {
                 (0, None) => return,
@@ -170,7 +171,13 @@ impl<'a> Iterator for Commands<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let between = |c: char| c.is_whitespace() || c == ';';
-        self.skip(self.rest.len() - self.rest.trim_start_matches(between).len());
+        loop {
+            self.skip(self.rest.len() - self.rest.trim_start_matches(between).len());
+            match self.rest.chars().next()? {
+                '#' => self.skip_comment(),
+                _ => break,
+            }
+        }
         let (start, line) = (self.rest, self.line);
         let mut words = Vec::new();
         loop {
@@ -184,12 +191,7 @@ impl<'a> Iterator for Commands<'a> {
             }
         }
         let text = &start[..start.len() - self.rest.len()];
-        match words.is_empty() {
-            false => Some(Ok(Command { line, text, words })),
-            true if self.rest.is_empty() => None,
-            // A comment.
-            true => self.next(),
-        }
+        Some(Ok(Command { line, text, words }))
     }
 }
 
@@ -580,7 +582,7 @@ $ns_ at 8.0 "$god_ set-dist 0 1 16777215"
             "$ns_ at 2.0 \"$node_(0) setdest 100 5 10\"; # second",
             "$ns_ at 2.0 \"$node_(0) setdest 100 5 10\" ### third",
             "$ns at 2 \" $node_(0)  setdest 100.0 5. 1e1 \"",
-            "\t$ns_  at 2.0\t{$node_(0) setdest 100 5 10}\r",
+            "\t$ns_\u{a0} at 2.0\t{$node_(0) setdest 100 5 10}\r",
             "$ns_ at 2.0 $node_(0) setdest 100 5 10",
             "$ns_ at 2.0 \\\n  \"$node_(0) setdest 100 5 10\"",
             "set god_ [God instance]; $ns_ at 2.0 \"$node_(0) setdest 100 5 10; $god_ x\"",
@@ -602,6 +604,11 @@ $ns_ at 8.0 "$god_ set-dist 0 1 16777215"
             $ns_ at 150.1 \"puts \\\"NS EXITING...\\\" ; $ns_ halt\"
             $ns_ run\n";
         assert_eq!(way(harmless), [at(0.0, 0.0, 5.0)]);
+    }
+
+    #[test]
+    fn many_comments_need_no_deep_stack() {
+        assert_eq!(way(&"# again\n;;\n".repeat(200_000)), [at(0.0, 0.0, 5.0)]);
     }
 
     #[test]
