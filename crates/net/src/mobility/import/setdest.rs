@@ -686,8 +686,10 @@ $ns_ at 8.0 "$god_ set-dist 0 1 16777215"
         assert_eq!(begins[3..], ["$ns_ at 0.001 \"$node_(0) setdest 3 2 3000\""]);
     }
 
-    /// A command for node 0 at a time.
-    fn command() -> impl Strategy<Value = (u32, Option<(bool, f64)>, (f64, f64, f64))> {
+    /// The time of a command, the coordinate that it sets, or else a destination and a speed.
+    type Drawn = (u32, Option<(bool, f64)>, (f64, f64, f64));
+
+    fn command() -> impl Strategy<Value = Drawn> {
         let go = (-500.0..500.0, -500.0..500.0, prop_oneof![Just(0.0), 0.1..50.0_f64]);
         (0_u32..100, prop::option::weighted(0.2, (any::<bool>(), -500.0..500.0)), go)
     }
