@@ -3,21 +3,26 @@
 
 use airtcp_sim::World;
 use airtcp_sim::scenario::Scenario;
+use airtcp_tcp::congestion::Controls;
 
 /// Nodes, links, stations and flows of the largest world that is built: a short text can ask for a
 /// million.
 const LARGEST_WORLD: usize = 1000;
 
 /// Panics when the parser breaks a promise on this text. A comment `#set KEY=VALUE` is an override,
-/// as from the command line.
+/// as from the command line; what follows a line `#file` is the text of every file that the scenario
+/// names.
 pub(crate) fn check(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else { return };
+    let (text, file) = text.split_once("#file\n").unwrap_or((text, ""));
     let overrides: Vec<_> = text
         .lines()
         .filter_map(|line| line.strip_prefix("#set ")?.split_once('='))
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
-    match Scenario::parse("fuzz.toml", text, &overrides) {
+    let controls = Controls::default();
+    let files = |_: &str| Ok(file.to_owned());
+    match Scenario::parse_with_files("fuzz.toml", text, &overrides, Some(&controls), &files) {
         Ok(scenario) => {
             let stations: usize = scenario.wlans.iter().map(|wlan| wlan.stations.len()).sum();
             let traffic = scenario.flows.len() + scenario.udp.len();

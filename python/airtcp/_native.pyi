@@ -39,13 +39,21 @@ class Scenario:
         source_name: str,
         text: str,
         overrides: Sequence[tuple[str, str]],
+        files: Mapping[str, str] | None = None,
         makers: Mapping[str, Callable[[], Hooks]] | None = None,
     ) -> Scenario:
         """Parses TOML text. Raises ScenarioError.
 
+        `files` are the texts of files that the scenario may name, by their paths as it writes
+        them; others are read from disk, relative to the folder of `source_name`.
+
         `makers` make the congestion controls that the scenario names, which must be among them;
         without any, names are not checked, and a scenario that has some cannot run.
         """
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The texts of the files that it names, by their paths as it writes them."""
 
     @property
     def names_controls(self) -> bool:

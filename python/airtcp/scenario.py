@@ -32,6 +32,10 @@ def check_seeds(seeds: Iterable[int]) -> None:
             raise ValueError(f"seed {seed}: expected a number from 0 to 2^64 - 1")
 
 
+Files = tuple[tuple[str, str], ...]
+"""Path and text of each file that a scenario names, as it writes the path."""
+
+
 class Source(NamedTuple):
     """What a scenario was read from.
 
@@ -39,11 +43,13 @@ class Source(NamedTuple):
         name: The file's name.
         text: Its contents, TOML.
         overrides: Dotted keys and values, as `--set`.
+        files: Path and text of each file that the scenario names (movement, link traces).
     """
 
     name: str
     text: str
     overrides: tuple[tuple[str, str], ...]
+    files: Files = ()
 
 
 class Scenario:
@@ -86,13 +92,15 @@ class Scenario:
     ) -> Scenario:
         """Reads a scenario from TOML text; `name` stands for the file in error messages.
 
+        Files that the scenario names are relative to the folder in `name`.
+
         Raises:
             ScenarioError: The text or an override is wrong; the message says where, and what was
                 expected.
         """
         overrides = [(key, override_text(value)) for key, value in (set or {}).items()]
         native = _native.Scenario.parse(name, text, overrides)
-        return cls(native, Source(name, text, tuple(overrides)))
+        return cls(native, Source(name, text, tuple(overrides), tuple(native.files.items())))
 
     @property
     def name(self) -> str:
@@ -169,15 +177,31 @@ class Scenario:
         if not self._native.names_controls:
             return self._native
         makers = {name: maker(name, make) for name, make in (congestion or {}).items()}
-        return _native.Scenario.parse(*self.source, makers)
+        name, text, overrides, files = self.source
+        return _native.Scenario.parse(name, text, overrides, dict(files), makers)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles and copies as what it was read from."""
-        return _read, tuple(self.source)
+        return read, tuple(self.source)
 
     def __repr__(self) -> str:
         return f"Scenario({self.name!r}, duration={self.duration} s)"
 
 
-def _read(name: str, text: str, overrides: tuple[tuple[str, str], ...]) -> Scenario:
-    return Scenario(_native.Scenario.parse(name, text, overrides), Source(name, text, overrides))
+def files_of(
+    name: str, text: str, overrides: tuple[tuple[str, str], ...], files: Files = ()
+) -> Files:
+    """The files that a scenario names; those that `files` lacks are read from disk.
+
+    Raises:
+        ScenarioError: The scenario is wrong, or a file cannot be read.
+    """
+    return tuple(_native.Scenario.parse(name, text, overrides, dict(files)).files.items())
+
+
+def read(
+    name: str, text: str, overrides: tuple[tuple[str, str], ...], files: Files = ()
+) -> Scenario:
+    """The scenario that was read from a source, whatever is on disk now."""
+    native = _native.Scenario.parse(name, text, overrides, dict(files))
+    return Scenario(native, Source(name, text, overrides, files))

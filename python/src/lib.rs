@@ -8,13 +8,14 @@ mod toml;
 
 use airtcp_core::{Duration, Instant};
 use airtcp_settings::units;
-use airtcp_sim::scenario::{ConfigError, Scenario};
+use airtcp_sim::scenario::{ConfigError, Scenario, files};
 use airtcp_sim::trace::recorder::{Recorder, Series};
 use airtcp_sim::{Observers, World};
 use congestion::{Ack, Failure, Loss, Timeout, Window};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyByteArray, PyDict};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -31,29 +32,42 @@ pyo3::create_exception!(
 /// Period at which a run lets Python check for signals and calls its caller's `between_slices`.
 const SLICE: time::Duration = time::Duration::from_millis(50);
 
-/// A resolved scenario, and what makes the congestion controls that it names.
+/// A resolved scenario, what makes the congestion controls that it names, and the texts of the files
+/// that it names.
 #[pyclass(name = "Scenario", module = "airtcp._native", frozen)]
 struct PyScenario {
     scenario: Scenario,
     makers: BTreeMap<String, Py<PyAny>>,
+    #[pyo3(get)]
+    files: BTreeMap<String, String>,
 }
 
 #[pymethods]
 impl PyScenario {
     #[staticmethod]
-    #[pyo3(signature = (source_name, text, overrides, makers = None))]
+    #[pyo3(signature = (source_name, text, overrides, files = None, makers = None))]
     fn parse(
         py: Python<'_>,
         source_name: &str,
         text: &str,
         overrides: Vec<(String, String)>,
+        files: Option<BTreeMap<String, String>>,
         makers: Option<BTreeMap<String, Py<PyAny>>>,
     ) -> PyResult<Self> {
         let controls =
             makers.as_ref().map(|makers| congestion::controls(py, makers, &Failure::default()));
-        let scenario = Scenario::parse_with(source_name, text, &overrides, controls.as_ref())
-            .map_err(|error| scenario_error(py, &error))?;
-        Ok(Self { scenario, makers: makers.unwrap_or_default() })
+        let given = files.unwrap_or_default();
+        let named = RefCell::new(BTreeMap::new());
+        let on_disk = files::beside(source_name);
+        let read = |path: &str| {
+            let text = given.get(path).cloned().map_or_else(|| on_disk(path), Ok)?;
+            named.borrow_mut().insert(path.to_owned(), text.clone());
+            Ok(text)
+        };
+        let controls = controls.as_ref();
+        let read = Scenario::parse_with_files(source_name, text, &overrides, controls, &read);
+        let scenario = read.map_err(|error| scenario_error(py, &error))?;
+        Ok(Self { scenario, makers: makers.unwrap_or_default(), files: named.into_inner() })
     }
 
     /// True if it names congestion controls from outside.

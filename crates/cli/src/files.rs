@@ -1,6 +1,6 @@
 //! Files that are read, and files that appear under their name only once they are complete.
 
-use airtcp_sim::scenario::Scenario;
+use airtcp_sim::scenario::{self, Scenario};
 use airtcp_tcp::congestion::Controls;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,10 +9,7 @@ use tempfile::NamedTempFile;
 
 /// The text of a file, or the message that says why not.
 pub(crate) fn text(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidData => format!("airtcp: {}: not UTF-8 text", path.display()),
-        _ => format!("airtcp: {}: {error}", path.display()),
-    })
+    scenario::files::text(path).map_err(|message| format!("airtcp: {message}"))
 }
 
 /// The scenario in a file, with overrides, or its diagnostics.

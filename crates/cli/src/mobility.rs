@@ -1,11 +1,12 @@
 //! `airtcp mobility`: converts movement traces of other tools into scenarios, and back.
 
-use crate::{BAD_INPUT, files, override_pair, print, seed};
+use crate::{BAD_INPUT, complain, files, override_pair, print, seed};
 use airtcp_core::Instant;
 use airtcp_net::mobility::Path;
-use airtcp_net::mobility::import::{self, Format};
+use airtcp_net::mobility::import::{self, Format, Movement};
 use airtcp_sim::scenario::NodeId;
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::{self, Write as _};
@@ -16,11 +17,12 @@ use std::path::PathBuf;
 pub enum Command {
     /// Prints a movement trace as `[[node]]` tables of a scenario.
     Import {
-        /// File with the movement trace.
+        /// File with the movement trace, perhaps compressed with gzip.
         trace: PathBuf,
-        /// Format of the trace.
-        #[arg(long, value_enum)]
-        format: Word,
+        /// Format of the trace [default: as the name of the file says: `.movements`, or `.tcl`,
+        /// `.ns_movements` or `.setdest`].
+        #[arg(long, value_parser = formats())]
+        format: Option<Format>,
         /// Name of the nodes, before their number in the trace.
         #[arg(long, default_value = "n")]
         name: String,
@@ -34,8 +36,8 @@ pub enum Command {
         /// Scenario file (docs/scenario.md).
         scenario: PathBuf,
         /// Format of the output.
-        #[arg(long, value_enum)]
-        format: Word,
+        #[arg(long, value_parser = formats())]
+        format: Format,
         /// Seed of the run.
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
         seed: u64,
@@ -45,36 +47,34 @@ pub enum Command {
     },
 }
 
-/// A format's name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Word {
-    /// Commands of ns-2's setdest.
-    Setdest,
-    /// BonnMotion's `time x y` triples.
-    Bonnmotion,
-}
-
-impl Word {
-    fn format(self) -> Format {
-        match self {
-            Self::Setdest => Format::Setdest,
-            Self::Bonnmotion => Format::BonnMotion,
-        }
-    }
+/// Reads the name of a format.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let words = Format::WORDS.iter().map(|(word, about)| PossibleValue::new(*word).help(*about));
+    PossibleValuesParser::new(words)
+        .map(|word| Format::of_word(&word).expect("clap accepts only the words"))
 }
 
 /// Converts, and returns the exit code.
 pub(crate) fn run(command: &Command) -> i32 {
     let converted = match command {
         Command::Import { trace, format, name, area } => {
-            let told = |error: String| format!("airtcp: {}: {error}", trace.display());
-            files::text(trace).and_then(|text| {
-                let paths =
-                    import::parse(format.format(), &text).map_err(|e| told(e.to_string()))?;
+            let file = trace.display();
+            let told = |error: String| format!("airtcp: {file}: {error}");
+            let format = format.or_else(|| Format::of_name(&file.to_string()));
+            let format = format.ok_or_else(|| {
+                told("the name does not say the format (expected --format)".to_owned())
+            });
+            format.and_then(|format| {
+                let text = files::text(trace)?;
+                let movement = import::parse(format, &text).map_err(|e| told(e.to_string()))?;
                 if let Some(&[x, y]) = area.as_deref() {
-                    inside(&paths, x, y).map_err(told)?;
+                    inside(&movement, x, y).map_err(told)?;
                 }
-                Ok(tables(name, &paths))
+                let gaps = import::gaps(&movement);
+                if !gaps.is_empty() {
+                    complain(&format!("{file}: the trace has no node {}", import::list(&gaps)));
+                }
+                Ok(tables(name, &movement))
             })
         }
         Command::Export { scenario, format, seed, set } => files::scenario(scenario, set, None)
@@ -82,7 +82,7 @@ pub(crate) fn run(command: &Command) -> i32 {
                 let stations = scenario.wlans.iter().flat_map(|wlan| &wlan.stations);
                 let path = |s| scenario.movement(s, *seed).path();
                 let paths: BTreeMap<NodeId, Path> = stations.map(|s| (s.node, path(s))).collect();
-                import::format(format.format(), &paths.into_values().collect::<Vec<_>>())
+                import::format(*format, paths.values())
             }),
     };
     match converted {
@@ -95,8 +95,8 @@ pub(crate) fn run(command: &Command) -> i32 {
 }
 
 /// Refuses movement out of an area.
-fn inside(paths: &[Path], width: f64, height: f64) -> Result<(), String> {
-    for (node, path) in paths.iter().enumerate() {
+fn inside(movement: &Movement, width: f64, height: f64) -> Result<(), String> {
+    for (node, path) in movement {
         for (at, p) in path.waypoints() {
             if !((0.0..=width).contains(&p.x) && (0.0..=height).contains(&p.y)) {
                 let (x, y) = (p.x, p.y);
@@ -110,9 +110,9 @@ fn inside(paths: &[Path], width: f64, height: f64) -> Result<(), String> {
 }
 
 /// The nodes as tables of a scenario.
-fn tables(name: &str, paths: &[Path]) -> String {
+fn tables(name: &str, movement: &Movement) -> String {
     let mut out = String::new();
-    for (number, path) in paths.iter().enumerate() {
+    for (number, path) in movement {
         let first = path.waypoints()[0].1;
         // The node is at its position from the start.
         let rest: Vec<_> =

@@ -347,6 +347,56 @@ fn movement_goes_out_to_other_tools_and_comes_back() {
     assert!(text(&wrong.stderr).contains("first.toml: line 1: \"duration"), "{wrong:?}");
 }
 
+/// Nodes keep their numbers, and what the trace lacks is said; the name says the format.
+#[test]
+fn movement_comes_in_as_generators_write_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let trace = "$node_(1) set X_ 5 ;# from 1\n$node_(3) set X_ 1\n\
+                 $ns_ at 2 \"$node_(1) setdest 105 0 10\"\n$ns_ at 4 \"$node_(1) setdest 105 0 0\"\n";
+    let output = mobility(&["import", &file("a.tcl", trace)]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).ends_with("a.tcl: the trace has no node 0, 2\n"));
+    assert_eq!(
+        text(&output.stdout),
+        "[[node]]\nname = \"n1\"\nposition = [\"5 m\", \"0 m\"]\n\
+         mobility = { model = \"path\", waypoints = [\n    [\"2000000000 ns\", \"5 m\", \"0 m\"],\n    \
+         [\"4000000000 ns\", \"25 m\", \"0 m\"],\n] }\n\n\
+         [[node]]\nname = \"n3\"\nposition = [\"1 m\", \"0 m\"]\n\n"
+    );
+    let unnamed = mobility(&["import", &file("trace", trace)]);
+    assert_eq!(unnamed.status.code(), Some(2));
+    assert!(text(&unnamed.stderr).contains("the name does not say the format (expected --format)"));
+    let both = file("b.movements", "0 10 20 1 50 60 20 1 100 60 90 1\n");
+    assert_eq!(mobility(&["import", &both]).status.code(), Some(2));
+    assert_eq!(mobility(&["import", &both, "--format", "bonnmotion-3d"]).status.code(), Some(0));
+}
+
+/// An example whose movement stands in a file beside it.
+#[test]
+fn a_scenario_finds_its_files_from_any_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |file: &Path| {
+        let mut run = airtcp();
+        run.current_dir(folder.path()).arg("run").arg(file).arg("--json");
+        run.output().expect("airtcp starts")
+    };
+    let output = run(&example("walk.toml").canonicalize().unwrap());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let alone = folder.path().join("walk.toml");
+    std::fs::copy(example("walk.toml"), &alone).unwrap();
+    let output = run(&alone);
+    assert_eq!(output.status.code(), Some(2));
+    let message = text(&output.stderr);
+    assert!(
+        message.contains("node.phone.mobility.file: ") && message.contains("walk.tcl: No such")
+    );
+}
+
 fn packetdrill(arguments: &[&str]) -> Output {
     airtcp().arg("packetdrill").args(arguments).output().expect("airtcp starts")
 }

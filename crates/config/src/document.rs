@@ -129,6 +129,7 @@ fn type_name(kind: &Kind) -> String {
         Kind::DurationOrTable(t) => {
             format!("duration, or table [{}](#{})", t.name, anchor(t.name))
         }
+        Kind::RateOrTable(t) => format!("rate, or table [{}](#{})", t.name, anchor(t.name)),
         Kind::WordOrTable(word, t) => {
             format!("`{word}`, or table [{}](#{})", t.name, anchor(t.name))
         }
@@ -299,6 +300,9 @@ fn kind_schema(kind: &Kind) -> Value {
         }
         Kind::DurationOrTable(t) => {
             json!({ "anyOf": [quantity(units::DURATION), { "$ref": reference(t) }] })
+        }
+        Kind::RateOrTable(t) => {
+            json!({ "anyOf": [quantity(units::RATE), { "$ref": reference(t) }] })
         }
     }
 }

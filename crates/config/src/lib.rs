@@ -14,4 +14,4 @@ mod reader;
 mod tree;
 
 pub use diagnostic::{ConfigError, Diagnostic, Problem, nearest};
-pub use reader::{Moment, Override, Section, read};
+pub use reader::{Moment, Override, ReadFile, Section, read, read_with_files};

@@ -38,6 +38,25 @@ pub fn read<T>(
     overrides: &[Override],
     resolve: impl FnOnce(&Section<'_>) -> Option<T>,
 ) -> Result<T, ConfigError> {
+    let no_files = |path: &str| Err(format!("{path}: there are no files here"));
+    read_with_files(schema, source_name, text, overrides, &no_files, resolve)
+}
+
+/// The text of a file that a configuration names, or the message that says why there is none.
+pub type ReadFile<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+
+/// The same for a configuration that may name other files, which `files` reads.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_with_files<T>(
+    schema: &'static Table,
+    source_name: &str,
+    text: &str,
+    overrides: &[Override],
+    files: &ReadFile<'_>,
+    resolve: impl FnOnce(&Section<'_>) -> Option<T>,
+) -> Result<T, ConfigError> {
     let mut sources = vec![Source { name: source_name.to_owned(), text: text.to_owned() }];
     sources.extend(overrides.iter().map(|Override { option, path, value }| Source {
         name: option.clone(),
@@ -45,25 +64,35 @@ pub fn read<T>(
     }));
     let mut root =
         Tree::document(text, 0).map_err(|problems| ConfigError::new(problems, &sources))?;
-    let problems = Problems::default();
+    let context = Context { problems: RefCell::default(), files };
     for (i, Override { path, value, .. }) in overrides.iter().enumerate() {
         if let Err(problem) = tree::set(&mut root, schema, i + 1, path, value) {
-            problems.borrow_mut().push(problem);
+            context.problems.borrow_mut().push(problem);
         }
     }
     let spot = Spot::default();
     let layer = Layer::new(&schema.fields().into(), &root, String::new(), spot, 0);
-    let top = Section::new(&problems, schema, vec![layer], spot, String::new());
+    let top = Section::new(&context, schema, vec![layer], spot, String::new());
     let resolved = resolve(&top);
-    let problems = problems.into_inner();
+    let problems = context.problems.into_inner();
     match resolved {
         Some(resolved) if problems.is_empty() => Ok(resolved),
         _ => Err(ConfigError::new(problems, &sources)),
     }
 }
 
-/// The problems found so far in the whole file.
-type Problems = RefCell<Vec<Problem>>;
+/// What all sections of a file share.
+struct Context<'a> {
+    /// The problems found so far.
+    problems: RefCell<Vec<Problem>>,
+    files: &'a ReadFile<'a>,
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("problems", &self.problems).finish_non_exhaustive()
+    }
+}
 
 /// Precedence of a written key: the rank of its table among those that override each other, and the
 /// [source](Spot::source) that wrote it.
@@ -84,7 +113,7 @@ impl Strength {
 /// One table, or several that override each other key by key (`[tcp]` and a flow's `sender`).
 #[derive(Debug)]
 pub struct Section<'a> {
-    problems: &'a Problems,
+    context: &'a Context<'a>,
     schema: &'static Table,
     fields: Rc<[Field]>,
     /// The tables, weakest first.
@@ -205,7 +234,7 @@ impl Value for Moment {
 impl<'a> Section<'a> {
     /// Opens layered tables; without layers every key has its default.
     fn new(
-        problems: &'a Problems,
+        context: &'a Context<'a>,
         schema: &'static Table,
         layers: Vec<Layer<'a>>,
         spot: Spot,
@@ -213,8 +242,7 @@ impl<'a> Section<'a> {
     ) -> Self {
         let fields = schema.fields().into();
         let words = RefCell::default();
-        let mut section =
-            Self { problems, schema, fields, layers, spot, path, words, preset: None };
+        let mut section = Self { context, schema, fields, layers, spot, path, words, preset: None };
         section.preset = section.find(PRESET).map(|found| section.strength(found));
         for layer in &section.layers {
             for Unknown { key, entry, .. } in &*layer.unknown {
@@ -269,12 +297,12 @@ impl<'a> Section<'a> {
 
     /// Number of problems so far, in the whole file.
     pub fn problems_found(&self) -> usize {
-        self.problems.borrow().len()
+        self.context.problems.borrow().len()
     }
 
     /// Reports a problem.
     pub fn push(&self, problem: Problem) {
-        self.problems.borrow_mut().push(problem);
+        self.context.problems.borrow_mut().push(problem);
     }
 
     fn declares(&self, key: &str) -> bool {
@@ -402,7 +430,7 @@ impl<'a> Section<'a> {
             Some(layer) => (layer.spot, layer.path.clone()),
             None => (self.spot, join(&self.path, key)),
         };
-        let section = Section::new(self.problems, schema, layers, spot, path);
+        let section = Section::new(self.context, schema, layers, spot, path);
         Section { preset: section.preset.or(self.preset), ..section }
     }
 
@@ -416,7 +444,10 @@ impl<'a> Section<'a> {
             Some(table) => Some(self.single(self.table_under(key), table, tree.spot, path)),
             None => {
                 let kind = self.field(key).kind;
-                if !matches!(kind, Kind::DurationOrTable(_) | Kind::WordOrTable(..)) {
+                if !matches!(
+                    kind,
+                    Kind::DurationOrTable(_) | Kind::RateOrTable(_) | Kind::WordOrTable(..)
+                ) {
                     self.push(wrong_type(tree, &path, "a table"));
                 }
                 None
@@ -488,7 +519,7 @@ impl<'a> Section<'a> {
         path: String,
     ) -> Section<'a> {
         let layer = Layer::new(&schema.fields().into(), table, path.clone(), spot, 0);
-        Section::new(self.problems, schema, vec![layer], spot, path)
+        Section::new(self.context, schema, vec![layer], spot, path)
     }
 
     /// This section with the table under `key` of `of` as a further, stronger layer.
@@ -500,7 +531,7 @@ impl<'a> Section<'a> {
         for (rank, l) in self.layers.iter().chain(&over.layers).enumerate() {
             layers.push(Layer { rank, ..l.clone() });
         }
-        Section::new(self.problems, self.schema, layers, spot, path)
+        Section::new(self.context, self.schema, layers, spot, path)
     }
 
     /// The keys that this section's strongest layer sets itself, with their positions.
@@ -540,6 +571,17 @@ impl Reader for Section<'_> {
 
     fn tables(&self, key: &str) -> Vec<Self> {
         self.elements(key)
+    }
+
+    fn file<T, E: fmt::Display>(
+        &self,
+        key: &'static str,
+        file: &Name,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let read = (self.context.files)(&file.text);
+        let parsed = read.and_then(|text| parse(&text).map_err(|e| format!("{}: {e}", file.text)));
+        parsed.map_err(|message| self.push(self.problem_at(file.spot, key, message))).ok()
     }
 
     fn chosen(&self, choice: &'static str, word: &'static str) {

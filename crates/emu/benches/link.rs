@@ -102,7 +102,7 @@ mod linux {
 
     fn link(rate: DataRate, delay: Span) -> LinkConfig {
         LinkConfig {
-            rate,
+            rate: rate.into(),
             delay: DelayConfig { base: delay, variation: None },
             loss: LossConfig::None.into(),
             policer: None,

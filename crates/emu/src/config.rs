@@ -1,13 +1,13 @@
 //! The link file of `airtcp link --config`: the settings of a link, and the differences between
 //! directions.
 
-use airtcp_config::{ConfigError, Override, Section, document, read};
-use airtcp_net::config::LinkConfig;
+use airtcp_config::{ConfigError, Override, ReadFile, Section, document, read_with_files};
+use airtcp_net::config::{DelayConfig, LinkConfig, LinkRate};
 use airtcp_net::wifi::config::MEASURES;
 use airtcp_net::wifi::{ChannelConfig, preset};
 use airtcp_settings::schema::Fallback::{Absent, Is};
 use airtcp_settings::schema::{Field, Key, Kind, Table, TextKind, field};
-use airtcp_settings::{Name, Reader, Settings};
+use airtcp_settings::{Name, Reader, Settings, Value};
 
 /// The emulated link.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,15 +40,15 @@ static TRACE_FILE: TextKind = TextKind {
 const DEFAULTS: &[Field] = &[
     field(
         "rate",
-        Kind::Rate,
+        LinkRate::KIND,
         Is("100 Gbit/s"),
-        "Serialisation rate. The default takes 120 ns for a packet of 1500 B.",
+        "Serialisation rate: constant, or a table with a file. The default takes 120 ns for a packet of 1500 B.",
     ),
     field(
         "delay",
-        <airtcp_net::config::DelayConfig as airtcp_settings::Value>::KIND,
+        DelayConfig::KIND,
         Is("0 s"),
-        "One-way propagation delay: constant, or a table with a distribution.",
+        "One-way propagation delay: constant, or a table with a distribution or a file.",
     ),
 ];
 
@@ -109,7 +109,7 @@ static EMULATED_LINK: Table = Table::new(
 impl EmulatedLink {
     /// Reads the link of the emulator from the text of a TOML file (docs/link-config.md);
     /// `source_name` is what diagnostics call it. Overrides replace keys of the file, later ones
-    /// those of earlier ones.
+    /// those of earlier ones; `files` reads the files that the rates and delays name.
     ///
     /// # Errors
     /// All mistakes in the text and the overrides, except those that other mistakes hide.
@@ -117,8 +117,9 @@ impl EmulatedLink {
         source_name: &str,
         text: &str,
         overrides: &[Override],
+        files: &ReadFile<'_>,
     ) -> Result<Self, ConfigError> {
-        read(&EMULATED_LINK, source_name, text, overrides, |top| {
+        read_with_files(&EMULATED_LINK, source_name, text, overrides, files, |top| {
             let up = direction(&top.overridden_by(top, "up"));
             let down = direction(&top.overridden_by(top, "down"));
             let wlan = match top.has("wlan") {
@@ -176,10 +177,28 @@ mod tests {
     use airtcp_core::{Bytes, DataRate, Duration};
     use airtcp_net::config::{QueueConfig, QueueLimit};
 
+    fn parse(text: &str, overrides: &[Override]) -> Result<EmulatedLink, ConfigError> {
+        let files = |path: &str| match path {
+            "up.csv" => Ok("time (s),rate (Mbit/s)\n0,8\n".to_owned()),
+            _ => Err(format!("{path}: no such file")),
+        };
+        EmulatedLink::parse("link.toml", text, overrides, &files)
+    }
+
+    #[test]
+    fn a_rate_may_follow_a_file_in_one_direction() {
+        let link =
+            parse("rate = \"1 Mbit/s\"\nup = { rate = { file = \"up.csv\" } }", &[]).unwrap();
+        assert!(matches!(link.up.config.rate, LinkRate::Table(_)));
+        assert_eq!(link.down.config.rate, DataRate::mbps(1).into());
+        let error = parse("rate = { file = \"none\" }", &[]).unwrap_err().to_string();
+        assert!(error.contains("link.toml:1:17: rate.file: none: no such file"), "{error}");
+    }
+
     #[test]
     fn an_emulated_link_names_its_traces() {
         let traces = |text| {
-            let link = EmulatedLink::parse("link.toml", text, &[]).unwrap();
+            let link = parse(text, &[]).unwrap();
             (link.up.trace, link.down.trace)
         };
         let path = |path: &str| Some(path.to_owned());
@@ -196,9 +215,9 @@ mod tests {
             path: "up.rate".to_owned(),
             value: "1 Mbit/s".to_owned(),
         };
-        let link = EmulatedLink::parse("link.toml", text, &[rate]).unwrap();
-        assert_eq!(link.up.config.rate, DataRate::mbps(1));
-        assert_eq!(link.down.config.rate, DataRate::mbps(8));
+        let link = parse(text, &[rate]).unwrap();
+        assert_eq!(link.up.config.rate, DataRate::mbps(1).into());
+        assert_eq!(link.down.config.rate, DataRate::mbps(8).into());
         assert_eq!(link.up.config.delay.base, Duration::from_millis(20));
         let limit = |bytes| QueueConfig::DropTail { limit: QueueLimit::Bytes(Bytes(bytes)) };
         assert_eq!(link.down.config.queue, limit(60_000));
@@ -212,7 +231,7 @@ mod tests {
             path: "rate".to_owned(),
             value: "8 Mbits".to_owned(),
         };
-        let error = EmulatedLink::parse("link.toml", "delais = \"1 s\"", &[rate]).unwrap_err();
+        let error = parse("delais = \"1 s\"", &[rate]).unwrap_err();
         let message = error.to_string();
         assert!(
             message.contains("link.toml:1:1: delais: unknown key (did you mean `delay`?)"),

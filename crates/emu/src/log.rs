@@ -12,11 +12,13 @@
 
 use crate::EmuError;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_net::config::{LinkConfig, QueueConfig, QueueLimit, Schedule};
+use airtcp_net::config::{LinkConfig, LinkRate, QueueConfig, QueueLimit, Schedule};
+use airtcp_net::table::Rates;
 use airtcp_net::{Departure, Trace, trace};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
@@ -61,9 +63,10 @@ impl Log {
         let mut file = BufWriter::new(File::create(path).map_err(failed)?);
         let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let started = started.map_or(0, |since| since.as_millis());
-        let server = match trace {
-            Some(_) => "trace".to_owned(),
-            None => config.rate.to_string(),
+        let server = match (trace, &config.rate) {
+            (Some(_), _) | (_, LinkRate::Mahimahi(_)) => "trace".to_owned(),
+            (_, LinkRate::Table(_)) => "table".to_owned(),
+            (_, LinkRate::Constant(rate)) => rate.to_string(),
         };
         let header = format!(
             "# mahimahi mm-link ({name}) [{server}] > {}\n# command line: {command_line}\n\
@@ -124,6 +127,8 @@ struct Text<W> {
 enum Capacity {
     /// A constant rate, as one opportunity each millisecond; `passed` of them are over.
     Rate { rate: DataRate, passed: u64 },
+    /// The same of a rate that changes.
+    Table { rates: Arc<Rates>, passed: u64 },
     /// A trace; `passed` of its opportunities are over.
     Trace { trace: Trace, passed: u64 },
 }
@@ -139,21 +144,34 @@ impl Capacity {
                 };
                 (Instant::from_millis(passed + 1), until(passed + 1) - until(*passed))
             }
+            Self::Table { rates, passed } => {
+                let until = |ms: u64| rates.carried(Instant::from_millis(ms));
+                (Instant::from_millis(passed + 1), until(passed + 1) - until(*passed))
+            }
             Self::Trace { trace, passed } => (trace.time(*passed), trace::OPPORTUNITY),
         }
     }
 
     fn pass(&mut self) {
-        let (Self::Rate { passed, .. } | Self::Trace { passed, .. }) = self;
+        let (Self::Rate { passed, .. } | Self::Table { passed, .. } | Self::Trace { passed, .. }) =
+            self;
         *passed += 1;
     }
 }
 
 impl<W: Write> Text<W> {
     fn new(to: W, config: &LinkConfig, trace: Option<&Trace>) -> Self {
-        let (header, capacity) = match trace {
-            Some(trace) => (trace::HEADER, Capacity::Trace { trace: trace.clone(), passed: 0 }),
-            None => (Bytes::ZERO, Capacity::Rate { rate: config.rate, passed: 0 }),
+        let of_trace =
+            |trace: &Trace| (trace::HEADER, Capacity::Trace { trace: trace.clone(), passed: 0 });
+        let (header, capacity) = match (trace, &config.rate) {
+            (Some(trace), _) => of_trace(trace),
+            (None, LinkRate::Mahimahi(trace)) => of_trace(trace),
+            (None, LinkRate::Constant(rate)) => {
+                (Bytes::ZERO, Capacity::Rate { rate: *rate, passed: 0 })
+            }
+            (None, LinkRate::Table(rates)) => {
+                (Bytes::ZERO, Capacity::Table { rates: rates.clone(), passed: 0 })
+            }
         };
         let outages = match &config.outage {
             Some(outage) => outage.schedule.clone(),
@@ -234,7 +252,7 @@ mod tests {
 
     fn config() -> LinkConfig {
         LinkConfig {
-            rate: DataRate::mbps(1),
+            rate: DataRate::mbps(1).into(),
             delay: DelayConfig { base: Duration::from_millis(20), variation: None },
             loss: LossConfig::None.into(),
             policer: None,

@@ -18,7 +18,7 @@ const WINDOW: u32 = 150;
 /// The bottleneck of the wired dumbbell: 100 Mbit/s, 10 ms.
 fn config(delay: DelayConfig, loss: LossConfig) -> LinkConfig {
     LinkConfig {
-        rate: DataRate::mbps(100),
+        rate: DataRate::mbps(100).into(),
         delay,
         loss: loss.into(),
         policer: None,

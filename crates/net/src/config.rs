@@ -6,13 +6,17 @@ use crate::queue::dualpi2::DualPi2Config;
 use crate::queue::fq_codel::FqCodelConfig;
 use crate::queue::pie::PieConfig;
 use crate::queue::red::RedConfig;
+use crate::table::{Delays, Rates};
+use crate::trace::Trace;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::{
-    Fallback, Field, Key, Kind, POSITIVE_TIME, PROBABILITY, TIME, Table, choose, field, words,
+    Fallback, Field, Key, Kind, POSITIVE_TIME, PROBABILITY, TIME, Table, TextKind, choose, field,
+    words,
 };
 use airtcp_settings::{
-    Decoded, PacketsOrSize, Reader, Settings, Value, alternatives, choice, settings,
+    Decoded, Name, PacketsOrSize, Reader, Settings, Value, alternatives, choice, settings,
 };
+use std::sync::Arc;
 
 settings! {
     #[partial]
@@ -20,9 +24,9 @@ settings! {
     /// outages, perhaps behind a policer.
     #[derive(Clone, Debug, PartialEq)]
     pub struct LinkConfig {
-        /// Rate at which packets are serialised.
-        pub rate: DataRate,
-        /// One-way propagation delay: constant, or a table with a distribution.
+        /// Rate at which packets are serialised: constant, or a table with a file.
+        pub rate: LinkRate,
+        /// One-way propagation delay: constant, or a table with a distribution or a file.
         pub delay: DelayConfig,
         /// Random or listed losses.
         #[absent = "no losses"]
@@ -36,6 +40,87 @@ settings! {
         /// The queue in front of the link, one in each direction.
         #[absent = "drop-tail, 50 packets"]
         pub queue: QueueConfig = QueueConfig::default(),
+    }
+}
+
+/// Rate at which packets are serialised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkRate {
+    /// Always the same.
+    Constant(DataRate),
+    /// The opportunities of a Mahimahi trace.
+    Mahimahi(Arc<Trace>),
+    /// As a table says.
+    Table(Arc<Rates>),
+}
+
+impl LinkRate {
+    /// The rate, or the mean of the file's.
+    pub fn mean(&self) -> DataRate {
+        match self {
+            Self::Constant(rate) => *rate,
+            Self::Mahimahi(trace) => trace.mean_rate(),
+            Self::Table(rates) => rates.mean(),
+        }
+    }
+}
+
+impl From<DataRate> for LinkRate {
+    fn from(rate: DataRate) -> Self {
+        Self::Constant(rate)
+    }
+}
+
+/// A file that a rate or a delay follows.
+static COURSE: TextKind = TextKind {
+    name: "path",
+    plural: "paths",
+    expected: "the path of a file",
+    expected_plural: "paths of files",
+};
+
+static RATE: Table = Table::new(
+    "link.rate",
+    "A rate that follows a file.",
+    &[Key::Fields(&[field(
+        "file",
+        Kind::Text(&COURSE),
+        Fallback::Required,
+        "`.csv`: a table of time and rate, `time (s),rate (Mbit/s)` in its first line; each rate holds \
+         until the next, the last to the end; at 0, packets wait. Any other name: a Mahimahi trace, \
+         which repeats. Perhaps compressed with gzip; relative to the file that names it.",
+    )])],
+);
+
+/// Reads the rate in a file.
+fn rate_in(name: &str, text: &str) -> Result<LinkRate, String> {
+    let plain = name.strip_suffix(".gz").unwrap_or(name);
+    match plain.ends_with(".csv") {
+        true => Rates::read(text)
+            .map(|rates| LinkRate::Table(Arc::new(rates)))
+            .map_err(|error| error.to_string()),
+        false => Trace::parse(text)
+            .map(|trace| LinkRate::Mahimahi(Arc::new(trace)))
+            .map_err(|error| error.to_string()),
+    }
+}
+
+impl Value for LinkRate {
+    const KIND: Kind = Kind::RateOrTable(&RATE);
+
+    fn read<R: Reader>(from: &R, key: &str, _base: Option<&Self>) -> Option<Self> {
+        let Some(table) = from.table(key) else {
+            return from.get(key).map(Self::Constant);
+        };
+        let file = table.get::<Name>("file")?;
+        table.file("file", &file, |text| rate_in(&file.text, text))
+    }
+
+    fn show(&self, kind: &Kind) -> Option<String> {
+        match self {
+            Self::Constant(rate) => rate.show(kind),
+            Self::Mahimahi(_) | Self::Table(_) => None,
+        }
     }
 }
 
@@ -62,7 +147,7 @@ pub struct Variation {
 static DELAY: Table = Table::new(
     "link.delay",
     "A one-way delay that varies from packet to packet: at most one of `constant`, `uniform`, `normal`, \
-     `exponential`, `mixture`. The distribution gives the whole delay, not an addition to `base`.",
+     `exponential`, `mixture`, `file`. It gives the whole delay, not an addition to `base`.",
     &[
         Key::Fields(&[
             field(
@@ -87,6 +172,14 @@ static DELAY: Table = Table::new(
             Fallback::Absent("not a mixture"),
             "One of several distributions, drawn for each packet.",
         )]),
+        Key::Fields(&[field(
+            "file",
+            Kind::Text(&COURSE),
+            Fallback::Absent("no file"),
+            "A table of time and delay, `time (s),delay (ms)` in its first line. A packet has the delay \
+             that holds when its last byte leaves; each holds until the next, the last to the end. \
+             Perhaps compressed with gzip; relative to the file that names it.",
+        )]),
     ],
 );
 
@@ -104,7 +197,7 @@ impl Value for DelayConfig {
         let Some(distribution) = distribution else {
             for key in ["from", "fifo"].into_iter().filter(|key| table.written(key)) {
                 let message = "has no effect without a distribution".to_owned();
-                let expected = "uniform, normal, exponential, constant or mixture";
+                let expected = "uniform, normal, exponential, constant, mixture or file";
                 table.refuse(Some(key), message, expected);
             }
             if base.is_none() {
@@ -155,6 +248,8 @@ pub enum Distribution {
     },
     /// One of several, with the given weights (positive; they need not sum to one).
     Mixture(Vec<(f64, Distribution)>),
+    /// As a table says for the time.
+    Table(Arc<Delays>),
 }
 
 /// Distributions other than mixtures.
@@ -213,7 +308,7 @@ static MIXTURE: Table = Table::new(
 /// invalid.
 fn distribution<R: Reader>(table: &R, mixture: bool) -> Option<Option<Distribution>> {
     type Read<R> = fn(&R, &str) -> Option<Distribution>;
-    let readers: [(&str, Read<R>); 5] = [
+    let readers: [(&str, Read<R>); 6] = [
         ("constant", |table, key| Some(Distribution::Constant(table.get::<Option<_>>(key)??))),
         ("uniform", |table, key| {
             let (low, high) = table.get::<Option<_>>(key)??;
@@ -230,8 +325,12 @@ fn distribution<R: Reader>(table: &R, mixture: bool) -> Option<Option<Distributi
             Some(Distribution::Exponential { offset: offset?, mean: mean? })
         }),
         ("mixture", |table, _| Some(Distribution::Mixture(mixture_parts(table)?))),
+        ("file", |table, _| {
+            let file = table.get::<Option<Name>>("file")??;
+            table.file("file", &file, Delays::read).map(Arc::new).map(Distribution::Table)
+        }),
     ];
-    let readers = &readers[..if mixture { 5 } else { 4 }];
+    let readers = &readers[..if mixture { 6 } else { 4 }];
     let mut given = readers.iter().filter(|(key, _)| table.written(key));
     let Some((key, read)) = given.next() else { return Some(None) };
     if let Some((second, _)) = given.next() {

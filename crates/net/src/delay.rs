@@ -4,8 +4,8 @@ use crate::config::{DelayConfig, Distribution};
 use airtcp_core::{Duration, Instant, Stream};
 
 impl Distribution {
-    /// Draws the delay of one packet.
-    pub fn sample(&self, stream: &mut Stream) -> Duration {
+    /// Draws the delay of a packet that leaves at `at`.
+    pub fn sample(&self, at: Instant, stream: &mut Stream) -> Duration {
         match self {
             Self::Constant(delay) => *delay,
             Self::Uniform { low, high } => stream.duration(*low, *high),
@@ -21,13 +21,14 @@ impl Distribution {
                 let mut rest = stream.uniform(0.0, total);
                 for (weight, part) in parts {
                     if rest < *weight {
-                        return part.sample(stream);
+                        return part.sample(at, stream);
                     }
                     rest -= weight;
                 }
                 // Reached only through rounding in the sums.
-                parts.last().map_or(Duration::ZERO, |(_, part)| part.sample(stream))
+                parts.last().map_or(Duration::ZERO, |(_, part)| part.sample(at, stream))
             }
+            Self::Table(delays) => delays.at(at),
         }
     }
 
@@ -41,11 +42,12 @@ impl Distribution {
             Self::Mixture(parts) => {
                 parts.iter().map(|(_, part)| part.lower_bound()).min().unwrap_or(Duration::ZERO)
             }
+            Self::Table(delays) => delays.values().min().unwrap_or(Duration::ZERO),
         }
     }
 
     /// The expectation. For [`Distribution::Normal`] it is that of max(X, 0), which exceeds `mean`
-    /// if negative draws matter.
+    /// if negative draws matter; for a table, the mean of its lines.
     pub fn mean(&self) -> Duration {
         match self {
             Self::Constant(delay) => *delay,
@@ -66,6 +68,10 @@ impl Distribution {
                 let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
                 let sum: f64 = parts.iter().map(|(w, part)| w * part.mean().as_secs_f64()).sum();
                 Duration::from_secs_f64(sum / total)
+            }
+            Self::Table(delays) => {
+                let sum: f64 = delays.values().map(Duration::as_secs_f64).sum();
+                Duration::from_secs_f64(sum / delays.values().count() as f64)
             }
         }
     }
@@ -88,8 +94,8 @@ struct Varying {
 
 impl Varying {
     #[inline(never)]
-    fn draw(&mut self) -> Duration {
-        self.distribution.sample(&mut self.stream)
+    fn draw(&mut self, departure: Instant) -> Duration {
+        self.distribution.sample(departure, &mut self.stream)
     }
 }
 
@@ -107,7 +113,7 @@ impl Delay {
     #[inline]
     pub(crate) fn draw(&mut self, departure: Instant) -> Duration {
         match &mut self.variation {
-            Some(v) if departure >= v.from => v.draw(),
+            Some(v) if departure >= v.from => v.draw(departure),
             _ => self.base,
         }
     }
@@ -163,7 +169,8 @@ pub(crate) mod tests {
         let n = 40_000;
         for (i, distribution) in distributions.iter().enumerate() {
             let mut stream = Stream::new(1, &format!("test/{i}"));
-            let draws: Vec<_> = (0..n).map(|_| distribution.sample(&mut stream)).collect();
+            let draws: Vec<_> =
+                (0..n).map(|_| distribution.sample(Instant::ZERO, &mut stream)).collect();
             let mean = draws.iter().copied().sum::<Duration>() / n;
             let expected = distribution.mean();
             // 2 %: four standard errors of the widest distribution (20 ms / sqrt(n) = 0.1 ms).

@@ -19,6 +19,7 @@ pub mod mobility;
 mod policer;
 pub mod queue;
 pub mod schedule;
+pub mod table;
 pub mod trace;
 pub mod wifi;
 

@@ -25,18 +25,22 @@
 //!   Where both ways are possible, the times are the same. What such a queue drops is reported at
 //!   that instant.
 
-use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode, QueueConfig, QueueLimit};
+use crate::config::{
+    LinkConfig, LinkRate, LossPlace, OutageConfig, OutageMode, QueueConfig, QueueLimit,
+};
 use crate::delay::Delay;
 use crate::loss::Loss;
 use crate::policer::Policer;
 use crate::queue::admission::{Admission, Admitted, Arrival, Verdict};
 use crate::queue::{Queue, Server, Waiting as Queued};
+use crate::table::Rates;
 use crate::trace::{Opportunities, Trace};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Ecn, Histogram, Instant, Stream};
 use std::cmp::Ordering;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 /// The properties of a packet that a link looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,13 +147,13 @@ pub struct LinkCounters {
 /// real-time emulator. Calls must not go back in time.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
-    /// The server's rate, or the mean rate of its trace.
+    /// The server's rate, or the mean rate of its file.
     rate: DataRate,
     /// The latest packet size and its transmission time, cached: packets come in few sizes, and
     /// divisions are slow.
     transmission: (Bytes, Duration),
     /// Replaces the rate.
-    opportunities: Option<Box<Opportunities>>,
+    recorded: Option<Recorded>,
     delay: Delay,
     loss: Option<Box<Loss>>,
     loss_place: LossPlace,
@@ -176,6 +180,23 @@ pub struct Link<T> {
     waits: Histogram,
     /// The same of the latest packet.
     latest_wait: Duration,
+}
+
+/// A server whose rate follows a file.
+#[derive(Clone, Debug)]
+enum Recorded {
+    Trace(Box<Opportunities>),
+    Table(Arc<Rates>),
+}
+
+impl Recorded {
+    /// Serves a packet from `start`; returns when its last byte leaves.
+    fn serve(&mut self, start: Instant, size: Bytes) -> Instant {
+        match self {
+            Self::Trace(opportunities) => opportunities.serve(start, size),
+            Self::Table(rates) => rates.departure(start, size),
+        }
+    }
 }
 
 /// A packet's place in the queue.
@@ -264,9 +285,17 @@ impl<T> Link<T> {
     /// An idle link at the start of the run.
     pub fn new(config: &LinkConfig, streams: LinkStreams) -> Self {
         let LinkConfig { rate, delay, loss, policer, outage, queue } = config;
+        let recorded = match rate {
+            LinkRate::Constant(_) => None,
+            LinkRate::Mahimahi(trace) => {
+                Some(Recorded::Trace(Box::new(Opportunities::new(Trace::clone(trace)))))
+            }
+            LinkRate::Table(rates) => Some(Recorded::Table(rates.clone())),
+        };
         let delay = Delay::new(delay, streams.delay);
         let loss_model = Loss::new(&loss.model, streams.loss);
-        let is_plain = loss_model.is_none()
+        let is_plain = recorded.is_none()
+            && loss_model.is_none()
             && policer.is_none()
             && outage.is_none()
             && delay.is_constant()
@@ -280,9 +309,9 @@ impl<T> Link<T> {
             }
         };
         Self {
-            rate: *rate,
+            rate: rate.mean(),
             transmission: (Bytes::ZERO, Duration::ZERO),
-            opportunities: None,
+            recorded,
             in_flight: InFlight::new(delay.reorders() || deferred.is_some()),
             deferred,
             delay,
@@ -308,7 +337,7 @@ impl<T> Link<T> {
     pub fn with_trace(mut self, trace: Trace) -> Self {
         self.is_plain = false;
         self.rate = trace.mean_rate();
-        self.opportunities = Some(Box::new(Opportunities::new(trace)));
+        self.recorded = Some(Recorded::Trace(Box::new(Opportunities::new(trace))));
         self
     }
 
@@ -450,7 +479,7 @@ impl<T> Link<T> {
     /// arrival; `None` if there is none.
     pub fn lookahead(&self) -> Option<Duration> {
         // A trace may serve a packet in no time.
-        let constant = self.keeps_order() && self.opportunities.is_none();
+        let constant = self.keeps_order() && self.recorded.is_none();
         constant.then(|| self.delay.base()).filter(|delay| !delay.is_zero())
     }
 
@@ -618,7 +647,7 @@ impl<T> Link<T> {
         self.latest_wait
     }
 
-    /// The server's rate, or the mean rate of its trace.
+    /// The server's rate, or the mean rate of its file.
     pub fn rate(&self) -> DataRate {
         self.rate
     }
@@ -767,7 +796,8 @@ impl<T> Link<T> {
     #[inline]
     fn is_idle(&self, now: Instant, start: Instant) -> bool {
         // A server with a trace serves nothing at once.
-        let awaits_trace = || self.opportunities.is_some() && self.waiting.is_empty();
+        let has_trace = || matches!(self.recorded, Some(Recorded::Trace(_)));
+        let awaits_trace = || has_trace() && self.waiting.is_empty();
         start == now || (awaits_trace() && self.free_at <= now)
     }
 
@@ -780,7 +810,7 @@ impl<T> Link<T> {
             Some(steering) => now.max(steering.up_since),
             None => now,
         };
-        if let Some(opportunities) = &self.opportunities {
+        if let Some(Recorded::Trace(opportunities)) = &self.recorded {
             return start_by_trace(opportunities, self.outage.as_deref(), now);
         }
         let earliest = self.free_at.max(now);
@@ -803,8 +833,8 @@ impl<T> Link<T> {
         if start < Instant::MAX {
             self.waits.record(self.latest_wait);
         }
-        let departure = match &mut self.opportunities {
-            Some(opportunities) => opportunities.serve(start, size),
+        let departure = match &mut self.recorded {
+            Some(recorded) => recorded.serve(start, size),
             None => start + self.transmission_time(size),
         };
         let arrival = departure + self.delay.draw(departure);

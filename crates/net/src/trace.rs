@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn opportunities_during_a_holding_outage_go_unused() {
         let config = LinkConfig {
-            rate: DataRate::mbps(1),
+            rate: DataRate::mbps(1).into(),
             delay: DelayConfig { base: Duration::from_millis(3), variation: None },
             loss: LossConfig::None.into(),
             policer: None,

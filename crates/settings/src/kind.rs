@@ -41,6 +41,7 @@ impl Kind {
                     })
             }
             Self::DurationOrTable(_) => return TIME.parse(text),
+            Self::RateOrTable(_) => return Self::Rate.parse(text),
             Self::Rate => quantity(units::parse(text, units::RATE), units::RATE).and_then(|rate| {
                 DataRate::from_bits_per_sec(rate).map(Decoded::Rate).ok_or_else(out_of_range)
             }),
@@ -140,6 +141,7 @@ impl Kind {
             Self::Table(table)
             | Self::Tables(table)
             | Self::DurationOrTable(table)
+            | Self::RateOrTable(table)
             | Self::WordOrTable(_, table) => Some(table),
             _ => None,
         }
@@ -150,6 +152,7 @@ impl Kind {
         match self {
             Self::Duration { .. }
             | Self::DurationOrTable(_)
+            | Self::RateOrTable(_)
             | Self::DurationPair
             | Self::Intervals
             | Self::Waypoints
@@ -206,6 +209,7 @@ impl Kind {
             Self::DurationOrTable(_) => {
                 "a duration with its unit, such as \"170 ms\", or a table".to_owned()
             }
+            Self::RateOrTable(_) => format!("{}, or a table", Self::Rate.describe()),
             Self::Rate => "a rate above zero with its unit, such as \"250 kbit/s\"".to_owned(),
             Self::Size { min, max: u64::MAX } => {
                 format!("a size of at least {min} B with its unit, such as \"100 MB\"")

@@ -353,8 +353,9 @@ macro_rules! __settings {
 /// }
 /// ```
 ///
-/// `#[choice]` may be followed by `#[absent(VALUE)]` (the variant whose word is the default;
-/// without it the word is required), `#[source = "…"]` and `#[matters_to = "…"]`. Variants are plain, or
+/// `#[choice]` may be followed by `#[absent(VALUE)]` (the variant whose word is the default) or
+/// `#[absent_word("word")]` (the default, of a variant that has required keys; without either the
+/// word is required), `#[source = "…"]` and `#[matters_to = "…"]`. Variants are plain, or
 /// have fields as in [`settings!`], or one field in parentheses, `(name: Type)`, or all keys of
 /// another such type, `(..Type)`.
 #[macro_export]
@@ -366,6 +367,7 @@ macro_rules! alternatives {
         $(#[check($check:path)])?
         #[choice($choice:literal, $meaning:literal)]
         $(#[absent($absent:expr)])?
+        $(#[absent_word($absent_word:literal)])?
         $(#[source = $choice_source:expr])?
         $(#[matters_to = $choice_end:expr])?
         pub enum $Enum:ident {
@@ -428,6 +430,7 @@ macro_rules! alternatives {
                     kind: $crate::schema::Kind::Choice($Enum::WORDS),
                     fallback: $crate::__first!(
                         $($crate::schema::Fallback::Value(|| $Enum::word(&$absent).to_owned()),)?
+                        $($crate::schema::Fallback::Is($absent_word),)?
                         $crate::schema::Fallback::Required
                     ),
                     meaning: $meaning,

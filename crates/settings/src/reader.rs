@@ -1,7 +1,8 @@
 //! The interface to a source of settings.
 
 use crate::schema::{Key, Table};
-use crate::value::Value;
+use crate::value::{Name, Value};
+use std::fmt::Display;
 
 /// A struct or enum whose keys are declared with it, by [`settings!`](crate::settings) or
 /// [`alternatives!`](crate::alternatives).
@@ -44,6 +45,18 @@ pub trait Reader: Sized {
     /// The tables of an array of tables.
     fn tables(&self, _key: &str) -> Vec<Self> {
         Vec::new()
+    }
+
+    /// What `parse` makes of the text of the file that `key` names; `None` if the file cannot be read
+    /// or parsed, which has been reported. In a format without files there is none.
+    fn file<T, E: Display>(
+        &self,
+        key: &'static str,
+        _file: &Name,
+        _parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        self.refuse(Some(key), "names a file".to_owned(), "a key without a file");
+        None
     }
 
     /// `word` is chosen: refuses the keys that have no effect with it.

@@ -343,6 +343,8 @@ pub enum Kind {
     WordOrTable(&'static str, &'static Table),
     /// A duration, or a table.
     DurationOrTable(&'static Table),
+    /// A rate above zero with its unit, or a table.
+    RateOrTable(&'static Table),
     /// An array of tables with at least one element.
     Tables(&'static Table),
 }

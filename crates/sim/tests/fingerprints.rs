@@ -11,7 +11,7 @@
 //! time-outs and ACKs are events, and queues show in them. So are numbers that are zero or missing:
 //! a new counter of something that does not happen moves nothing.
 
-use airtcp_sim::scenario::Scenario;
+use airtcp_sim::scenario::{Scenario, files};
 use airtcp_sim::trace::EventWriter;
 use airtcp_sim::{Observers, World};
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,9 @@ fn flatten(name: &str, value: &Value, into: &mut String) {
 /// The row with today's digests.
 fn measured(row: &Row) -> Row {
     let file = row.scenario.rsplit('/').next().expect("a name");
-    let scenario = Scenario::parse(file, &read(&row.scenario), &row.set)
+    let files = files::beside(&root().join(&row.scenario).display().to_string());
+    let text = read(&row.scenario);
+    let scenario = Scenario::parse_with_files(file, &text, &row.set, None, &files)
         .unwrap_or_else(|error| panic!("{}: {error}", row.scenario));
     let (mut metrics, mut events) = (Digest::EMPTY, Digest::EMPTY);
     for seed in 1..=row.seeds {

@@ -20,7 +20,7 @@ from airtcp import _native
 from airtcp.congestion import CongestionControl
 from airtcp.run import Run
 from airtcp.runs.job import Job
-from airtcp.scenario import Scenario
+from airtcp.scenario import Scenario, read
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error
@@ -88,7 +88,7 @@ class Simulator:
 
 
 def _scenario(job: Job) -> Scenario:
-    return Scenario.parse(job.text, dict(job.overrides), name=job.file)
+    return read(job.file, job.text, job.overrides, job.files)
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from airtcp.scenario import Files
+
 if TYPE_CHECKING:
     from airtcp.runs.testbed import Testbed
 
@@ -26,6 +28,7 @@ class Job:
         seed: Seed of the run.
         series: Names of the series to record, sorted.
         testbed: What measures it instead of the simulator; then `text` is the case.
+        files: Path and text of each file that the scenario names.
     """
 
     file: str
@@ -34,12 +37,16 @@ class Job:
     seed: int
     series: tuple[str, ...]
     testbed: Testbed | None = None
+    files: Files = ()
 
     @cached_property
     def _content(self) -> str:
         # The scenario's name defaults to the file's, so the file is part of the content.
         command = [] if self.testbed is None else [self.testbed.command]
-        return json.dumps([self.file, self.text, self.overrides, self.seed, self.series, *command])
+        files = [self.files] if self.files else []
+        return json.dumps(
+            [self.file, self.text, self.overrides, self.seed, self.series, *files, *command]
+        )
 
     def address(self, simulator: str) -> str:
         """Name of the result among the kept runs: a hash of the job and the simulator's build."""

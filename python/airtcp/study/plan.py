@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.testbed import testbed_of
+from airtcp.scenario import Files, files_of
 from airtcp.study.definition import Experiment, Study, Variant
 
 
@@ -21,7 +23,17 @@ def job(study: Study, experiment: Experiment, variant: Variant, seed: int) -> Jo
         overrides=variant.overrides,
         seed=seed,
         series=study.series[scenario, variant.overrides],
+        files=_files(str(study.folder / scenario), study.scenarios[scenario], variant.overrides),
     )
+
+
+@cache
+def _files(path: str, text: str, overrides: tuple[tuple[str, str], ...]) -> Files:
+    """The files that a scenario names; none if it is wrong, which is found when it is checked."""
+    try:
+        return files_of(path, text, overrides)
+    except ValueError:
+        return ()
 
 
 def seeds(experiment: Experiment, runs: int) -> range:

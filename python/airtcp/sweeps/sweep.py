@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from airtcp.runs.cluster import Cluster
 from airtcp.runs.execute import Simulator, SimulatorLike, Store, Threads, Workers, execute
 from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.progress import progress as shown_progress
-from airtcp.scenario import Scenario, check_seeds, override_text
+from airtcp.scenario import Scenario, Source, check_seeds, files_of, override_text
 from airtcp.sweeps.files import check_name, write_table
 from airtcp.words import nearest
 
@@ -74,7 +75,10 @@ class Sweep:
         grid = {
             key: [override_text(value) for value in values] for key, values in self.grid.items()
         }
-        content = json.dumps([self.scenario.source, grid, list(self.seeds), rows])
+        files = sorted({file for _, source in self._sources for file in source.files})
+        content = json.dumps(
+            [self.scenario.source[:3], grid, list(self.seeds), rows, *([files] if files else [])]
+        )
         return hashlib.sha256(content.encode()).hexdigest()[:8]
 
     def points(self) -> Iterator[dict[str, object]]:
@@ -84,12 +88,22 @@ class Sweep:
 
     def jobs(self) -> list[tuple[dict[str, object], Job]]:
         """All runs, each with its combination."""
-        name, text, shared = self.scenario.source
         return [
-            (point, Job(name, text, (*shared, *_overrides(point)), seed, ()))
-            for point in self.points()
+            (point, Job(*source[:3], seed, (), files=source.files))
+            for point, source in self._sources
             for seed in self.seeds
         ]
+
+    @cached_property
+    def _sources(self) -> list[tuple[dict[str, object], Source]]:
+        """Each combination, and the scenario that it makes."""
+        name, text, shared, known = self.scenario.source
+        sources = []
+        for point in self.points():
+            overrides = (*shared, *_overrides(point))
+            files = files_of(name, text, overrides, known)
+            sources.append((point, Source(name, text, overrides, files)))
+        return sources
 
     def check(self, simulator: SimulatorLike) -> None:
         """Finds out what cannot be run before anything is.

@@ -9,10 +9,12 @@ pub mod import;
 mod path;
 mod random_waypoint;
 mod stationary;
+mod trace;
 
 pub use path::{Path, PathError};
 pub use random_waypoint::{RandomStart, RandomWaypoint};
 pub use stationary::Stationary;
+pub use trace::TraceNode;
 
 use airtcp_core::{Instant, Position, Stream};
 use airtcp_settings::alternatives;
@@ -22,6 +24,7 @@ alternatives! {
     #[derive(Clone, Debug, PartialEq)]
     #[table("node.mobility", whole)]
     #[choice("model", "The model of movement.")]
+    #[absent_word("trace")]
     pub enum MobilityConfig {
         /// not at all
         "stationary" => Stationary,
@@ -33,13 +36,19 @@ alternatives! {
         ),
         /// to random places, one after another
         "random-waypoint" => RandomWaypoint(..RandomWaypoint),
+        /// as in a file of ns-2's `setdest`, of BonnMotion or of SUMO
+        "trace" => Trace(..TraceNode),
     }
 }
 
 impl MobilityConfig {
     /// True if the model chooses the initial position.
     pub fn places(&self) -> bool {
-        matches!(self, Self::RandomWaypoint(model) if model.start != RandomStart::Position)
+        match self {
+            Self::Stationary | Self::Path(_) => false,
+            Self::RandomWaypoint(model) => model.start != RandomStart::Position,
+            Self::Trace(_) => true,
+        }
     }
 
     /// The movement until `end` of a station at `position`, with the draws of `stream`.
@@ -50,6 +59,7 @@ impl MobilityConfig {
                 Path::new([&[(Instant::ZERO, position)], waypoints.as_slice()].concat())
             }
             Self::RandomWaypoint(model) => model.path(position, end, stream),
+            Self::Trace(trace) => Ok(trace.path().clone()),
         };
         Mobility::Path(path.expect("readers and models give finite places in ascending order"))
     }

@@ -19,7 +19,7 @@ pub(crate) fn at_us(n: u64) -> Instant {
 /// The wireless link of the Packet Control paper without its impairments.
 pub(crate) fn plain() -> LinkConfig {
     LinkConfig {
-        rate: DataRate::kbps(250),
+        rate: DataRate::kbps(250).into(),
         delay: DelayConfig { base: ms(170), variation: None },
         loss: LossConfig::None.into(),
         policer: None,

@@ -101,7 +101,7 @@ pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
     let policer = proptest::option::of(policer);
     (100u64..5000, delays(), losses(), place, policer, outages(), queues()).prop_map(
         |(kbps, delay, model, place, policer, outage, queue)| LinkConfig {
-            rate: DataRate::kbps(kbps),
+            rate: DataRate::kbps(kbps).into(),
             delay,
             loss: LinkLoss { model, place },
             policer,
@@ -232,7 +232,7 @@ proptest! {
         });
         for (at, id) in delivered(&run(&mut link(&config), &sends)) {
             let (sent, meta) = sends[id as usize];
-            prop_assert!(at >= sent + config.rate.transmission_time(meta.size) + shortest);
+            prop_assert!(at >= sent + config.rate.mean().transmission_time(meta.size) + shortest);
         }
     }
 
@@ -240,10 +240,10 @@ proptest! {
     fn little_s_law_holds_on_the_queue(sends in traffic(), kbps in 100u64..3000) {
         // With a constant delay and no loss, an arrival tells when service started, so the sum of
         // the waits must equal the integral of the queue length over time.
-        let config = LinkConfig { rate: DataRate::kbps(kbps), ..plain() };
+        let config = LinkConfig { rate: DataRate::kbps(kbps).into(), ..plain() };
         let log = delivered(&run(&mut link(&config), &sends));
         let start = |&(at, id): &(Instant, u32)| {
-            at - config.delay.base - config.rate.transmission_time(sends[id as usize].1.size)
+            at - config.delay.base - config.rate.mean().transmission_time(sends[id as usize].1.size)
         };
         let waits: u64 =
             log.iter().map(|d| start(d).since(sends[d.1 as usize].0).as_nanos()).sum();
@@ -286,7 +286,7 @@ fn packet_control_delays_reorder_as_computed() {
     let config =
         LinkConfig { delay: DelayConfig { base: ms(170), variation: Some(variation) }, ..plain() };
     let n = 200_000;
-    let spacing = config.rate.transmission_time(PACKET.size);
+    let spacing = config.rate.mean().transmission_time(PACKET.size);
     let mut link: Link<u32> = link(&config);
     let sends: Vec<_> = (0..n).map(|i| (Instant::ZERO + spacing * i, PACKET)).collect();
     let mut rank = vec![0; n as usize];

@@ -5,11 +5,13 @@ use Fate::{Delivered, Lost};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Instant};
 use airtcp_net::config::{
-    DelayConfig, Distribution, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig,
-    QueueLimit, Schedule, Variation,
+    DelayConfig, Distribution, LinkRate, LossConfig, LossPlace, OutageConfig, OutageMode,
+    QueueConfig, QueueLimit, Schedule, Variation,
 };
 use airtcp_net::queue::red::RedConfig;
+use airtcp_net::table::{Delays, Rates};
 use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta, Trace};
+use std::sync::Arc;
 
 const ACK: PacketMeta = PacketMeta::new(Bytes(40), false);
 
@@ -246,6 +248,35 @@ fn packets_may_overtake_when_the_delay_shrinks() {
     // 1 departs at 103.28 ms and takes 20 ms; 0 departed at 33.28 ms and takes 170 ms.
     let log = run(&mut link(&config), &[(Instant::ZERO, PACKET), (at_us(70_000), PACKET)]);
     assert_eq!(log, [Delivered(at_us(123_280), 1), Delivered(at_us(203_280), 0)]);
+}
+
+#[test]
+fn a_rate_may_follow_a_table() {
+    let mut config = plain();
+    let rates = Rates::read("time (ms),rate (kbit/s)\n0,250\n33.28,0\n100,500\n").unwrap();
+    config.rate = LinkRate::Table(Arc::new(rates));
+    let log = run(&mut link(&config), &[(Instant::ZERO, PACKET), (Instant::ZERO, PACKET)]);
+    // The pause begins as the first one leaves.
+    assert_eq!(log, [Delivered(at_us(203_280), 0), Delivered(at_us(286_640), 1)]);
+}
+
+#[test]
+fn a_rate_may_follow_a_mahimahi_trace() {
+    let mut config = plain();
+    config.rate = LinkRate::Mahimahi(Arc::new(Trace::parse("10\n30\n").unwrap()));
+    let log = run(&mut link(&config), &[(Instant::ZERO, PACKET), (Instant::ZERO, PACKET)]);
+    // The second needs the rest of the first opportunity and some of the second.
+    assert_eq!(log, [Delivered(at_us(180_000), 0), Delivered(at_us(200_000), 1)]);
+}
+
+#[test]
+fn a_delay_may_follow_a_table() {
+    let mut config = plain();
+    let delays = Delays::read("time (ms),delay (ms)\n0,100\n50,20\n").unwrap();
+    config.delay = varying(Distribution::Table(Arc::new(delays)), false);
+    config.delay.variation.as_mut().expect("it varies").from = Instant::ZERO;
+    let log = run(&mut link(&config), &[(Instant::ZERO, PACKET), (at_us(70_000), PACKET)]);
+    assert_eq!(log, [Delivered(at_us(123_280), 1), Delivered(at_us(133_280), 0)]);
 }
 
 #[test]

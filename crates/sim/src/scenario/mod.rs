@@ -7,6 +7,7 @@
 //! mistakes as [`Diagnostic`]s. `document` makes the documentation and the JSON Schema.
 
 mod document;
+pub mod files;
 mod flow;
 mod link;
 mod middlebox;
@@ -28,7 +29,7 @@ pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};
 pub use udp::{OnOff, UdpId, UdpSpec};
 pub use wlan::{Station, Wlan, WlanId};
 
-use airtcp_config::{Section, read};
+use airtcp_config::{ReadFile, Section, read_with_files};
 use airtcp_core::Duration;
 use airtcp_net::config::QueueConfig;
 use airtcp_routing::RoutingConfig;
@@ -114,7 +115,8 @@ impl Scenario {
     /// `source_name` is what diagnostics call the text (the file's path); the scenario's name
     /// defaults to its stem. Each override is a dotted path (`link.BS-MH.loss.p`, elements of
     /// arrays by name or by index) and a value in TOML syntax or a bare string. Overrides are
-    /// applied to the text's tree before anything is resolved; later ones win.
+    /// applied to the text's tree before anything is resolved; later ones win. Files that the
+    /// scenario names are read, relative to the folder in `source_name`.
     ///
     /// # Errors
     /// All errors in the text and the overrides, except those that other errors hide.
@@ -137,13 +139,29 @@ impl Scenario {
         overrides: &[(String, String)],
         controls: Option<&Controls>,
     ) -> Result<Self, ConfigError> {
+        Self::parse_with_files(source_name, text, overrides, controls, &files::beside(source_name))
+    }
+
+    /// The same, and `files` reads the files that the scenario names.
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse).
+    pub fn parse_with_files(
+        source_name: &str,
+        text: &str,
+        overrides: &[(String, String)],
+        controls: Option<&Controls>,
+        files: &ReadFile<'_>,
+    ) -> Result<Self, ConfigError> {
         let set = |(path, value): &(String, String)| Override {
             option: "--set".to_owned(),
             path: path.clone(),
             value: value.clone(),
         };
         let overrides: Vec<Override> = overrides.iter().map(set).collect();
-        read(&SCENARIO, source_name, text, &overrides, |top| scenario(top, source_name, controls))
+        read_with_files(&SCENARIO, source_name, text, &overrides, files, |top| {
+            scenario(top, source_name, controls)
+        })
     }
 
     /// The scenario with the ends that a run with this seed draws for its flows.

@@ -140,7 +140,8 @@ pub(super) fn nodes(
         let spacing = section.get::<Option<(f64, f64)>>("spacing");
         let mobility = match section.chosen("mobility") {
             None => Some(MobilityConfig::Stationary),
-            Some(table) => MobilityConfig::read(&table, None),
+            Some(table) => MobilityConfig::read(&table, None)
+                .filter(|mobility| suits(&table, mobility, count.flatten())),
         };
         check_position(section, mobility.as_ref());
         let unplaced = mobility.as_ref().is_none_or(MobilityConfig::places);
@@ -168,6 +169,10 @@ pub(super) fn nodes(
                 MobilityConfig::Path(way) => {
                     let shifted = way.into_iter().map(|(at, p)| (at, shift(p.x, p.y)));
                     MobilityConfig::Path(shifted.collect())
+                }
+                MobilityConfig::Trace(trace) => {
+                    let further = trace.further(id - first);
+                    MobilityConfig::Trace(further.expect("a group fits its trace"))
                 }
                 other => other,
             };
@@ -197,11 +202,34 @@ pub(super) fn check_outage(section: &Section<'_>, schedule: &Schedule, duration:
     }
 }
 
+/// True if a trace of movement has a node for each of the group's, or for the single node;
+/// otherwise reports the table.
+fn suits(table: &Section<'_>, mobility: &MobilityConfig, count: Option<u64>) -> bool {
+    let MobilityConfig::Trace(trace) = mobility else { return true };
+    let problem = match count {
+        None if trace.is_certain() => return true,
+        None => table.problem("node", "missing: the trace has several nodes"),
+        Some(count) => match (0..count as u32).find_map(|i| trace.further(i).err()) {
+            None => return true,
+            Some(node) => {
+                let message = format!("the trace has no node {node} for a group of {count}");
+                table.problem("file", message)
+            }
+        },
+    };
+    table.push(problem.expected(trace.choice()));
+    false
+}
+
 /// Reports keys about positions that have no effect.
 fn check_position(section: &Section<'_>, mobility: Option<&MobilityConfig>) {
     if section.has("position") && mobility.is_some_and(MobilityConfig::places) {
+        let expected = match mobility {
+            Some(MobilityConfig::RandomWaypoint(_)) => "start = \"position\", or no position",
+            _ => "no position",
+        };
         let problem = section.problem("position", "has no effect: `mobility` says where");
-        section.push(problem.expected("start = \"position\", or no position"));
+        section.push(problem.expected(expected));
     }
     if section.has("spacing") && !(section.has("count") && section.has("position")) {
         let problem = section.problem("spacing", "has no effect without count and position");

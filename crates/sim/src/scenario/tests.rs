@@ -130,7 +130,7 @@ fn quantities_need_a_known_unit() {
         "250",
         &[
             "t.toml:14:8: link.BS-MH.rate: 250 has no unit (expected a rate above zero with its unit, \
-             such as \"250 kbit/s\")",
+             such as \"250 kbit/s\", or a table)",
         ],
     );
 }
@@ -148,7 +148,7 @@ fn missing_keys_are_named() {
         "",
         &[
             "t.toml:12:1: link.BS-MH.rate: missing (expected a rate above zero with its unit, such as \
-             \"250 kbit/s\")",
+             \"250 kbit/s\", or a table)",
         ],
     );
     refuses(
@@ -190,7 +190,7 @@ fn impossible_values_of_links_are_refused() {
         "\"0 bit/s\"",
         &[
             "t.toml:14:8: link.BS-MH.rate: \"0 bit/s\" is out of range (expected a rate above zero with \
-             its unit, such as \"250 kbit/s\")",
+             its unit, such as \"250 kbit/s\", or a table)",
         ],
     );
     refuses(
@@ -350,7 +350,7 @@ fn keys_without_effect_are_refused() {
         DELAY,
         "delay = { base = \"5 ms\", fifo = true }",
         &["t.toml:15:33: link.BS-MH.delay.fifo: has no effect without a distribution (expected \
-             uniform, normal, exponential, constant or mixture)"],
+             uniform, normal, exponential, constant, mixture or file)"],
     );
     refuses(
         TO,
@@ -767,7 +767,7 @@ fn misspelt_tables_are_read_as_those_that_were_meant() {
             "t.toml:2:3: nodes: unknown key (did you mean `node`?)",
             "t.toml:8:3: links: unknown key (did you mean `link`?)",
             "t.toml:10:8: link.FH-BS.rate: 1 has no unit (expected a rate above zero with its unit, \
-             such as \"250 kbit/s\")",
+             such as \"250 kbit/s\", or a table)",
             "t.toml:12:3: wlans: unknown key (did you mean `wlan`?)",
             "t.toml:15:3: flows: unknown key (did you mean `flow`?)",
         ]
@@ -929,7 +929,7 @@ fn a_rendered_diagnostic_shows_the_line_and_points_at_the_value() {
     assert_eq!(
         error.render(),
         "t.toml:14:8: link.BS-MH.rate: \"250\" has no unit (expected a rate above zero with its unit, \
-         such as \"250 kbit/s\")\n\
+         such as \"250 kbit/s\", or a table)\n\
          \x20  |\n\
          14 | rate = \"250\"\n\
          \x20  |        ^^^^^"
@@ -1060,8 +1060,8 @@ fn links_carry_the_models_of_the_file() {
     let [_, _, down, up] = scenario.links.as_slice() else { panic!("{:?}", scenario.links) };
     assert_eq!((down.name.as_str(), down.from, down.to), ("BS>MH", NodeId(1), NodeId(2)));
     assert_eq!((up.name.as_str(), up.from, up.to), ("MH>BS", NodeId(2), NodeId(1)));
-    assert_eq!(down.config.rate, DataRate::kbps(384));
-    assert_eq!(up.config.rate, DataRate::kbps(250));
+    assert_eq!(down.config.rate, DataRate::kbps(384).into());
+    assert_eq!(up.config.rate, DataRate::kbps(250).into());
     let variation = down.config.delay.variation.as_ref().unwrap();
     assert_eq!((variation.from, variation.fifo), (Instant::from_millis(500), false));
     let Distribution::Mixture(parts) = &variation.distribution else { panic!() };
@@ -1245,7 +1245,7 @@ fn overrides_reach_every_part_of_the_file() {
     .unwrap();
     assert_eq!(scenario.duration, Duration::from_secs(30));
     assert_eq!(scenario.links[2].config.loss.model, LossConfig::Bernoulli { p: 0.02 });
-    assert_eq!(scenario.links[0].config.rate, DataRate::mbps(2));
+    assert_eq!(scenario.links[0].config.rate, DataRate::mbps(2).into());
     let flow = &scenario.flows[0];
     assert_eq!(flow.sender.spurious, SpuriousDetection::Eifel);
     assert_eq!(flow.sender.initial_window, InitialWindow::Segments(2));
@@ -1606,8 +1606,8 @@ fn movements_are_checked() {
     };
     mobility(
         "{ model = \"random-waypiont\" }",
-        "node.MH.mobility.model: \"random-waypiont\" is not a choice here (expected \"stationary\", \"path\" \
-         or \"random-waypoint\"; did you mean `random-waypoint`?)",
+        "node.MH.mobility.model: \"random-waypiont\" is not a choice here (expected \"stationary\", \
+         \"path\", \"random-waypoint\" or \"trace\"; did you mean `random-waypoint`?)",
     );
     mobility(
         "{ model = \"path\", waypoints = [[\"5 s\", \"1 m\", \"0 m\"], [\"4 s\", \"1 m\", \"0 m\"]] }",
@@ -1639,6 +1639,169 @@ fn movements_are_checked() {
              this node among its stations)",
         ],
     );
+}
+
+/// A cell whose stations are the [[node]] table; `tracks.tcl` moves the nodes 1, 2 and 4, node 1 from
+/// 10 m at 1 m/s.
+fn tracked(node: &str, stations: &str) -> Result<Scenario, ConfigError> {
+    let text = format!(
+        "duration = \"9 s\"\n[[node]]\n{node}\n[[node]]\nname = \"AP\"\nmobility = {{ model = \"path\", \
+         waypoints = [[\"1 s\", \"0 m\", \"5 m\"]] }}\nposition = [\"0 m\", \"0 m\"]\n[[wlan]]\n\
+         name = \"cell\"\nstations = [\"AP\", {stations}]\n[[udp]]\nfrom = \"AP\"\nto = {stations}\n\
+         rate = \"1 kbit/s\""
+    );
+    let files = |path: &str| match path {
+        "tracks.tcl" | "tracks" => Ok("$node_(1) set X_ 10\n\
+             $ns_ at 2 \"$node_(1) setdest 20 0 1\"\n\
+             $node_(2) set Y_ 3\n$node_(4) set X_ 1\n"
+            .to_owned()),
+        "one.movements" => Ok("0 1 2\n".to_owned()),
+        _ => Err(format!("{path}: no such file")),
+    };
+    Scenario::parse_with_files("t.toml", &text, &[], None, &files)
+}
+
+#[test]
+fn a_node_follows_a_trace() {
+    let place = |node: &str, second: u64| {
+        let scenario = tracked(node, "\"MH\"").expect(node);
+        let station = &scenario.wlans[0].stations[1];
+        scenario.movement(station, 1).position(Instant::from_secs(second))
+    };
+    let track = "name = \"MH\"\nmobility = { file = \"tracks.tcl\", node = 1 }";
+    assert_eq!(place(track, 0), Position { x: 10.0, y: 0.0 });
+    assert_eq!(place(track, 7), Position { x: 15.0, y: 0.0 });
+    let said = "name = \"MH\"\nmobility = { model = \"trace\", file = \"tracks\", format = \"setdest\", node = 2 }";
+    assert_eq!(place(said, 7), Position { x: 0.0, y: 3.0 });
+    let only = "name = \"MH\"\nmobility = { file = \"one.movements\" }";
+    assert_eq!(place(only, 7), Position { x: 1.0, y: 2.0 });
+}
+
+#[test]
+fn a_group_follows_a_trace_node_by_node() {
+    let group = "name = \"s\"\ncount = 2\nmobility = { file = \"tracks.tcl\" }";
+    let scenario = tracked(group, "\"s\"").expect("a group of two");
+    let places: Vec<Position> = scenario.wlans[0].stations[1..]
+        .iter()
+        .map(|station| scenario.movement(station, 1).position(Instant::ZERO))
+        .collect();
+    assert_eq!(places, [Position { x: 10.0, y: 0.0 }, Position { x: 0.0, y: 3.0 }]);
+}
+
+#[test]
+fn a_trace_that_does_not_fit_is_refused() {
+    let refused = |node: &str, expected: &str| {
+        let error =
+            tracked(&format!("name = \"MH\"\n{node}"), "\"MH\"").expect_err(node).to_string();
+        assert_eq!(error, expected);
+    };
+    refused(
+        "mobility = { file = \"tracks.tcl\" }",
+        "t.toml:4:12: node.MH.mobility.node: missing: the trace has several nodes (expected one of the nodes 1 \
+         to 2, 4)",
+    );
+    refused(
+        "mobility = { file = \"tracks.tcl\", node = 3 }",
+        "t.toml:4:42: node.MH.mobility.node: the trace has no node 3 (expected one of the nodes 1 to 2, 4)",
+    );
+    refused(
+        "count = 3\nmobility = { file = \"tracks.tcl\" }",
+        "t.toml:5:21: node.MH.mobility.file: the trace has no node 3 for a group of 3 (expected one of the \
+         nodes 1 to 2, 4)",
+    );
+    refused(
+        "mobility = { file = \"tracks\" }",
+        "t.toml:4:12: node.MH.mobility.format: missing: the file's name does not say it (expected \"setdest\", \
+         \"bonnmotion\", \"bonnmotion-2d\" or \"bonnmotion-3d\")",
+    );
+    refused(
+        "mobility = { file = \"tracks\", format = \"bonnmotion\" }",
+        "t.toml:4:21: node.MH.mobility.file: tracks: line 1: \"$node_(1)\" (expected `time x y` for each \
+         waypoint, in seconds and metres)",
+    );
+    refused(
+        "mobility = { file = \"no.tcl\", node = 1 }",
+        "t.toml:4:21: node.MH.mobility.file: no.tcl: no such file",
+    );
+    refused(
+        "mobility = { file = \"tracks.tcl\", node = 1 }\nposition = [\"0 m\", \"0 m\"]",
+        "t.toml:5:12: node.MH.position: has no effect: `mobility` says where (expected no position)",
+    );
+}
+
+/// The base with a rate and a delay of its second link, and some files.
+fn recorded(rate: &str, delay: &str) -> Result<Scenario, ConfigError> {
+    let text = BASE.replace("\"250 kbit/s\"", rate).replace("\"170 ms\"", delay);
+    let files = |path: &str| match path {
+        "lte" => Ok("1\n2\n10\n".to_owned()),
+        "rate.csv" => Ok("time (s),rate (kbit/s)\n0,250\n10,0\n12,500\n".to_owned()),
+        "delay.csv" => Ok("time (s),delay (ms)\n0,170\n5,20\n".to_owned()),
+        _ => Err(format!("{path}: no such file")),
+    };
+    Scenario::parse_with_files("t.toml", &text, &[], None, &files)
+}
+
+#[test]
+fn rates_and_delays_follow_files() {
+    let goodput = |rate: &str, delay: &str| {
+        let scenario = recorded(rate, delay).expect(rate);
+        let mut world = crate::World::new(&scenario, 1);
+        world.run(&mut crate::Observers::default());
+        let metrics = world.metrics();
+        metrics.links.iter().map(|link| link.bytes_sent).sum::<u64>()
+    };
+    let constant = goodput("\"250 kbit/s\"", "\"170 ms\"");
+    let table = goodput("{ file = \"rate.csv\" }", "\"170 ms\"");
+    // 8 s of 20 have twice the rate, 2 s have none.
+    assert!((1.2..1.5).contains(&(table as f64 / constant as f64)), "{constant} {table}");
+    let mahimahi = goodput("{ file = \"lte\" }", "\"170 ms\"");
+    assert!(mahimahi > 2 * constant, "{constant} {mahimahi}");
+    let delay = goodput("\"250 kbit/s\"", "{ file = \"delay.csv\" }");
+    assert!((0.9..1.2).contains(&(delay as f64 / constant as f64)), "{constant} {delay}");
+}
+
+#[test]
+fn a_file_of_a_link_that_is_wrong_is_refused() {
+    let refused = |rate: &str, delay: &str, expected: &str| {
+        let error = recorded(rate, delay).expect_err(expected).to_string();
+        assert_eq!(error, expected);
+    };
+    refused(
+        "{ file = \"delay.csv\" }",
+        "\"170 ms\"",
+        "t.toml:14:17: link.BS-MH.rate.file: delay.csv: line 1: \"time (s),delay (ms)\" is no header (expected \
+         `time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`)",
+    );
+    refused(
+        "\"250 kbit/s\"",
+        "{ file = \"lte\", uniform = [\"1 ms\", \"2 ms\"] }",
+        "t.toml:15:18: link.BS-MH.delay.file: a second distribution beside `uniform` (expected one distribution)",
+    );
+    refused(
+        "{ file = \"none\" }",
+        "\"170 ms\"",
+        "t.toml:14:17: link.BS-MH.rate.file: none: no such file",
+    );
+}
+
+#[test]
+fn files_are_read_from_the_folder_of_the_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cell.toml");
+    let text = "duration = \"1 s\"\nnode = [{ name = \"A\", position = [\"0 m\", \"0 m\"] }, { name = \"B\", mobility = { file = \
+                \"b.movements.gz\" } }]\nwlan = [{ name = \"w\", stations = [\"A\", \"B\"] }]\n\
+                udp = [{ from = \"A\", to = \"B\", rate = \"1 kbit/s\" }]";
+    let parse = || Scenario::parse(path.to_str().unwrap(), text, &[]);
+    let missing = parse().expect_err("there is no file").to_string();
+    assert!(missing.contains("b.movements.gz: No such file"), "{missing}");
+    let file = std::fs::File::create(folder.path().join("b.movements.gz")).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+    std::io::Write::write_all(&mut packed, b"0 4 2\n").unwrap();
+    packed.finish().unwrap();
+    let scenario = parse().expect("with the file");
+    let station = &scenario.wlans[0].stations[1];
+    let place = scenario.movement(station, 1).position(Instant::ZERO);
+    assert_eq!(place, Position { x: 4.0, y: 2.0 });
 }
 
 #[test]

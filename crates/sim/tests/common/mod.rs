@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A link with constant delay, a drop-tail queue of `queue` packets, and no losses.
 pub(crate) fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
     LinkConfig {
-        rate,
+        rate: rate.into(),
         delay: DelayConfig { base: delay, variation: None },
         loss: LossConfig::None.into(),
         policer: None,

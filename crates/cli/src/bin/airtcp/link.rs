@@ -7,6 +7,7 @@ use airtcp_emu::control::{self, Order};
 use airtcp_emu::{DirectionSetup, EmulatedDirection, EmulatedLink, Report, Setup};
 use airtcp_net::wifi::StationCounters;
 use airtcp_net::{LinkCounters, Trace};
+use airtcp_sim::scenario::files;
 use clap::Args;
 use ipnet::Ipv4Net;
 use std::ffi::OsString;
@@ -211,7 +212,8 @@ fn read(args: &LinkArgs) -> Result<EmulatedLink, String> {
         Some(path) => (path.display().to_string(), contents(path)?),
         None => ("link".to_owned(), String::new()),
     };
-    EmulatedLink::parse(&name, &text, &overrides(args)).map_err(|error| error.render())
+    EmulatedLink::parse(&name, &text, &overrides(args), &files::beside(&name))
+        .map_err(|error| error.render())
 }
 
 impl LinkArgs {
@@ -232,10 +234,7 @@ impl LinkArgs {
 }
 
 fn contents(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|e| match e.kind() {
-        io::ErrorKind::InvalidData => format!("airtcp: {}: not UTF-8 text", path.display()),
-        _ => format!("airtcp: {}: {e}", path.display()),
-    })
+    files::text(path).map_err(|message| format!("airtcp: {message}"))
 }
 
 /// The options as keys of the file. Their order does not matter: a key for one direction overrides

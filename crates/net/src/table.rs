@@ -1,0 +1,351 @@
+//! A rate or a delay that follows a table: comma-separated values of time and value, with the units
+//! in the first line.
+//!
+//! ```text
+//! time (s),rate (Mbit/s)
+//! 0,8
+//! 12.5,0.25
+//! ```
+//!
+//! Each value holds from its time until the next line's, and the last one to the end.
+
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_settings::units::{self, Unit};
+
+/// Values by the time from which they hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table<T> {
+    /// Strictly ascending, the first at the start.
+    steps: Vec<(Instant, T)>,
+}
+
+/// Upper bound of times, delays and rates, in nanoseconds and bit/s.
+const LARGEST: f64 = 1e18;
+
+/// A mistake in a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message} (expected {expected})")]
+pub struct TableError {
+    /// Line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What could stand there.
+    pub expected: String,
+}
+
+impl<T: Copy> Table<T> {
+    /// The value at `now`.
+    pub fn at(&self, now: Instant) -> T {
+        self.steps[self.index(now)].1
+    }
+
+    fn index(&self, now: Instant) -> usize {
+        self.steps.partition_point(|(since, _)| *since <= now) - 1
+    }
+
+    /// The values, in the order of time.
+    pub fn values(&self) -> impl Iterator<Item = T> + '_ {
+        self.steps.iter().map(|(_, value)| *value)
+    }
+
+    /// Reads a table whose second column is called `name`; `value` makes one of base units, to which
+    /// numbers are rounded.
+    fn parse(
+        text: &str,
+        name: &str,
+        of: &[Unit],
+        value: impl Fn(u64) -> T,
+    ) -> Result<Self, TableError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let lines = (1..).zip(text.lines().map(str::trim));
+        let mut lines = lines.filter(|(_, l)| !l.is_empty() && !l.starts_with('#'));
+        let columns = [("time", units::DURATION), (name, of)];
+        let header = |line, found: &str| TableError {
+            line,
+            message: format!("{:?} is no header", shortened(found)),
+            expected: match name {
+                "rate" => "`time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`".to_owned(),
+                _ => format!("`time (UNIT),{name} (UNIT)`, such as `time (s),{name} (ms)`"),
+            },
+        };
+        let (line, first) = lines.next().ok_or_else(|| header(1, ""))?;
+        let [time_unit, value_unit] = units_of(first, columns).map_err(|unit| match unit {
+            None => header(line, first),
+            Some((unit, known)) => TableError {
+                line,
+                message: format!("{unit:?} is an unknown unit"),
+                expected: format!("one of {}", known.join(", ")),
+            },
+        })?;
+        let mut steps: Vec<(Instant, T)> = Vec::new();
+        let mut last_line = line;
+        for (line, content) in lines {
+            let wrong = |message: String, expected: &str| TableError {
+                line,
+                message,
+                expected: expected.to_owned(),
+            };
+            let cells: Vec<&str> = content.split(',').map(str::trim).collect();
+            let [at, cell] = cells[..] else {
+                let message = format!("{:?} has {} values", shortened(content), cells.len());
+                return Err(wrong(message, &format!("a time and a {name}, separated by a comma")));
+            };
+            let read = |cell: &str, unit: u64| match cell.parse::<f64>() {
+                Ok(number) if (0.0..LARGEST).contains(&(number * unit as f64)) => {
+                    Ok(libm::round(number * unit as f64) as u64)
+                }
+                Ok(_) => Err(wrong(format!("{cell:?} is out of range"), "a number, 0 or more")),
+                Err(_) => Err(wrong(format!("{cell:?} is not a number"), "one without its unit")),
+            };
+            let since = Instant::from_nanos(read(at, time_unit)?);
+            match steps.last() {
+                None if since > Instant::ZERO => {
+                    let message = format!("the first {name} holds from {since} s on");
+                    return Err(wrong(message, "the first line at time 0"));
+                }
+                Some((before, _)) if since <= *before => {
+                    let message = format!("{since} s does not come after {before} s");
+                    return Err(wrong(message, "ascending times"));
+                }
+                _ => {}
+            }
+            steps.push((since, value(read(cell, value_unit)?)));
+            last_line = line;
+        }
+        if steps.is_empty() {
+            let (message, expected) =
+                (format!("no {name} follows"), "at least one line".to_owned());
+            return Err(TableError { line: last_line, message, expected });
+        }
+        Ok(Self { steps })
+    }
+}
+
+/// The sizes of both columns' units; `Err`: the unit that is unknown and those that are known, or
+/// `None` if it is no header.
+type Header<'a> = Result<[u64; 2], Option<(&'a str, Vec<&'static str>)>>;
+
+fn units_of<'a>(line: &'a str, columns: [(&str, &[Unit]); 2]) -> Header<'a> {
+    let mut cells = line.split(',');
+    let mut found = [0; 2];
+    for ((name, known), size) in columns.into_iter().zip(&mut found) {
+        let cell = cells.next().and_then(|cell| cell.trim().strip_prefix(name)).ok_or(None)?;
+        let inner = cell.trim().strip_prefix('(').and_then(|cell| cell.strip_suffix(')'));
+        let unit = inner.ok_or(None)?.trim();
+        let same = known.iter().find(|(other, _)| *other == unit);
+        *size = same.ok_or_else(|| Some((unit, known.iter().map(|(name, _)| *name).collect())))?.1;
+    }
+    if cells.next().is_some() { Err(None) } else { Ok(found) }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// Delays by time.
+pub type Delays = Table<Duration>;
+
+impl Delays {
+    /// Reads a table of delays.
+    ///
+    /// # Errors
+    /// The first wrong line.
+    pub fn read(text: &str) -> Result<Self, TableError> {
+        Self::parse(text, "delay", units::DURATION, Duration::from_nanos)
+    }
+}
+
+/// Rates by time; without a rate, packets wait. The last one is a rate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rates(Table<Option<DataRate>>);
+
+impl Rates {
+    /// Reads a table of rates.
+    ///
+    /// # Errors
+    /// The first wrong line.
+    pub fn read(text: &str) -> Result<Self, TableError> {
+        let table = Table::parse(text, "rate", units::RATE, DataRate::from_bits_per_sec)?;
+        match table.steps.last() {
+            Some((_, Some(_))) => Ok(Self(table)),
+            _ => Err(TableError {
+                line: text.trim_end().lines().count(),
+                message: "the last rate is 0, and packets would wait for ever".to_owned(),
+                expected: "a last rate above zero".to_owned(),
+            }),
+        }
+    }
+
+    /// The mean rate until the last line; of a single line, its rate.
+    pub fn mean(&self) -> DataRate {
+        let bits = |pair: &[(Instant, Option<DataRate>)]| {
+            let rate = pair[0].1.map_or(0, DataRate::bits_per_sec);
+            u128::from(rate) * u128::from(pair[1].0.since(pair[0].0).as_nanos())
+        };
+        let sum: u128 = self.0.steps.windows(2).map(bits).sum();
+        let (end, last) = self.0.steps[self.0.steps.len() - 1];
+        let mean = sum.checked_div(u128::from(end.as_nanos()));
+        let mean = mean.and_then(|mean| u64::try_from(mean).ok());
+        // Of nothing but zeros before the last line, that line's.
+        mean.and_then(DataRate::from_bits_per_sec).or(last).expect("the last is a rate")
+    }
+
+    /// The bytes that can be carried from the start until `until`.
+    pub fn carried(&self, until: Instant) -> Bytes {
+        let steps = &self.0.steps[..=self.0.index(until)];
+        let ends = steps.iter().skip(1).map(|(since, _)| *since).chain([until]);
+        let work = |((since, rate), end): (&(Instant, Option<DataRate>), Instant)| {
+            let rate = rate.map_or(0, DataRate::bits_per_sec);
+            u128::from(rate) * u128::from(end.since(*since).as_nanos())
+        };
+        let work: u128 = steps.iter().zip(ends).map(work).sum();
+        Bytes(u64::try_from(work / 8_000_000_000).unwrap_or(u64::MAX))
+    }
+
+    /// The departure of a packet served from `start`.
+    pub(crate) fn departure(&self, start: Instant, size: Bytes) -> Instant {
+        // Bits times nanoseconds in a second, so that a rate times a duration in nanoseconds is
+        // work done.
+        let mut work = u128::from(size.get()) * 8_000_000_000;
+        let mut now = start;
+        let steps = &self.0.steps[self.0.index(start)..];
+        for (i, (_, rate)) in steps.iter().enumerate() {
+            let rate = u128::from(rate.map_or(0, DataRate::bits_per_sec));
+            let done = steps
+                .get(i + 1)
+                .map(|(until, _)| (*until, rate * u128::from(until.since(now).as_nanos())));
+            match done {
+                Some((until, done)) if done < work => {
+                    work -= done;
+                    now = until;
+                }
+                _ => {
+                    let rest = work.div_ceil(rate.max(1));
+                    return now + Duration::from_nanos(u64::try_from(rest).unwrap_or(u64::MAX));
+                }
+            }
+        }
+        unreachable!("the last rate serves what is left")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ms(n: u64) -> Instant {
+        Instant::from_millis(n)
+    }
+
+    fn rates(lines: &str) -> Rates {
+        Rates::read(&format!("time (s),rate (Mbit/s)\n{lines}")).expect(lines)
+    }
+
+    #[test]
+    fn a_value_holds_until_the_next() {
+        let delays = Delays::read("time (s),delay (ms)\n0,20\n\n# later\n1.5, 200\n").unwrap();
+        let at = |n| delays.at(ms(n)).as_millis();
+        assert_eq!([at(0), at(1499), at(1500), at(99_999)], [20, 20, 200, 200]);
+    }
+
+    #[test]
+    fn units_stand_in_the_first_line() {
+        let delays = Delays::read("time (ms),delay (us)\n0,20\n").unwrap();
+        assert_eq!(delays.at(ms(0)), Duration::from_micros(20));
+    }
+
+    #[test]
+    fn a_packet_is_served_at_the_rates_of_its_time() {
+        let rates = rates("0,8\n1,0\n2,1\n");
+        // 1000 bytes take 1 ms at 8 Mbit/s, 8 ms at 1 Mbit/s.
+        assert_eq!(rates.departure(ms(10), Bytes(1000)), ms(11));
+        assert_eq!(rates.departure(ms(999), Bytes(1000)), ms(1000));
+        assert_eq!(rates.departure(ms(1500), Bytes(1000)), ms(2008));
+        // Half before the pause, half after it.
+        let half = Instant::from_nanos(999_500_000);
+        assert_eq!(rates.departure(half, Bytes(1000)), ms(2004));
+    }
+
+    #[test]
+    fn what_is_carried_until_a_time() {
+        let rates = rates("0,8\n1,0\n2,1\n");
+        let carried = |n| rates.carried(ms(n)).get();
+        assert_eq!(
+            [carried(0), carried(500), carried(1500), carried(2008)],
+            [0, 500_000, 1_000_000, 1_001_000]
+        );
+    }
+
+    #[test]
+    fn the_mean_is_that_until_the_last_line() {
+        assert_eq!(rates("0,8\n1,0\n2,1\n").mean(), DataRate::mbps(4));
+        assert_eq!(rates("0,3\n").mean(), DataRate::mbps(3));
+        assert_eq!(rates("0,0\n1,3\n").mean(), DataRate::mbps(3));
+    }
+
+    #[test]
+    fn wrong_tables_are_refused_with_the_line() {
+        let header = "time (s),rate (Mbit/s)";
+        for (text, expected) in [
+            (
+                "",
+                "line 1: \"\" is no header (expected `time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`)",
+            ),
+            (
+                "0,8\n",
+                "line 1: \"0,8\" is no header (expected `time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`)",
+            ),
+            (
+                "time (s),rate (MB/s)\n",
+                "line 1: \"MB/s\" is an unknown unit (expected one of bit/s, ",
+            ),
+            ("H\n", "line 1: no rate follows (expected at least one line)"),
+            (
+                "H\n0,8\n0.5\n",
+                "line 3: \"0.5\" has 1 values (expected a time and a rate, separated by a comma)",
+            ),
+            ("H\n0,8\n1,\n", "line 3: \"\" is not a number (expected one without its unit)"),
+            (
+                "H\n0,8 Mbit/s\n",
+                "line 2: \"8 Mbit/s\" is not a number (expected one without its unit)",
+            ),
+            ("H\n0,-8\n", "line 2: \"-8\" is out of range (expected a number, 0 or more)"),
+            (
+                "H\n1,8\n",
+                "line 2: the first rate holds from 1.000000000 s on (expected the first line at time 0)",
+            ),
+            (
+                "H\n0,8\n5,1\n4,8\n",
+                "line 4: 4.000000000 s does not come after 5.000000000 s (expected ascending times)",
+            ),
+            (
+                "H\n0,8\n5,0\n",
+                "line 3: the last rate is 0, and packets would wait for ever (expected a last rate above zero)",
+            ),
+        ] {
+            let error = Rates::read(&text.replace('H', header)).expect_err(text).to_string();
+            assert!(error.starts_with(expected), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(time \\(s\\),(rate \\(Mbit/s\\)|delay \\(s\\))\n)?([0-9.,e# -]{0,12}\n){0,5}") {
+            let _ = (Rates::read(&text), Delays::read(&text));
+        }
+
+        /// A table whose rate never changes serves as that rate does.
+        #[test]
+        fn equal_rates_are_one_rate(
+            rate in 1_u64..10_000_000_000, start in 0_u64..5_000_000_000, size in 1_u64..100_000,
+        ) {
+            let table = format!("time (s),rate (bit/s)\n0,{rate}\n0.5,{rate}\n2,{rate}\n");
+            let (start, size) = (Instant::from_nanos(start), Bytes(size));
+            let rate = DataRate::from_bits_per_sec(rate).unwrap();
+            let expected = start + rate.transmission_time(size);
+            prop_assert_eq!(Rates::read(&table).unwrap().departure(start, size), expected);
+        }
+    }
+}
