@@ -518,6 +518,12 @@ def test_list_names_studies_and_experiments(capsys: pytest.CaptureFixture[str]) 
     assert row == {"study": "small", "title": "A small study", "experiments": ["E1", "E2"]}
 
 
+def test_the_report_says_which_command_and_build_made_it(finished: Finished) -> None:
+    page = (finished.folder / "report.html").read_text()
+    assert "<code>airtcp study run small --runs" in page
+    assert f"airtcp {FakeSimulator().build}." in page
+
+
 def test_a_study_is_checked_without_running_it(
     studies: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

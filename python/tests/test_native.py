@@ -259,7 +259,7 @@ def test_a_run_is_captured_at_the_chosen_nodes(tmp_path: Path) -> None:
         ({"snaplen": 96}, "no effect"),
     ):
         with pytest.raises(ValueError, match=message):
-            scenario.run(**arguments)  # type: ignore[arg-type]
+            scenario.run(**arguments)
 
 
 def test_the_command_runs_a_scenario(tmp_path: Path) -> None:

@@ -107,8 +107,7 @@ pub enum Command {
         /// The shell.
         shell: Shell,
     },
-    /// Writes manual pages, for packages.
-    #[command(hide = true)]
+    /// Writes manual pages: `airtcp man --out ~/.local/share/man/man1`.
     Man {
         /// Folder of the pages.
         #[arg(long, value_name = "DIR")]

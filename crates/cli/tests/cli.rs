@@ -495,7 +495,7 @@ fn wrong_arguments_are_refused_with_what_was_expected() {
     };
     assert!(refusal(&["rn", "x.toml"]).contains("'run'"));
     assert!(refusal(&["mobility", "exprt"]).contains("'export'"));
-    assert!(!refusal(&["something"]).contains("similar"));
+    assert!(!refusal(&["xyz"]).contains("similar"));
     for seed in ["-1", "x", "18446744073709551616"] {
         let message = refusal(&["run", "x.toml", "--seed", seed]);
         assert!(message.contains(&format!("'{seed}'")), "{message}");

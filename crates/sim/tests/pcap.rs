@@ -339,7 +339,7 @@ fn the_time_to_live_counts_the_hops() {
 fn tshark_sees_at_a_router_what_the_sender_sent_twice_and_no_more() {
     let scenario = Scenario::parse("t.toml", TWO_HOPS, &[]).unwrap();
     // Wireshark calls a retransmission that follows soon after other data "out of order".
-    let filter = "tcp.analysis.retransmission || tcp.analysis.out_of_order";
+    let filter = "tcp.len > 0 && (tcp.analysis.retransmission || tcp.analysis.out_of_order)";
     let count = |name: &str, file| {
         let lines = tshark(name, file, &["-Y", filter])?;
         Some(lines.lines().count() as u64)

@@ -174,9 +174,12 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         print(f"airtcp study: cannot write to {out}: {error}", file=sys.stderr)
         return BAD_INPUT
 
+    how = ["--quick"] if options.quick else []
+    how += ["--only", options.only] if options.only is not None else []
+    command = " ".join(["airtcp study run", study.name, *how, f"--runs {runs}"])
     runner = Runner("airtcp study", store, simulator, options.jobs, options.dask, options.quiet)
     results, judgements = runner.run_and_read(
-        jobs, lambda: write_all(study, experiments, store, runs, out)
+        jobs, lambda: write_all(study, experiments, store, runs, out, command)
     )
     if options.json:
         _print_json(study, results, judgements, out)
@@ -208,8 +211,11 @@ def write_all(
     store: execute.Store,
     runs: int,
     out: Path,
+    command: str,
 ) -> tuple[Results, list[Judgement]]:
     """Measures the kept runs and writes the tables, figures and report into `out`.
+
+    The report names the `command` that does so again.
 
     Raises:
         OSError: A file cannot be written.
@@ -223,7 +229,9 @@ def write_all(
         drawn = picture(chart)
         execute.write_atomically(out / "figures" / f"{chart.id}.svg", drawn.svg)
         execute.write_atomically(out / "figures" / f"{chart.id}.png", drawn.png)
-    report.write_report(out / "report.html", study, experiments, results, judgements, charts)
+    origin = report.Origin(store.build, command)
+    page = out / "report.html"
+    report.write_report(page, study, experiments, results, judgements, charts, origin)
     return results, judgements
 
 
