@@ -21,6 +21,9 @@ IN_PYTHON = {
 }
 """The commands that are written in Python, and the module of each."""
 
+ABOUT_LIVE = ("check", "completions", "man")
+"""Commands that also know the live ones, in the native binary."""
+
 
 def main() -> int:
     """Runs the command line on `sys.argv`; returns the exit code."""
@@ -68,12 +71,14 @@ def _interrupt(_signal: int, _frame: object) -> None:
 
 
 def is_live(arguments: list[str]) -> bool:
-    """Whether only the native binary can do this."""
+    """Whether only the native binary can do this, or all of it."""
     command = arguments[0] if arguments else ""
     from airtcp._native import LIVE  # noqa: PLC0415
 
     of_live = {"--gateway", "--link"}
-    return command in LIVE or (command == "schema" and not of_live.isdisjoint(arguments))
+    if command == "schema":
+        return not of_live.isdisjoint(arguments)
+    return command in LIVE or command in ABOUT_LIVE
 
 
 def native_binary() -> Path | None:

@@ -72,6 +72,7 @@ class Scenario:
         seed: int,
         series: Sequence[str],
         between_slices: Callable[[], object] | None = None,
+        pcap: tuple[str, Sequence[str], str | None] | None = None,
     ) -> tuple[str, dict[str, tuple[bytearray, bytearray, bytearray]]]:
         """Simulates to the end: metrics as JSON, and for each series its columns.
 
@@ -79,7 +80,8 @@ class Scenario:
         keeps them in memory.
 
         The GIL is released while simulating. `between_slices` is called every few dozen
-        milliseconds of wall-clock time; an exception it raises ends the run.
+        milliseconds of wall-clock time; an exception it raises ends the run. `pcap`: the folder
+        for captures, the nodes at which (none: all), and the snap length.
         """
 
 class Window:

@@ -118,6 +118,10 @@ class Scenario:
         trace: str | Iterable[str] = (),
         between_slices: Callable[[], object] | None = None,
         congestion: Mapping[str, Callable[[], CongestionControl]] | None = None,
+        *,
+        pcap: str | os.PathLike[str] | None = None,
+        pcap_nodes: str | Iterable[str] = (),
+        snaplen: int | None = None,
     ) -> Run:
         """Simulates once. The same scenario and seed give the same result on any machine.
 
@@ -133,13 +137,19 @@ class Scenario:
                 `congestion = "custom"` and `control = NAME`: a subclass of
                 `airtcp.CongestionControl`, or what makes one for each endpoint. An exception they
                 raise ends the run and is passed on.
+            pcap: A folder for captures: a pcapng file for each network interface, as tcpdump there
+                would have written it (`docs/captures.md`).
+            pcap_nodes: Name of the only node to capture at, or several; default: all.
+            snaplen: How many bytes of each packet are captured; default: all.
 
         Returns:
             Metrics in SI units, and the series asked for.
 
         Raises:
             ScenarioError: The scenario names a control that is not there.
-            ValueError: An unknown series, an impossible seed, or no flow uses a control of its own.
+            ValueError: An unknown series or node, an impossible seed, no flow uses a control of its
+                own, or the folder has captures that these would not replace.
+            OSError: A capture cannot be written.
             TypeError: What `congestion` has makes no control.
         """
         check_seeds([seed])
@@ -149,8 +159,13 @@ class Scenario:
                 known = f"expected one of {', '.join(_native.SERIES)}"
                 near = nearest(name, _native.SERIES)
                 raise ValueError(f"unknown series {name!r}: {known}{near}")
+        nodes = [pcap_nodes] if isinstance(pcap_nodes, str) else list(pcap_nodes)
+        if pcap is None and (nodes or snaplen is not None):
+            raise ValueError("pcap_nodes and snaplen have no effect without pcap")
+        length = None if snaplen is None else str(snaplen)
+        captures = None if pcap is None else (os.fspath(pcap), nodes, length)
         native = self._with_controls(congestion)
-        metrics, columns = native.run(seed, names, between_slices)
+        metrics, columns = native.run(seed, names, between_slices, captures)
         decoded: dict[str, Any] = json.loads(metrics)
         series = {name: Series.from_buffers(*buffers) for name, buffers in columns.items()}
         return Run(decoded, series)

@@ -6,6 +6,7 @@
 mod congestion;
 mod toml;
 
+use airtcp_cli::captures::{Captures, Capturing, snaplen};
 use airtcp_core::{Duration, Instant};
 use airtcp_settings::units;
 use airtcp_sim::scenario::{ConfigError, Scenario, files};
@@ -18,6 +19,7 @@ use pyo3::types::{IntoPyDict, PyByteArray, PyDict};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time;
 
@@ -87,13 +89,14 @@ impl PyScenario {
         self.scenario.duration.as_secs_f64()
     }
 
-    #[pyo3(signature = (seed, series, between_slices = None))]
+    #[pyo3(signature = (seed, series, between_slices = None, pcap = None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
         seed: u64,
         series: Vec<String>,
         between_slices: Option<Bound<'py, PyAny>>,
+        pcap: Option<(PathBuf, Vec<String>, Option<String>)>,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
         let series = series
             .iter()
@@ -101,6 +104,7 @@ impl PyScenario {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let mut recorder = Recorder::new(&series);
+        let mut capturing = pcap.map(|pcap| self.capture(seed, pcap)).transpose()?;
         let failure = Failure::default();
         let controls = congestion::controls(py, &self.makers, &failure);
         let mut world = World::with_controls(&self.scenario, seed, &controls);
@@ -115,6 +119,7 @@ impl PyScenario {
                 if !series.is_empty() {
                     observers.events = Some(&mut recorder);
                 }
+                observers.packets = capturing.as_mut().map(|capturing| capturing.tap());
                 world.run_until(until, &mut observers);
                 pace.adapt(started.elapsed());
             });
@@ -126,9 +131,30 @@ impl PyScenario {
                 check.call0()?;
             }
         }
+        if let Some(capturing) = capturing {
+            capturing.publish()?;
+        }
         let metrics = serde_json::to_string(&world.metrics())
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         Ok((metrics, columns(py, &recorder, &series)?))
+    }
+}
+
+impl PyScenario {
+    /// Begins the captures of a run: the folder, the nodes, and the snap length as a number.
+    fn capture(
+        &self,
+        seed: u64,
+        (folder, nodes, limit): (PathBuf, Vec<String>, Option<String>),
+    ) -> PyResult<Capturing> {
+        let refused = |argument: &'static str| {
+            move |why: String| PyValueError::new_err(format!("{argument}: {why}"))
+        };
+        let limit = limit.as_deref().map(snaplen).transpose().map_err(refused("snaplen"))?;
+        let captures =
+            Captures::new(&self.scenario, &nodes, limit).map_err(refused("pcap_nodes"))?;
+        captures.check(&folder).map_err(|error| refused("pcap")(error.to_string()))?;
+        Ok(captures.begin(&self.scenario, seed, &folder)?)
     }
 }
 

@@ -519,3 +519,37 @@ def test_list_names_studies_and_experiments(capsys: pytest.CaptureFixture[str]) 
     assert main(["list", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert row == {"study": "small", "title": "A small study", "experiments": ["E1", "E2"]}
+
+
+def test_the_report_says_which_command_and_build_made_it(finished: Finished) -> None:
+    page = (finished.folder / "report.html").read_text()
+    assert "<code>airtcp study run small --runs" in page
+    assert f"airtcp {FakeSimulator().build}." in page
+
+
+def test_a_study_is_checked_without_running_it(
+    studies: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulator = FakeSimulator()
+    for name in ("small", str(studies / "small"), str(studies / "small" / "study.toml")):
+        assert main(["check", name], simulator) == 0
+    assert capsys.readouterr().out == "small: ok\n" * 3
+    text = (studies / "small" / "study.toml").read_text()
+    (studies / "small" / "study.toml").write_text(text.replace("title", "titel", 1))
+    assert main(["check", "small"], simulator) == 2
+    assert "titel" in capsys.readouterr().err
+
+
+def test_a_quiet_run_shows_no_progress(studies: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert studies.is_dir()
+    assert run() == 0
+    assert " of " in capsys.readouterr().err
+    assert run("--quiet", "--out", "quiet") == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("action", ["list", "check", "run", "all", "claims"])
+def test_every_action_says_its_exit_codes(action: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([action, "--help"])
+    assert "Exit codes: 0" in capsys.readouterr().out

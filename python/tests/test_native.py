@@ -241,6 +241,27 @@ def test_other_threads_go_on_while_a_run_simulates() -> None:
     assert isinstance(future.exception(), InterruptedError)
 
 
+def test_a_run_is_captured_at_the_chosen_nodes(tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    scenario = airtcp.Scenario.parse(SCENARIO)
+    scenario.run(pcap=folder)
+    assert sorted(file.name for file in folder.iterdir()) == ["A.pcapng", "B.pcapng"]
+    whole = (folder / "A.pcapng").stat().st_size
+    scenario.run(pcap=tmp_path / "A only", pcap_nodes="A", snaplen=96)
+    (only,) = (tmp_path / "A only").iterdir()
+    assert only.name == "A.pcapng"
+    assert only.stat().st_size < whole / 3
+    for arguments, message in (
+        ({"pcap": folder, "pcap_nodes": "a1"}, "no node 'a1'|no node \"a1\""),
+        ({"pcap": folder, "pcap_nodes": ["B", "A"], "snaplen": 0}, "from 1 to"),
+        ({"pcap": tmp_path / "x.pcapng"}, "expected a folder"),
+        ({"pcap": folder, "pcap_nodes": "A"}, "B.pcapng"),
+        ({"snaplen": 96}, "no effect"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            scenario.run(**arguments)
+
+
 def test_the_command_runs_a_scenario(tmp_path: Path) -> None:
     file = tmp_path / "tiny.toml"
     file.write_text(SCENARIO)

@@ -5,7 +5,7 @@ use airtcp_tcp::congestion::Controls;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 /// The text of a file, or the message that says why not.
 pub(crate) fn text(path: &Path) -> Result<String, String> {
@@ -37,15 +37,9 @@ impl Draft {
             let message = format!("{}: not a regular file", target.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".airtcp-").suffix(".tmp");
-        #[cfg(unix)]
-        {
-            // A result is no secret: it is as readable as any file the user makes.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(folder(target)).map_err(|e| named(e, target))?;
+        let file = as_permitted(&mut temporary(), 0o666)
+            .tempfile_in(folder(target))
+            .map_err(|e| named(e, target))?;
         Ok(Self { file: BufWriter::new(file), target: target.to_owned() })
     }
 
@@ -64,6 +58,75 @@ impl Write for Draft {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush().map_err(|e| named(e, &self.target))
     }
+}
+
+/// A folder of files being written, as a [`Draft`] is a file.
+pub(crate) struct DraftFolder {
+    folder: TempDir,
+    target: PathBuf,
+}
+
+impl DraftFolder {
+    /// Begins the folder that will be `target`, or files that will be in it if it is there.
+    pub(crate) fn new(target: &Path) -> io::Result<Self> {
+        let parent = if target.is_dir() { target } else { folder(target) };
+        let begin = || {
+            std::fs::create_dir_all(parent)?;
+            as_permitted(&mut temporary(), 0o777).tempdir_in(parent)
+        };
+        let folder = begin().map_err(|e| named(e, target))?;
+        Ok(Self { folder, target: target.to_owned() })
+    }
+
+    /// Where the files will be.
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Begins a file.
+    pub(crate) fn file(&self, name: &str) -> io::Result<File> {
+        let named = |e: io::Error| {
+            io::Error::new(e.kind(), format!("{}: {e}", self.target.join(name).display()))
+        };
+        File::create_new(self.folder.path().join(name)).map_err(named)
+    }
+
+    /// Gives the complete files their names, replacing older files.
+    pub(crate) fn publish(self) -> io::Result<()> {
+        let Self { folder, target } = self;
+        let publish = || {
+            if !target.is_dir() {
+                return std::fs::rename(folder.path(), &target);
+            }
+            for file in std::fs::read_dir(folder.path())? {
+                let file = file?;
+                std::fs::rename(file.path(), target.join(file.file_name()))?;
+            }
+            Ok(())
+        };
+        publish().map_err(|e| named(e, &target))
+    }
+}
+
+/// A temporary name.
+fn temporary() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".airtcp-").suffix(".tmp");
+    builder
+}
+
+/// A result is no secret: it is as readable as any file the user makes.
+#[cfg_attr(not(unix), allow(unused_variables))]
+fn as_permitted<'b>(
+    builder: &'b mut tempfile::Builder<'static, 'static>,
+    mode: u32,
+) -> &'b mut tempfile::Builder<'static, 'static> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(mode));
+    }
+    builder
 }
 
 /// Checks that `target` can be written; leaves nothing behind.
@@ -90,7 +153,7 @@ fn folder(target: &Path) -> &Path {
 }
 
 /// The error, with the name of its file.
-fn named(error: io::Error, target: &Path) -> io::Error {
+pub(crate) fn named(error: io::Error, target: &Path) -> io::Error {
     // The kind leaves out the temporary name, which would only confuse.
     let kind = error.kind();
     io::Error::new(kind, format!("{}: {kind}", target.display()))
@@ -115,6 +178,25 @@ mod tests {
         draft.publish().unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"whole");
         assert_eq!(names(), 1);
+    }
+
+    #[test]
+    fn a_draft_folder_has_no_name_until_it_is_published_and_replaces_only_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a/b");
+        let names = |path: &Path| std::fs::read_dir(path).unwrap().count();
+        let draft = DraftFolder::new(&target).unwrap();
+        draft.file("x").unwrap().write_all(b"half").unwrap();
+        drop(draft);
+        assert_eq!(names(&folder.path().join("a")), 0);
+        for text in ["first", "second"] {
+            let draft = DraftFolder::new(&target).unwrap();
+            draft.file("x").unwrap().write_all(text.as_bytes()).unwrap();
+            draft.publish().unwrap();
+            assert_eq!(std::fs::read_to_string(target.join("x")).unwrap(), text);
+            std::fs::write(target.join("other"), "stays").unwrap();
+        }
+        assert_eq!((names(&target), names(&folder.path().join("a"))), (2, 1));
     }
 
     #[test]

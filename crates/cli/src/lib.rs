@@ -8,6 +8,8 @@
 //! 1 a run failed or was interrupted, or a command named by `doctor --require` will not work here;
 //! 2 bad input.
 
+pub mod captures;
+pub mod check;
 mod files;
 mod mobility;
 mod packetdrill;
@@ -22,11 +24,12 @@ use airtcp_core::Duration;
 use airtcp_sim::scenario::duration;
 use airtcp_tcp::congestion::Controls;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
 
 /// Exit code: success, even if the reader of standard output has gone.
 pub const SUCCESS: i32 = 0;
@@ -37,6 +40,9 @@ pub const BAD_INPUT: i32 = 2;
 
 /// The commands that need a real network, which not every build has.
 pub const LIVE: [&str; 6] = ["link", "gateway", "agent", "delack", "cc", "doctor"];
+
+/// What `--help` says of exit codes, unless the command has its own.
+const EXIT_CODES: &str = "Exit codes: 0 success; 1 failed or interrupted; 2 bad input";
 
 /// Simulates TCP mechanisms for wireless links.
 #[derive(Debug, Parser)]
@@ -57,16 +63,30 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Runs a scenario and prints a table, or JSON.
+    #[command(
+        after_help = "Exit codes: 0 all runs are done; 1 a run failed or was interrupted; 2 bad input"
+    )]
     Run(RunArgs),
+    /// Checks scenarios, studies, configurations of the gateway and link files: says ok, or all
+    /// mistakes.
+    #[command(after_help = "Exit codes: 0 all files are ok; 2 a file is not")]
+    Check(check::Args),
     /// Replays a recording of the gateway and compares the actions (docs/record.md).
+    #[command(
+        after_help = "Exit codes: 0 the same actions; 1 they differ, or steps are missing; 2 bad input"
+    )]
     Replay(replay::Args),
     /// Converts movement traces: from ns-2's setdest or BonnMotion into a scenario, and back.
     #[command(subcommand)]
     Mobility(mobility::Command),
     /// Runs packetdrill scripts on the endpoint: shows which pass, and why others fail
     /// (docs/packetdrill.md).
+    #[command(after_help = "Exit codes: 0 no script fails; 1 a script fails; 2 bad input")]
     Packetdrill(packetdrill::Args),
     /// Prints the JSON Schema of the scenario file.
+    ///
+    /// Editors use it: `airtcp schema > scenario.schema.json`, then begin a scenario with the line
+    /// `#:schema scenario.schema.json` (Taplo, Even Better TOML).
     Schema {
         /// Prints the schema of the gateway's configuration file instead (docs/gateway-config.md).
         #[arg(long)]
@@ -80,6 +100,18 @@ pub enum Command {
         /// Documents the output of `run --json` and `run --events`, in Markdown (docs/metrics.md).
         #[arg(long, conflicts_with_all = ["gateway", "link", "markdown"])]
         metrics: bool,
+    },
+    /// Prints the completions of a shell: `airtcp completions bash >
+    /// ~/.local/share/bash-completion/completions/airtcp`.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Writes manual pages: `airtcp man --out ~/.local/share/man/man1`.
+    Man {
+        /// Folder of the pages.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
     },
     /// Reproduces a paper: `study list`, `study run STUDY` (needs the Python package).
     #[command(disable_help_flag = true)]
@@ -108,9 +140,13 @@ pub enum Command {
 
 impl Command {
     /// Runs the command, with `controls` for the scenarios that name them; returns the exit code.
-    pub fn run(&self, controls: &Controls) -> i32 {
+    /// `C` is the command line of which it is a part.
+    pub fn run<C: Parser>(&self, controls: &Controls) -> i32 {
         match self {
             Self::Run(args) => run::run(args, controls),
+            Self::Check(args) => check::run(args, &[]),
+            Self::Completions { shell } => completions(*shell, &mut command::<C>()),
+            Self::Man { out } => manual(out, command::<C>()),
             Self::Replay(args) => replay::run(args),
             Self::Mobility(command) => mobility::run(command),
             Self::Packetdrill(args) => packetdrill::run(args),
@@ -143,10 +179,19 @@ pub struct RunArgs {
     /// Prints one JSON object a line for each run, instead of the table.
     #[arg(long)]
     json: bool,
-    /// Writes the packets of every node (pcapng); with several runs, `-seedN` is added to FILE's
-    /// name.
-    #[arg(long, value_name = "FILE")]
+    /// Also prints a table of the links, and one of the stations.
+    #[arg(long, conflicts_with = "json")]
+    links: bool,
+    /// Captures packets as tcpdump would: writes a pcapng file for each network interface into this
+    /// folder (docs/captures.md); with several runs, `-seedN` is added to DIR's name.
+    #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
+    /// Captures at this node only; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "pcap")]
+    pcap_node: Vec<String>,
+    /// Captures only the first bytes of each packet, such as 96: all headers.
+    #[arg(long, value_name = "BYTES", requires = "pcap", value_parser = captures::snaplen, allow_negative_numbers = true)]
+    snaplen: Option<NonZeroU32>,
     /// Writes every event (JSON, one object a line); with several runs, `-seedN` is added to FILE's
     /// name.
     #[arg(long, value_name = "FILE")]
@@ -161,12 +206,15 @@ pub struct RunArgs {
     /// Ends the map at this simulated time.
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "animate")]
     animate_to: Option<Duration>,
-    /// Writes DIR/metrics.jsonl; relative FILEs of --pcap, --events and --animate then go into DIR.
+    /// Writes DIR/metrics.jsonl; relative names of --pcap, --events and --animate are then in DIR.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Runs in parallel [default: one per core].
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     jobs: Option<NonZeroUsize>,
+    /// Shows no progress.
+    #[arg(long)]
+    quiet: bool,
 }
 
 /// Splits `KEY=VALUE` (of `--set`) at the first `=` that is not in a quoted key.
@@ -208,8 +256,38 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
 /// The same with congestion controls of the caller's own (docs/strategies.md).
 pub fn main_with(args: impl IntoIterator<Item = OsString>, controls: &Controls) -> i32 {
     match parse::<Cli>(args) {
-        Ok(cli) => cli.command.run(controls),
+        Ok(cli) => cli.command.run::<Cli>(controls),
         Err(code) => code,
+    }
+}
+
+/// The declaration of a command line, in which every command says its exit codes.
+fn command<C: CommandFactory>() -> clap::Command {
+    fn with_exit_codes(command: clap::Command) -> clap::Command {
+        let command = match command.get_after_help() {
+            None => command.after_help(EXIT_CODES),
+            Some(_) => command,
+        };
+        command.mut_subcommands(with_exit_codes)
+    }
+    C::command().mut_subcommands(with_exit_codes)
+}
+
+fn completions(shell: Shell, command: &mut clap::Command) -> i32 {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, command, "airtcp", &mut text);
+    print(&String::from_utf8_lossy(&text))
+}
+
+fn manual(out: &Path, command: clap::Command) -> i32 {
+    let written = std::fs::create_dir_all(out)
+        .and_then(|()| clap_mangen::generate_to(command.disable_help_subcommand(true), out));
+    match written {
+        Ok(()) => SUCCESS,
+        Err(error) => {
+            complain(&format!("{}: {error}", out.display()));
+            FAILURE
+        }
     }
 }
 
@@ -219,7 +297,10 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, controls: &Controls) 
 /// The exit code, if help was asked for or the command line is wrong; the message has been printed.
 pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i32> {
     let args: Vec<OsString> = args.into_iter().collect();
-    let parsed = C::try_parse_from(&args).map_err(|mut error| {
+    let mut known = command::<C>();
+    let matches = known.try_get_matches_from_mut(&args);
+    let read = |matches| C::from_arg_matches(&matches).map_err(|error| error.format(&mut known));
+    let parsed = matches.and_then(read).map_err(|mut error| {
         if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
             if LIVE.contains(&name.as_str()) {
                 return absent(name);

@@ -9,6 +9,37 @@ use std::process::{Command, Stdio};
 
 /// Runs `python -m airtcp SUBCOMMAND ARGS…` in place of this process.
 pub(crate) fn hand_over(subcommand: &str, args: &[OsString]) -> i32 {
+    let python = match with_package(subcommand) {
+        Ok(python) => python,
+        Err(message) => {
+            complain(&message);
+            return BAD_INPUT;
+        }
+    };
+    let mut command = Command::new(&python);
+    command.args(["-m", "airtcp", subcommand]).args(args);
+    let error = match replace_process(&mut command) {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    complain(&format!("cannot run {}: {error}", python.display()));
+    FAILURE
+}
+
+/// Checks a study: its file, or its folder.
+pub(crate) fn check_study(file: &Path) -> Result<(), String> {
+    let python = with_package("study").map_err(|message| format!("airtcp: {message}"))?;
+    let mut command = Command::new(&python);
+    command.args(["-m", "airtcp", "study", "check"]).arg(file).stdin(Stdio::null());
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim_end().to_owned()),
+        Err(error) => Err(format!("airtcp: cannot run {}: {error}", python.display())),
+    }
+}
+
+/// An interpreter that has the package, or what to do about it.
+fn with_package(subcommand: &str) -> Result<PathBuf, String> {
     let python = interpreter();
     let importable = Command::new(&python)
         .args(["-c", "import importlib.util as u, sys; sys.exit(u.find_spec('airtcp') is None)"])
@@ -17,29 +48,15 @@ pub(crate) fn hand_over(subcommand: &str, args: &[OsString]) -> i32 {
         .status();
     let shown = python.display();
     match importable {
-        Ok(status) if status.success() => {}
-        Ok(_) => {
-            complain(&format!(
-                "`airtcp {subcommand}` needs the Python package, which {shown} does not have: `make build` installs it \
-                 into .venv, or set AIRTCP_PYTHON to an interpreter that has it"
-            ));
-            return BAD_INPUT;
-        }
+        Ok(status) if status.success() => Ok(python),
+        Ok(_) => Err(format!(
+            "`airtcp {subcommand}` needs the Python package, which {shown} does not have: `make build` installs it \
+             into .venv, or set AIRTCP_PYTHON to an interpreter that has it"
+        )),
         Err(error) => {
-            complain(&format!(
-                "`airtcp {subcommand}` needs Python, but {shown} cannot be run: {error}"
-            ));
-            return BAD_INPUT;
+            Err(format!("`airtcp {subcommand}` needs Python, but {shown} cannot be run: {error}"))
         }
     }
-    let mut command = Command::new(&python);
-    command.args(["-m", "airtcp", subcommand]).args(args);
-    let error = match replace_process(&mut command) {
-        Ok(code) => return code,
-        Err(error) => error,
-    };
-    complain(&format!("cannot run {shown}: {error}"));
-    FAILURE
 }
 
 /// Becomes `command`, so that signals reach it as if it had been called directly.

@@ -1,11 +1,12 @@
 //! `airtcp run`: runs a scenario with one or several seeds, in parallel; prints in order of seeds.
 
-use crate::files::{self, Draft};
+use crate::captures::Captures;
+use crate::files::{self, Draft, DraftFolder};
 use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, complain, table};
 use airtcp_core::{Duration, Instant, Subscriber};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::animation::{self, Animation};
-use airtcp_sim::trace::{EventWriter, PacketTap, PcapWriter};
+use airtcp_sim::trace::{EventWriter, PacketTap};
 use airtcp_sim::{Observers, RunMetrics, World};
 use airtcp_tcp::congestion::Controls;
 use std::collections::BTreeMap;
@@ -28,9 +29,15 @@ enum Outcome {
     Stopped,
 }
 
+/// What is run, and what is made of it.
+struct Job {
+    scenario: Scenario,
+    captures: Option<Captures>,
+}
+
 /// Runs the scenario and returns the exit code.
 pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
-    let (scenario, metrics) = match prepare(args, controls) {
+    let (job, metrics) = match prepare(args, controls) {
         Ok(prepared) => prepared,
         Err(message) => {
             // A rendered diagnostic already begins with its file.
@@ -49,7 +56,7 @@ pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
     std::thread::scope(|scope| {
         let (results, finished) = mpsc::channel();
         for _ in 0..jobs {
-            let (results, next, scenario, stopped) = (results.clone(), &next, &scenario, &stopped);
+            let (results, next, job, stopped) = (results.clone(), &next, &job, &stopped);
             scope.spawn(move || {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
@@ -57,9 +64,8 @@ pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
                         return;
                     }
                     let seed = args.seed.wrapping_add(i as u64);
-                    let outcome = catch_unwind(AssertUnwindSafe(|| {
-                        one(args, scenario, controls, seed, stopped)
-                    }));
+                    let outcome =
+                        catch_unwind(AssertUnwindSafe(|| one(args, job, controls, seed, stopped)));
                     let outcome = outcome.unwrap_or_else(|_| {
                         Outcome::Failed("internal error, see above".to_owned())
                     });
@@ -81,9 +87,14 @@ pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
 }
 
 /// Checks everything that can be wrong before simulating: the scenario and the output files.
-fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Scenario, Option<Draft>), String> {
+fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), String> {
     let scenario = files::scenario(&args.scenario, &args.set, Some(controls))?;
     let told = |e: io::Error| format!("airtcp: {e}");
+    let captures = args.pcap.as_ref().map(|_| {
+        Captures::new(&scenario, &args.pcap_node, args.snaplen)
+            .map_err(|message| format!("airtcp: --pcap-node: {message}"))
+    });
+    let captures = captures.transpose()?;
     if let Some(out) = &args.out {
         let told = |e: io::Error| format!("airtcp: {}: {e}", out.display());
         std::fs::create_dir_all(out).map_err(told)?;
@@ -98,14 +109,23 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Scenario, Option<Draf
     let mut targets: Vec<PathBuf> = metrics.iter().cloned().collect();
     for file in [&args.pcap, &args.events, &args.animate].into_iter().flatten() {
         let target = target(args, file, args.seed);
-        files::probe(&target).map_err(told)?;
         if targets.contains(&target) {
             return Err(format!("airtcp: {}: used for two outputs", target.display()));
         }
         targets.push(target);
     }
+    for file in [&args.events, &args.animate].into_iter().flatten() {
+        files::probe(&target(args, file, args.seed)).map_err(told)?;
+    }
+    if let (Some(captures), Some(folder)) = (&captures, &args.pcap) {
+        for i in 0..args.runs.get() {
+            let folder = target(args, folder, args.seed.wrapping_add(i as u64));
+            captures.check(&folder).map_err(|e| format!("airtcp: --pcap: {e}"))?;
+        }
+        DraftFolder::new(&target(args, folder, args.seed)).map_err(told)?;
+    }
     let metrics = metrics.map(|metrics| Draft::new(&metrics)).transpose();
-    Ok((scenario, metrics.map_err(told)?))
+    Ok((Job { scenario, captures }, metrics.map_err(told)?))
 }
 
 /// Path of an output file of the run with `seed`.
@@ -130,7 +150,7 @@ fn stop_on_interrupt() {
 /// One run with its files.
 fn one(
     args: &RunArgs,
-    scenario: &Scenario,
+    Job { scenario, captures }: &Job,
     controls: &Controls,
     seed: u64,
     stopped: &dyn Fn() -> bool,
@@ -139,9 +159,11 @@ fn one(
         let draft = |file: &Option<PathBuf>| {
             file.as_ref().map(|file| Draft::new(&target(args, file, seed))).transpose()
         };
-        let mut pcap = match draft(&args.pcap)? {
-            Some(draft) => Some(PcapWriter::new(draft, scenario, seed)?),
-            None => None,
+        let mut capturing = match (captures, &args.pcap) {
+            (Some(captures), Some(folder)) => {
+                Some(captures.begin(scenario, seed, &target(args, folder, seed))?)
+            }
+            _ => None,
         };
         let mut events = draft(&args.events)?.map(|draft| EventWriter::new(draft, scenario));
         let mut animation = draft(&args.animate)?.map(|draft| {
@@ -150,7 +172,7 @@ fn one(
         let mut subscribers: Vec<&mut dyn Subscriber> = Vec::new();
         let mut taps: Vec<&mut dyn PacketTap> = Vec::new();
         subscribers.extend(events.as_mut().map(|e| e as &mut dyn Subscriber));
-        taps.extend(pcap.as_mut().map(|p| p as &mut dyn PacketTap));
+        taps.extend(capturing.as_mut().map(|capturing| capturing.tap()));
         if let Some((animation, _)) = &mut animation {
             let (subscriber, tap) = animation.observers();
             subscribers.push(subscriber);
@@ -167,8 +189,8 @@ fn one(
         if !run_in_slices(&mut world, scenario.duration, &mut observers, stopped) {
             return Ok(None);
         }
-        if let Some(pcap) = pcap {
-            pcap.finish()?.publish()?;
+        if let Some(capturing) = capturing {
+            capturing.publish()?;
         }
         if let Some(events) = events {
             events.finish()?.publish()?;
@@ -254,7 +276,7 @@ impl<'a> Report<'a> {
             count: 0,
             failed: false,
             output: Ok(()),
-            show_progress: args.runs.get() > 1 && io::stderr().is_terminal(),
+            show_progress: args.runs.get() > 1 && !args.quiet && io::stderr().is_terminal(),
         }
     }
 
@@ -316,7 +338,11 @@ impl<'a> Report<'a> {
             self.print(metrics);
         }
         if self.output.is_ok() && !self.finished.is_empty() {
-            self.output = io::stdout().write_all(table::table(&self.finished).as_bytes());
+            let mut text = table::table(&self.finished);
+            if self.args.links {
+                text += &table::links(&self.finished);
+            }
+            self.output = io::stdout().write_all(text.as_bytes());
         }
         if let Some(file) = self.metrics.take().filter(|_| self.count > 0)
             && let Err(error) = file.publish()

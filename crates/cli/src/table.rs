@@ -1,7 +1,7 @@
-//! Results for people: one row per flow, with a confidence interval if there are several runs. Also
-//! aligns the columns of any table.
+//! Results for people: one row per flow, and on request per link and station, with a confidence
+//! interval if there are several runs. Also aligns the columns of any table.
 
-use airtcp_sim::metrics::{FlowMetrics, RunMetrics};
+use airtcp_sim::metrics::{FlowMetrics, LinkMetrics, RunMetrics, StationMetrics};
 use std::fmt::Write;
 
 /// Mean and half the width of its 95 % confidence interval.
@@ -64,6 +64,7 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             &format!("goodput {unit}"),
             &format!("throughput {unit}"),
             "download s",
+            "RTT ms",
             "retransmitted %",
             "time-outs",
             "cwnd cuts",
@@ -95,6 +96,7 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             of(&|f| f.goodput * factor).show(3),
             of(&|f| f.throughput * factor).show(3),
             download,
+            median(runs.iter().map(|r| r.flows[i].rtt_p50)),
             of(&|f| f.retransmission_ratio * 100.0).show(2),
             of(&|f| f.timeouts as f64).show_count(),
             of(&|f| f.cwnd_reductions as f64).show_count(),
@@ -109,7 +111,69 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             .join(", "),
         ]);
     }
-    out + &aligned(&rows, &[0, 7, 8])
+    out + &aligned(&rows, &[0, 8, 9])
+}
+
+/// The tables of the links and of the stations, as far as the scenario has any.
+pub(crate) fn links(runs: &[RunMetrics]) -> String {
+    let of = |value: &dyn Fn(&RunMetrics) -> f64| {
+        Estimate::of(&runs.iter().map(value).collect::<Vec<_>>())
+    };
+    let titles = [
+        "link",
+        "packets",
+        "busy %",
+        "queue ms",
+        "longest queue",
+        "queue drops",
+        "lost",
+        "ECN marks",
+    ];
+    let mut links = vec![titles.map(str::to_owned)];
+    for (i, LinkMetrics { name, .. }) in runs[0].links.iter().enumerate() {
+        let count =
+            |value: fn(&LinkMetrics) -> u64| of(&|r| value(&r.links[i]) as f64).show_count();
+        links.push([
+            name.clone(),
+            count(|l| l.packets_sent),
+            of(&|r| r.links[i].utilisation * 100.0).show(1),
+            median(runs.iter().map(|r| r.links[i].queueing_delay_p50)),
+            count(|l| l.max_queue_packets),
+            count(|l| l.queue_drops),
+            count(|l| l.loss_drops + l.policer_drops + l.outage_drops),
+            count(|l| l.ecn_marks),
+        ]);
+    }
+    let titles =
+        ["station", "frames", "retries", "given up", "collisions", "longest queue", "queue drops"];
+    let mut stations = vec![titles.map(str::to_owned)];
+    for (i, StationMetrics { name, .. }) in runs[0].stations.iter().enumerate() {
+        let count =
+            |value: fn(&StationMetrics) -> u64| of(&|r| value(&r.stations[i]) as f64).show_count();
+        stations.push([
+            name.clone(),
+            count(|s| s.data_frames_sent + s.broadcasts_sent),
+            count(|s| s.retries),
+            count(|s| s.link_failures),
+            count(|s| s.collisions),
+            count(|s| s.max_queue_packets),
+            count(|s| s.queue_drops),
+        ]);
+    }
+    let mut out = String::new();
+    if links.len() > 1 {
+        let _ = write!(out, "\n{}", aligned(&links, &[0]));
+    }
+    if stations.len() > 1 {
+        let _ = write!(out, "\n{}", aligned(&stations, &[0]));
+    }
+    out
+}
+
+/// A median time of each run, in ms, over the runs that have one.
+fn median(times: impl Iterator<Item = Option<f64>>) -> String {
+    let times: Vec<f64> = times.flatten().map(|seconds| seconds * 1e3).collect();
+    if times.is_empty() { "-".to_owned() } else { Estimate::of(&times).show(1) }
 }
 
 /// The unit for all rates (bit/s), and its reciprocal. With three decimals, Mbit/s would leave

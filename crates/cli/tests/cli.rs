@@ -62,6 +62,32 @@ fn several_runs_are_summed_up_with_an_interval() {
 }
 
 #[test]
+fn links_and_stations_have_tables_on_request() {
+    let wlan = example("wlan.toml");
+    let output = run(&[wlan.to_str().unwrap(), "--links", "--set", "duration=6 s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    let first_words: Vec<&str> =
+        stdout.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(
+        first_words[1..],
+        [
+            "flow",
+            "ftp",
+            "",
+            "link",
+            "FH>AP",
+            "AP>FH",
+            "",
+            "station",
+            "cell/AP",
+            "cell/MH",
+            "cell/neighbour"
+        ]
+    );
+}
+
+#[test]
 fn json_is_one_object_a_line_in_the_order_of_the_seeds() {
     let quickstart = example("quickstart.toml");
     let output =
@@ -136,14 +162,18 @@ fn out_collects_metrics_and_the_files_of_every_run() {
         "--out",
         out.to_str().unwrap(),
         "--pcap",
-        "p.pcapng",
+        "captures",
         "--events",
         "e.jsonl",
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let expected =
-        ["e-seed1.jsonl", "e-seed2.jsonl", "metrics.jsonl", "p-seed1.pcapng", "p-seed2.pcapng"];
+        ["captures-seed1", "captures-seed2", "e-seed1.jsonl", "e-seed2.jsonl", "metrics.jsonl"];
     assert_eq!(files(&out), expected);
+    for folder in &expected[..2] {
+        let captures = ["BS.FH.pcapng", "BS.MH.pcapng", "FH.pcapng", "MH.pcapng"];
+        assert_eq!(files(&out.join(folder)), captures);
+    }
     assert_eq!(std::fs::read(out.join("metrics.jsonl")).unwrap(), output.stdout);
     for line in std::fs::read_to_string(out.join("e-seed1.jsonl")).unwrap().lines() {
         let event: Value = serde_json::from_str(line).unwrap();
@@ -167,21 +197,26 @@ fn every_example_gives_the_same_bytes_twice_and_with_more_threads() {
                 .arg(example(&name))
                 .args(["--json", "--runs", "2", "--jobs", jobs, "--set"])
                 .arg(format!("duration={duration}"))
-                .args(["--pcap", "p.pcapng", "--events", "e.jsonl"])
+                .args(["--pcap", "captures", "--events", "e.jsonl"])
                 .args(["--animate", "a.html", "--out"])
                 .arg(folder.path())
                 .output()
                 .unwrap();
             assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
-            let contents: Vec<Vec<u8>> = files(folder.path())
-                .iter()
-                .map(|file| std::fs::read(folder.path().join(file)).unwrap())
-                .collect();
-            (output.stdout, files(folder.path()), contents)
+            let mut names = files(folder.path());
+            names.retain(|name| !name.starts_with("captures"));
+            for folder_of_run in ["captures-seed1", "captures-seed2"] {
+                let captures = files(&folder.path().join(folder_of_run));
+                names.extend(captures.iter().map(|name| format!("{folder_of_run}/{name}")));
+            }
+            let contents: Vec<Vec<u8>> =
+                names.iter().map(|file| std::fs::read(folder.path().join(file)).unwrap()).collect();
+            (output.stdout, names, contents)
         });
         assert!(outputs[0] == outputs[1], "{name}: two runs differ");
         let sizes: Vec<usize> = outputs[0].2.iter().map(Vec::len).collect();
-        assert!(sizes.iter().all(|size| *size > 500), "{name}: {sizes:?}");
+        // The capture of an idle node is its head.
+        assert!(sizes.iter().all(|size| *size > 100), "{name}: {sizes:?}");
     }
 }
 
@@ -201,13 +236,13 @@ fn an_interrupted_run_leaves_nothing_half_written() {
     let child = airtcp()
         .arg("run")
         .arg(endless)
-        .args(["--pcap", "p.pcapng", "--events", "e.jsonl", "--out"])
+        .args(["--pcap", "captures", "--events", "e.jsonl", "--out"])
         .arg(&out)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Three temporary files show that the run has begun.
+    // Two temporary files and a folder show that the run has begun.
     while !(out.is_dir() && files(&out).len() == 3) {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -510,7 +545,7 @@ fn wrong_arguments_are_refused_with_what_was_expected() {
     };
     assert!(refusal(&["rn", "x.toml"]).contains("'run'"));
     assert!(refusal(&["mobility", "exprt"]).contains("'export'"));
-    assert!(!refusal(&["something"]).contains("similar"));
+    assert!(!refusal(&["xyz"]).contains("similar"));
     for seed in ["-1", "x", "18446744073709551616"] {
         let message = refusal(&["run", "x.toml", "--seed", seed]);
         assert!(message.contains(&format!("'{seed}'")), "{message}");
@@ -523,4 +558,106 @@ fn wrong_arguments_are_refused_with_what_was_expected() {
         let message = refusal(&["run", "x.toml", "--runs", runs]);
         assert!(message.contains("expected an integer, 1 or more"), "{message}");
     }
+}
+
+fn check(arguments: &[&Path]) -> Output {
+    airtcp().arg("check").args(arguments).output().expect("airtcp starts")
+}
+
+#[test]
+fn files_are_checked_whatever_they_are() {
+    let quickstart = example("quickstart.toml");
+    let output = check(&[&quickstart, &example("spike.toml")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("quickstart.toml: ok (scenario)\n"));
+    assert_eq!(text(&output.stdout).lines().count(), 2);
+
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = folder.path().join("wrong.toml");
+    let scenario = std::fs::read_to_string(&quickstart).unwrap();
+    let scenario = scenario.replace("\"5 MB\"", "5").replace("delay", "dely");
+    std::fs::write(&wrong, scenario).unwrap();
+    let output = check(&[&wrong, &quickstart]);
+    assert_eq!(output.status.code(), Some(2));
+    for mistake in ["flow.download.bytes", "link.AP-phone.dely", "link.server-AP.dely"] {
+        assert!(text(&output.stderr).contains(mistake), "{}", text(&output.stderr));
+    }
+    assert!(text(&output.stdout).contains("quickstart.toml: ok"));
+    assert_eq!(check(&[Path::new("no-such-file")]).status.code(), Some(2));
+}
+
+#[cfg(all(target_os = "linux", feature = "gateway", feature = "link"))]
+#[test]
+fn live_configurations_are_told_from_scenarios_by_their_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("link.toml");
+    std::fs::write(&link, "rate = \"8 Mbit/s\"\nup = { trace = \"up.trace\" }\n").unwrap();
+    let output = check(&[&example("gateway-on-board.toml")]);
+    assert!(text(&output.stdout).ends_with("gateway-on-board.toml: ok (gateway)\n"), "{output:?}");
+    let missing = check(&[&link]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("up.trace"), "{}", text(&missing.stderr));
+    std::fs::write(folder.path().join("up.trace"), "1\n").unwrap();
+    assert!(text(&check(&[&link]).stdout).ends_with("link.toml: ok (link)\n"));
+    let as_scenario = check(&[Path::new("--as"), Path::new("scenario"), &link]);
+    assert_eq!(as_scenario.status.code(), Some(2));
+}
+
+#[test]
+fn every_command_says_its_exit_codes() {
+    let help = |words: &[String]| {
+        let output = airtcp().args(words).arg("--help").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}");
+        assert!(!output.stdout.contains(&0x1b), "colours without a terminal");
+        text(&output.stdout)
+    };
+    let commands = |words: &[String]| -> Vec<Vec<String>> {
+        let text = help(words);
+        let list = text.lines().skip_while(|line| *line != "Commands:").skip(1);
+        list.take_while(|line| !line.is_empty())
+            .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+            .filter(|name| !["", "help", "study", "sweep"].contains(name))
+            .map(|name| [words, &[name.to_owned()]].concat())
+            .collect()
+    };
+    let mut waiting = commands(&[]);
+    let mut found = 0;
+    while let Some(words) = waiting.pop() {
+        assert!(help(&words).contains("Exit codes: "), "{words:?}");
+        waiting.extend(commands(&words));
+        found += 1;
+    }
+    assert!(found >= 7, "{found}");
+}
+
+#[test]
+fn completions_and_manual_pages_have_every_command() {
+    for (shell, mark) in
+        [("bash", "complete -F"), ("zsh", "#compdef airtcp"), ("fish", "complete -c airtcp")]
+    {
+        let output = airtcp().args(["completions", shell]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let script = text(&output.stdout);
+        for word in [mark, "packetdrill", "study", "sweep", "pcap-node"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = airtcp().args(["man", "--out"]).arg(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let pages = files(folder.path());
+    for page in ["airtcp.1", "airtcp-run.1", "airtcp-mobility-export.1", "airtcp-study.1"] {
+        assert!(pages.iter().any(|known| known == page), "{pages:?}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("airtcp-run.1")).unwrap();
+    assert!(page.contains("pcap") && page.contains("Exit codes"), "{page}");
+}
+
+#[test]
+fn a_scenario_may_name_its_schema_for_editors() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    let scenario = std::fs::read_to_string(example("quickstart.toml")).unwrap();
+    std::fs::write(&file, format!("#:schema ./scenario.schema.json\n{scenario}")).unwrap();
+    assert_eq!(check(&[&file]).status.code(), Some(0));
 }

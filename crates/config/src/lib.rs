@@ -15,3 +15,9 @@ mod tree;
 
 pub use diagnostic::{ConfigError, Diagnostic, Problem, nearest};
 pub use reader::{Moment, Override, ReadFile, Section, read, read_with_files};
+
+/// The keys at the top level of a TOML text; none if its syntax is wrong.
+pub fn top_level_keys(text: &str) -> Vec<String> {
+    let table = tree::Tree::document(text, 0).unwrap_or_default();
+    table.entries.into_keys().collect()
+}

@@ -1,4 +1,4 @@
-//! The pcapng file of a hand-made conversation, read by the `pcap-file` crate and by tshark.
+//! Captures of a hand-made conversation and of runs, read by the `pcap-file` crate and by tshark.
 
 #[path = "common/tshark.rs"]
 mod tshark;
@@ -8,14 +8,16 @@ use airtcp_core::{
     Timestamps,
 };
 use airtcp_sim::packet::{Datagram, Packet};
-use airtcp_sim::scenario::{Node, NodeId, Scenario, UdpId};
-use airtcp_sim::trace::{Crossing, Direction, PacketTap, PcapWriter};
+use airtcp_sim::scenario::{NodeId, Scenario, UdpId};
+use airtcp_sim::trace::{Crossing, Direction, Interface, PacketTap, PcapWriter};
 use airtcp_sim::{Observers, World};
 use airtcp_wire::{Checksums, decode};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::collections::BTreeMap;
+use std::io;
 use std::net::Ipv4Addr;
+use std::num::NonZeroU32;
 use tshark::tshark;
 
 const FH: NodeId = NodeId(0);
@@ -31,13 +33,28 @@ const SENDER_ISN: SeqNum = SeqNum(u32::MAX - 1500);
 const RECEIVER_ISN: SeqNum = SeqNum(7000);
 
 fn scenario() -> Scenario {
-    let node = |name: &str| Node::new(name);
-    Scenario {
-        name: "spike".into(),
-        duration: Duration::from_secs(10),
-        nodes: vec![node("FH"), node("MH")].into(),
-        ..Scenario::default()
-    }
+    let text = r#"
+        name = "spike"
+        duration = "10 s"
+        node = [{ name = "FH" }, { name = "MH" }]
+        link = [{ between = ["FH", "MH"], rate = "1 Mbit/s", delay = "1 ms" }]
+        flow = [{ from = "FH", to = "MH" }]"#;
+    Scenario::parse("spike.toml", text, &[]).unwrap()
+}
+
+/// A writer of the captures of all interfaces into memory.
+fn writer(scenario: &Scenario, seed: u64, snaplen: Option<u32>) -> PcapWriter<Vec<u8>> {
+    let open = |_: &Interface| -> io::Result<Vec<u8>> { Ok(Vec::new()) };
+    let snaplen = snaplen.map(|n| NonZeroU32::new(n).unwrap());
+    PcapWriter::new(scenario, seed, &Interface::all(scenario), snaplen, open).unwrap()
+}
+
+/// The captures of a run, in the order of the interfaces.
+fn captures(scenario: &Scenario, snaplen: Option<u32>) -> Vec<Vec<u8>> {
+    let mut pcap = writer(scenario, 1, snaplen);
+    let observers = &mut Observers { packets: Some(&mut pcap), ..Observers::default() };
+    World::new(scenario, 1).run(observers);
+    pcap.finish().unwrap()
 }
 
 fn from_sender(offset: u32, flags: Flags, len: u64) -> Segment<Length> {
@@ -121,11 +138,13 @@ fn tapped() -> Vec<Tapped> {
 }
 
 fn crossing(at: Instant, node: NodeId, direction: Direction, packet: &Packet) -> Crossing<'_> {
-    Crossing { at, node, direction, neighbour: None, ttl: 64, packet, header: None }
+    let neighbour = Some(if node == FH { MH } else { FH });
+    Crossing { at, node, direction, neighbour, wlan: None, ttl: 64, packet, header: None }
 }
 
-fn file() -> Vec<u8> {
-    let mut pcap = PcapWriter::new(Vec::new(), &scenario(), 42).unwrap();
+/// The captures of both ends.
+fn files() -> Vec<Vec<u8>> {
+    let mut pcap = writer(&scenario(), 42, None);
     for (at, node, direction, segment) in tapped() {
         pcap.on_packet(&crossing(at, node, direction, &Packet::Tcp(segment)));
     }
@@ -133,28 +152,52 @@ fn file() -> Vec<u8> {
 }
 
 #[test]
-fn every_packet_reads_back() {
-    let bytes = file();
-    let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
-    let mut expected = tapped().into_iter();
+fn every_packet_reads_back_from_the_file_of_its_node() {
+    for (node, bytes) in [FH, MH].into_iter().zip(files()) {
+        let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+        let mut expected = tapped().into_iter().filter(|tapped| tapped.1 == node);
+        while let Some(block) = reader.next_block() {
+            let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+            let (at, _, direction, segment) = expected.next().unwrap();
+            assert_eq!(packet.timestamp.as_nanos(), u128::from(at.as_nanos()));
+            assert_eq!(packet.interface_id, 0);
+            let flags = if direction == Direction::Sent { 2 } else { 1 };
+            assert_eq!(packet.options, [EnhancedPacketOption::Flags(flags)]);
+            let Segment { flow, seq, ack, window, flags, ecn, options, payload } = segment;
+            let payload = vec![0; payload.0 as usize];
+            let with_bytes = Segment { flow, seq, ack, window, flags, ecn, options, payload };
+            assert_eq!(decode(&packet.data, Checksums::Verify), Ok(with_bytes));
+        }
+        assert!(expected.next().is_none(), "packets are missing");
+    }
+}
+
+/// Lengths of the packets in a file: as captured, and as they were.
+fn lengths(bytes: &[u8]) -> Vec<(usize, u32)> {
+    let mut reader = PcapNgReader::new(bytes).unwrap();
+    let mut lengths = Vec::new();
     while let Some(block) = reader.next_block() {
         let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
-        let (at, node, direction, segment) = expected.next().unwrap();
-        assert_eq!(packet.timestamp.as_nanos(), u128::from(at.as_nanos()));
-        assert_eq!(packet.interface_id, node.0);
-        let flags = if direction == Direction::Sent { 2 } else { 1 };
-        assert_eq!(packet.options, [EnhancedPacketOption::Flags(flags)]);
-        let Segment { flow, seq, ack, window, flags, ecn, options, payload } = segment;
-        let payload = vec![0; payload.0 as usize];
-        let with_bytes = Segment { flow, seq, ack, window, flags, ecn, options, payload };
-        assert_eq!(decode(&packet.data, Checksums::Verify), Ok(with_bytes));
+        lengths.push((packet.data.len(), packet.original_len));
     }
-    assert!(expected.next().is_none(), "packets are missing");
+    lengths
+}
+
+#[test]
+fn the_snap_length_limits_what_is_kept_of_a_packet() {
+    let whole = lengths(&captures(&scenario(), None)[0]);
+    let cut = captures(&scenario(), Some(96));
+    let expected: Vec<_> = whole.iter().map(|&(len, was)| (len.min(96), was)).collect();
+    assert_eq!(lengths(&cut[0]), expected);
+    assert!(whole.iter().any(|(len, _)| *len > 96));
+    let mut reader = PcapNgReader::new(&cut[0][..]).unwrap();
+    reader.next_block().unwrap().unwrap();
+    assert!(reader.interfaces().iter().all(|interface| interface.snaplen == 96));
 }
 
 #[test]
 fn tshark_finds_nothing_malformed() {
-    let Some(report) = tshark("expert", &file(), &["-q", "-z", "expert"]) else { return };
+    let Some(report) = tshark("expert", &files()[0], &["-q", "-z", "expert"]) else { return };
     assert!(report.contains("Connection finish (FIN)"), "no expert report:\n{report}");
     for fault in ["Malformed", "Errors", "hecksum"] {
         assert!(!report.contains(fault), "{fault} in\n{report}");
@@ -177,17 +220,17 @@ fn tshark_reads_names_times_directions_and_good_checksums() {
     ] {
         arguments.extend(["-e", field]);
     }
-    let Some(table) = tshark("fields", &file(), &arguments) else { return };
+    let Some(table) = tshark("fields", &files()[1], &arguments) else { return };
     const GOOD: u8 = 1;
     let expected: String = tapped()
         .iter()
-        .map(|(at, node, direction, segment)| {
-            let name = &scenario().nodes[*node].name;
+        .filter(|tapped| tapped.1 == MH)
+        .map(|(at, _, direction, segment)| {
             let direction = if *direction == Direction::Sent { 2 } else { 1 };
             let blocks = segment.options.sack.as_slice();
             let sack: Vec<_> = blocks.iter().map(|block| block.left.to_string()).collect();
             let (seq, len, sack) = (segment.seq, segment.payload.0, sack.join(","));
-            format!("{name} {at} {direction:#010x} {GOOD} {GOOD} {seq} {len} {sack}\n")
+            format!("MH {at} {direction:#010x} {GOOD} {GOOD} {seq} {len} {sack}\n")
         })
         .collect();
     assert_eq!(table, expected);
@@ -196,14 +239,14 @@ fn tshark_reads_names_times_directions_and_good_checksums() {
 #[test]
 fn tshark_reads_cross_traffic_as_udp() {
     let flow = conversation()[0].flow;
-    let mut pcap = PcapWriter::new(Vec::new(), &scenario(), 42).unwrap();
+    let mut pcap = writer(&scenario(), 42, None);
     for number in 0..3 {
         let payload = Length(u64::from(number) * 486);
         let datagram = Packet::Udp(Datagram { source: UdpId(0), number, flow, payload });
         let at = Instant::from_millis(number.into());
         pcap.on_packet(&crossing(at, FH, Direction::Sent, &datagram));
     }
-    let file = pcap.finish().unwrap();
+    let file = pcap.finish().unwrap().remove(0);
     let mut arguments = vec!["-T", "fields", "-E", "separator=/s"];
     for field in ["frame.protocols", "ip.len", "udp.length", "udp.checksum.status"] {
         arguments.extend(["-e", field]);
@@ -213,17 +256,14 @@ fn tshark_reads_cross_traffic_as_udp() {
     assert_eq!(table.lines().collect::<Vec<_>>(), expected);
 }
 
-/// The capture of a run of thirty moving nodes.
+/// The captures of thirty moving nodes, one after the other.
 fn moving(protocol: &str) -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/manet.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let set = [("routing.protocol", protocol), ("routing.preset", "rfc"), ("duration", "8 s")];
     let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let scenario = Scenario::parse("manet.toml", &text, &set).unwrap();
-    let mut pcap = PcapWriter::new(Vec::new(), &scenario, 1).unwrap();
-    let observers = &mut Observers { packets: Some(&mut pcap), ..Observers::default() };
-    World::new(&scenario, 1).run(observers);
-    pcap.finish().unwrap()
+    captures(&scenario, None).concat()
 }
 
 /// Number of occurrences of each line.
@@ -267,34 +307,63 @@ fn tshark_reads_the_messages_and_source_routes_of_dsr() {
     assert_eq!(data.as_deref(), Some(""), "data without a source route");
 }
 
+const TWO_HOPS: &str = r#"
+    duration = "1 s"
+    node = [{ name = "A" }, { name = "R" }, { name = "B" }]
+    link = [{ between = ["A", "R"], rate = "1 Mbit/s", delay = "1 ms" },
+            { between = ["R", "B"], rate = "1 Mbit/s", delay = "1 ms", loss = { kind = "bernoulli", p = 0.1 } }]
+    flow = [{ from = "A", to = "B", bytes = "50 kB" }]"#;
+
 #[test]
 fn the_time_to_live_counts_the_hops() {
-    let text = r#"
-        duration = "1 s"
-        node = [{ name = "A" }, { name = "R" }, { name = "B" }]
-        link = [{ between = ["A", "R"], rate = "1 Mbit/s", delay = "1 ms" },
-                { between = ["R", "B"], rate = "1 Mbit/s", delay = "1 ms" }]
-        flow = [{ from = "A", to = "B", bytes = "1 kB" }]"#;
-    let scenario = Scenario::parse("t.toml", text, &[]).unwrap();
-    let mut pcap = PcapWriter::new(Vec::new(), &scenario, 1).unwrap();
-    let observers = &mut Observers { packets: Some(&mut pcap), ..Observers::default() };
-    World::new(&scenario, 1).run(observers);
-    let bytes = pcap.finish().unwrap();
-    let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
-    let mut limits = Vec::new();
-    // The first segment: A sends it, R receives and sends it, B receives it.
-    while let Some(block) = reader.next_block() {
-        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
-        limits.push((packet.interface_id, packet.data[8]));
-    }
-    assert_eq!(limits[..4], [(0, 64), (1, 64), (1, 63), (2, 63)]);
+    let scenario = Scenario::parse("t.toml", TWO_HOPS, &[]).unwrap();
+    let all = Interface::all(&scenario);
+    let names: Vec<&str> = all.iter().map(|interface| interface.name.as_str()).collect();
+    assert_eq!(names, ["A", "R.A", "R.B", "B"]);
+    let limits: Vec<u8> = captures(&scenario, None)
+        .iter()
+        .map(|bytes| {
+            let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+            // The first packet everywhere is the SYN.
+            loop {
+                let block = reader.next_block().unwrap().unwrap();
+                let Block::EnhancedPacket(packet) = block else { continue };
+                return packet.data[8];
+            }
+        })
+        .collect();
+    assert_eq!(limits, [64, 64, 63, 63]);
 }
 
 #[test]
-fn the_head_names_scenario_seed_and_program() {
-    let bytes = file();
-    let reader = PcapNgReader::new(&bytes[..]).unwrap();
+fn tshark_sees_at_a_router_what_the_sender_sent_twice_and_no_more() {
+    let scenario = Scenario::parse("t.toml", TWO_HOPS, &[]).unwrap();
+    // Wireshark calls a retransmission that follows soon after other data "out of order".
+    let filter = "tcp.len > 0 && (tcp.analysis.retransmission || tcp.analysis.out_of_order)";
+    let count = |name: &str, file| {
+        let lines = tshark(name, file, &["-Y", filter])?;
+        Some(lines.lines().count() as u64)
+    };
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers::default());
+    let flow = &world.metrics().flows[0];
+    // All are full-sized, or the last.
+    let retransmitted = flow.data_segments_sent - 50_000_u64.div_ceil(1448);
+    assert!(retransmitted > 0);
+    for (i, file) in captures(&scenario, None)[..3].iter().enumerate() {
+        let Some(found) = count(&format!("hop{i}"), file) else { return };
+        assert_eq!(found, retransmitted, "interface {i}");
+    }
+}
+
+#[test]
+fn the_head_names_scenario_seed_program_and_interface() {
+    let bytes = files().remove(1);
+    let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
     let options = format!("{:?}", reader.section().options);
     assert!(options.contains("Comment(\"scenario spike, seed 42\")"), "{options}");
     assert!(options.contains("UserApplication(\"airtcp "), "{options}");
+    reader.next_block().unwrap().unwrap();
+    let interfaces = format!("{:?}", reader.interfaces());
+    assert!(interfaces.contains("IfName(\"MH\")"), "{interfaces}");
 }

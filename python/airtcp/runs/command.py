@@ -62,7 +62,8 @@ def positive(text: str) -> int:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say where runs are done."""
+    """Adds the options that say where runs are done, and what is shown meanwhile."""
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--jobs", type=positive, metavar="N", help="parallel runs; default: one per core"
@@ -80,6 +81,7 @@ class Runner:
         command: Its name, for messages.
         jobs: How many run at once here; `None`: one per core.
         dask: Address of a scheduler on whose workers they run instead.
+        quiet: Shows no progress.
     """
 
     command: str
@@ -87,6 +89,7 @@ class Runner:
     simulator: SimulatorLike
     jobs: int | None = None
     dask: str | None = None
+    quiet: bool = False
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Runs the jobs whose results are not kept yet.
@@ -95,7 +98,7 @@ class Runner:
             IncompleteError: Some failed, or not all were run.
         """
         outcome = Outcome()
-        with progress(len(jobs)) as on_progress:
+        with progress(len(jobs), silent=self.quiet) as on_progress:
             for batch, workers in self._batches(jobs):
                 with workers as entered:
                     execute(batch, self.store, entered, on_progress, outcome)

@@ -117,16 +117,21 @@ class DamagedRunError(ValueError):
 
 
 class Store:
-    """Finished runs in a folder, one file each, named after what they result from."""
+    """Finished runs in a folder, one file each, named after what they result from.
+
+    Attributes:
+        folder: It.
+        build: The simulator with which they are made.
+    """
 
     def __init__(self, folder: Path, build: str) -> None:
         self.folder = folder
-        self._build = build
+        self.build = build
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, job: Job) -> Path:
         """The file in which the job's result is kept, or will be."""
-        return self.folder / f"{job.address(self._build)}.npz"
+        return self.folder / f"{job.address(self.build)}.npz"
 
     def has(self, job: Job) -> bool:
         """Whether the job's result is kept."""

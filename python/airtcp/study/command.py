@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -25,7 +25,7 @@ from airtcp.runs.command import (
     positive,
 )
 from airtcp.runs.execute import SimulatorLike
-from airtcp.runs.job import FIRST_SEED
+from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.testbed import NotHereError
 from airtcp.study import claims, claims_page, definition, figures, outputs, plan, report
 from airtcp.study.cells import Cell, Results, measure_all, score
@@ -35,6 +35,12 @@ from airtcp.study.picture import picture
 
 UNDECIDED, REFUTED = 3, 4
 """More exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
+
+_EXIT_CODES = "Exit codes: 0 success; 1 failed or interrupted; 2 bad input"
+_VERDICT_CODES = (
+    "Exit codes: 0 all claims hold (with --quick: none is refuted); 1 a run failed or was "
+    "interrupted; 2 bad input; 3 claims are undecided; 4 claims are refuted"
+)
 
 
 def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> int:
@@ -53,13 +59,22 @@ def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> in
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="airtcp study", description="Reproduce papers: run a study and test its claims."
+        prog="airtcp study",
+        description="Reproduce papers: run a study and test its claims.",
+        epilog="Exit codes: see each command's --help",
     )
-    actions = parser.add_subparsers(required=True, metavar="list | run | all | claims")
-    listing = actions.add_parser("list", help="list the studies and their experiments")
+    actions = parser.add_subparsers(required=True, metavar="list | check | run | all | claims")
+    listing = actions.add_parser(
+        "list", help="list the studies and their experiments", epilog=_EXIT_CODES
+    )
     listing.add_argument("--json", action="store_true", help="one JSON object a line")
     listing.set_defaults(action=_list)
-    run = actions.add_parser("run", help="run a study")
+    check = actions.add_parser(
+        "check", help="check a study: say ok, or what is wrong", epilog=_EXIT_CODES
+    )
+    check.add_argument("study", metavar="STUDY", help="name, or path of its folder or study.toml")
+    check.set_defaults(action=_check)
+    run = actions.add_parser("run", help="run a study", epilog=_VERDICT_CODES)
     run.add_argument("study", metavar="STUDY", help="name, or path of its folder")
     run.add_argument("--only", metavar="ID,…", help="only these experiments")
     run.add_argument("--quick", action="store_true", help="fewer runs, main experiments only")
@@ -68,11 +83,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--out", type=Path, metavar="DIR", help="default: results/STUDY")
     run.add_argument("--json", action="store_true", help="one JSON object a line")
     run.set_defaults(action=_run)
-    every = actions.add_parser("all", help="run all studies, into results/STUDY")
+    every = actions.add_parser(
+        "all", help="run all studies, into results/STUDY", epilog=_VERDICT_CODES
+    )
     every.add_argument("--quick", action="store_true", help="fewer runs, main experiments only")
     add_options(every)
     every.set_defaults(action=_all)
-    pages = actions.add_parser("claims", help="write a page a study: each claim and its verdict")
+    pages = actions.add_parser(
+        "claims", help="write a page a study: each claim and its verdict", epilog=_EXIT_CODES
+    )
     pages.add_argument(
         "--take", type=Path, metavar="DIR", help="first take the verdicts of the runs in DIR/STUDY"
     )
@@ -97,6 +116,15 @@ def _list(options: argparse.Namespace, _simulator: SimulatorLike | None) -> int:
     return OK
 
 
+def _check(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
+    path = Path(options.study)
+    named = path.parent if path.name == "study.toml" else path
+    study = definition.load(definition.find(str(named)))
+    _check_variants(plan.jobs(study, study.experiments, 1), simulator or execute.Simulator())
+    print(f"{study.name}: ok")
+    return OK
+
+
 def _all(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
     """Runs every study that can run here. One that fails does not keep the others from running.
 
@@ -106,6 +134,7 @@ def _all(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
     how = ["--quick"] if options.quick else []
     how += ["--jobs", str(options.jobs)] if options.jobs else []
     how += ["--dask", options.dask] if options.dask else []
+    how += ["--quiet"] if options.quiet else []
     for name in definition.names():
         print(f"\n{name}", flush=True)
         try:
@@ -137,9 +166,7 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
     out = options.out or Path("results") / study.name
     simulator = simulator or execute.Simulator()
     jobs = plan.jobs(study, experiments, runs)
-    for job in jobs:
-        if job.seed == FIRST_SEED:
-            simulator.check(job)
+    _check_variants(jobs, simulator)
     try:
         store = execute.Store(out / "runs", simulator.build)
         (out / "figures").mkdir(exist_ok=True)
@@ -147,9 +174,12 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         print(f"airtcp study: cannot write to {out}: {error}", file=sys.stderr)
         return BAD_INPUT
 
-    runner = Runner("airtcp study", store, simulator, options.jobs, options.dask)
+    how = ["--quick"] if options.quick else []
+    how += ["--only", options.only] if options.only is not None else []
+    command = " ".join(["airtcp study run", study.name, *how, f"--runs {runs}"])
+    runner = Runner("airtcp study", store, simulator, options.jobs, options.dask, options.quiet)
     results, judgements = runner.run_and_read(
-        jobs, lambda: write_all(study, experiments, store, runs, out)
+        jobs, lambda: write_all(study, experiments, store, runs, out, command)
     )
     if options.json:
         _print_json(study, results, judgements, out)
@@ -160,6 +190,13 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         return REFUTED
     # The few runs of the quick form are expected to leave claims undecided.
     return UNDECIDED if Verdict.UNDECIDED in verdicts and not options.quick else OK
+
+
+def _check_variants(jobs: Iterable[Job], simulator: SimulatorLike) -> None:
+    """Checks each variant among the jobs, which differ in seeds."""
+    for job in jobs:
+        if job.seed == FIRST_SEED:
+            simulator.check(job)
 
 
 def _chosen(study: Study, options: argparse.Namespace) -> tuple[Experiment, ...]:
@@ -174,8 +211,11 @@ def write_all(
     store: execute.Store,
     runs: int,
     out: Path,
+    command: str,
 ) -> tuple[Results, list[Judgement]]:
     """Measures the kept runs and writes the tables, figures and report into `out`.
+
+    The report names the `command` that does so again.
 
     Raises:
         OSError: A file cannot be written.
@@ -189,7 +229,9 @@ def write_all(
         drawn = picture(chart)
         execute.write_atomically(out / "figures" / f"{chart.id}.svg", drawn.svg)
         execute.write_atomically(out / "figures" / f"{chart.id}.png", drawn.png)
-    report.write_report(out / "report.html", study, experiments, results, judgements, charts)
+    origin = report.Origin(store.build, command)
+    page = out / "report.html"
+    report.write_report(page, study, experiments, results, judgements, charts, origin)
     return results, judgements
 
 

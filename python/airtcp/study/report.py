@@ -11,13 +11,25 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from airtcp import __version__
 from airtcp.runs.execute import write_atomically
 from airtcp.study.cells import Cell, Results, score
 from airtcp.study.chart import Chart
 from airtcp.study.claims import Judgement, Verdict, count, interval, runs_text, summary
 from airtcp.study.definition import Experiment, PaperClaim, Study, Variant
 from airtcp.study.interactive import chart_json
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a report comes from; without a date, so that equal runs give equal reports.
+
+    Attributes:
+        build: Version and hash of the simulator.
+        command: What makes it again.
+    """
+
+    build: str
+    command: str
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,7 @@ def write_report(
     results: Results,
     judgements: Sequence[Judgement],
     charts: Sequence[Chart],
+    origin: Origin,
 ) -> None:
     """Writes the page.
 
@@ -68,7 +81,7 @@ def write_report(
         score=score(results.cells),
         not_judged=_not_judged(study),
         runs=runs_text(results.sizes),
-        version=__version__,
+        origin=origin,
         chart_json=lambda chart: Markup(chart_json(chart)),
         interval=interval,
         plotly=Markup(_plotly()),

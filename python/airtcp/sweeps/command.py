@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=COMMAND,
         description="Run a scenario with every combination of some settings and seeds; write the "
         "metrics as a table, with a row per run and flow.",
+        epilog="Exit codes: 0 all runs are done; 1 a run failed or was interrupted; 2 bad input",
     )
     parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="scenario file")
     parser.add_argument(
@@ -106,7 +107,7 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
         print(f"{COMMAND}: {error}", file=sys.stderr)
         return BAD_INPUT
 
-    runner = Runner(COMMAND, store, simulator, options.jobs, options.dask)
+    runner = Runner(COMMAND, store, simulator, options.jobs, options.dask, options.quiet)
     table = runner.run_and_read(
         [job for _, job in wanted.jobs()], lambda: wanted.table(store, options.rows)
     )

@@ -1,5 +1,5 @@
-//! Observing a run: packets as tcpdump would see them ([`PacketTap`]; [`pcap`] writes them to a
-//! file), time series ([`recorder`]), every event in a file ([`events`]), and the whole run as a
+//! Observing a run: packets as tcpdump would see them ([`PacketTap`]; [`pcap`] writes them to
+//! files), time series ([`recorder`]), every event in a file ([`events`]), and the whole run as a
 //! moving map ([`animation`]).
 //!
 //! Observers never influence the trajectory, and cost one predictable branch where they are absent.
@@ -18,7 +18,7 @@ use airtcp_routing::router::Message;
 
 pub use animation::Animation;
 pub use events::EventWriter;
-pub use pcap::PcapWriter;
+pub use pcap::{Interface, PcapWriter};
 pub use recorder::{Columns, Recorder, Series};
 
 /// Direction in which a packet crossed the interface of a node.
@@ -41,6 +41,8 @@ pub struct Crossing<'a> {
     pub direction: Direction,
     /// The node at the other end; `None`: all in range.
     pub neighbour: Option<NodeId>,
+    /// The cell, at a radio; `None`: at the end of a link.
+    pub wlan: Option<WlanId>,
     /// The TTL in its IP header.
     pub ttl: u8,
     /// The packet, without link framing.

@@ -1,21 +1,22 @@
-//! A run as a pcapng file, for Wireshark and tshark.
+//! Captures of a run: a pcapng file for each network interface, as `tcpdump -i INTERFACE` on that
+//! node would have written it (docs/captures.md).
 //!
-//! One interface per node, named like the node, in the order of the scenario. Times are simulated
-//! time, counted from 1970 and exact to the nanosecond. Packets are raw IP packets with valid
-//! checksums and zeros for user data, each marked as sent or received. Control packets of AODV and
-//! DSR, and DSR's source routes, are those of their RFCs. GPSR has no format: its beacons appear as
-//! UDP datagrams without ports, and what it writes into data packets does not appear. The section
-//! header's comment names scenario and seed.
+//! Times are simulated time, counted from 1970 and exact to the nanosecond. Packets are raw IP
+//! packets with valid checksums and zeros for user data, each marked as sent or received. Control
+//! packets of AODV and DSR, and DSR's source routes, are those of their RFCs. GPSR has no format:
+//! its beacons appear as UDP datagrams without ports, and what it writes into data packets does not
+//! appear. ARP is not IP, and does not appear either. The section header's comment names scenario
+//! and seed.
 //!
-//! A packet appears once for each interface it crosses, so TCP analysis of the whole file takes the
-//! later copies for retransmissions. Look at one node at a time:
-//! `tshark -r run.pcapng -Y 'frame.interface_name == "MH"' -w mh.pcapng`.
+//! One interface a file, because analysers of TCP take the second copy of a packet for a
+//! retransmission, and libpcap 1.10.3 refuses a second interface of raw IP.
 
 use super::{Crossing, Direction, PacketTap};
 use crate::addr;
 use crate::packet::{Control, Packet, UDP_OVERHEAD};
-use crate::scenario::Scenario;
+use crate::scenario::{NodeId, Scenario, WlanId};
 use airtcp_core::Length;
+use airtcp_routing::arp;
 use airtcp_wire::{
     EncodeError, encode, encode_aodv, encode_dsr, encode_udp, insert_source_route, set_hop_limit,
 };
@@ -27,78 +28,172 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
+use std::num::NonZeroU32;
 
 /// `if_tsresol` of 10⁻⁹ s.
 const NANOSECONDS: u8 = 9;
 /// `if_snaplen` without a limit.
 const WHOLE_PACKETS: u32 = 0;
 
-/// Writes every packet of a run as it happens; holds one packet and a small write buffer.
+/// A network interface of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// `phone`, if it is the node's only one; else `AP.phone` for the link to `phone`, and `AP@cell`
+    /// for the radio in `cell`. No two have the same name.
+    pub name: String,
+    node: NodeId,
+    port: Port,
+}
+
+/// What is at the other side of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Port {
+    /// The link to this node; a pair of nodes has only one.
+    Link(NodeId),
+    Radio(WlanId),
+}
+
+impl Interface {
+    /// The interfaces of a scenario's nodes, in the order of the nodes.
+    pub fn all(scenario: &Scenario) -> Vec<Self> {
+        let links = scenario.links.iter().map(|link| (link.from, Port::Link(link.to)));
+        let cells = (0..).map(WlanId).zip(&scenario.wlans);
+        let radios = cells.flat_map(|(id, cell)| {
+            cell.stations.iter().map(move |station| (station.node, Port::Radio(id)))
+        });
+        let ports: BTreeSet<(NodeId, Port)> = links.chain(radios).collect();
+        let mut per_node: BTreeMap<NodeId, usize> = BTreeMap::new();
+        ports.iter().for_each(|(node, _)| *per_node.entry(*node).or_default() += 1);
+        let of_port = |(node, port): (NodeId, Port)| {
+            let own = &scenario.nodes[node].name;
+            let name = match port {
+                _ if per_node[&node] == 1 => own.clone(),
+                Port::Link(to) => format!("{own}.{}", scenario.nodes[to].name),
+                Port::Radio(WlanId(cell)) => {
+                    format!("{own}@{}", scenario.wlans[cell as usize].name)
+                }
+            };
+            Self { name, node, port }
+        };
+        ports.into_iter().map(of_port).collect()
+    }
+
+    /// The node that has it.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+}
+
+/// Writes the packets of a run as they happen; holds one packet, and a small write buffer for each
+/// interface.
 pub struct PcapWriter<W: Write> {
-    pcapng: PcapNgWriter<BufWriter<W>>,
+    captures: BTreeMap<(NodeId, Port), PcapNgWriter<BufWriter<W>>>,
+    snaplen: Option<NonZeroU32>,
     packet: Vec<u8>,
     error: Option<io::Error>,
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// Writes the file's head: what ran (`scenario` with `seed`) and its nodes.
+    /// Writes the heads of the files of `interfaces`: what runs (`scenario` with `seed`), and which
+    /// interface it is. Only the first `snaplen` bytes of packets are written.
     ///
     /// # Errors
-    /// Those of `writer`; `InvalidInput` for a name too long for the format (64 KiB).
-    pub fn new(writer: W, scenario: &Scenario, seed: u64) -> io::Result<Self> {
-        let comment = format!("scenario {}, seed {seed}", scenario.name);
-        let application = concat!("airtcp ", env!("CARGO_PKG_VERSION"));
-        let section = SectionHeaderBlock {
-            endianness: Endianness::Little,
-            options: vec![
-                SectionHeaderOption::Comment(text(comment)?),
-                SectionHeaderOption::UserApplication(application.into()),
-            ],
-            ..SectionHeaderBlock::default()
-        };
-        let mut pcapng = PcapNgWriter::with_section_header(BufWriter::new(writer), section)
-            .map_err(into_io_error)?;
-        for node in &scenario.nodes {
-            let interface = InterfaceDescriptionBlock {
-                linktype: DataLink::RAW,
-                snaplen: WHOLE_PACKETS,
-                options: vec![
-                    InterfaceDescriptionOption::IfName(text(node.name.clone())?),
-                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-                ],
-            };
-            pcapng.write_pcapng_block(interface).map_err(into_io_error)?;
+    /// Those of `open` and of the writers; `InvalidInput` for a name too long for the format
+    /// (64 KiB).
+    pub fn new(
+        scenario: &Scenario,
+        seed: u64,
+        interfaces: &[Interface],
+        snaplen: Option<NonZeroU32>,
+        mut open: impl FnMut(&Interface) -> io::Result<W>,
+    ) -> io::Result<Self> {
+        let mut captures = BTreeMap::new();
+        for interface in interfaces {
+            let capture = begin(open(interface)?, scenario, seed, interface, snaplen)?;
+            captures.insert((interface.node, interface.port), capture);
         }
-        Ok(Self { pcapng, packet: Vec::new(), error: None })
+        Ok(Self { captures, snaplen, packet: Vec::new(), error: None })
     }
 
-    /// Completes the file and returns the writer.
+    /// Completes the files and returns the writers.
     ///
     /// # Errors
-    /// The first error of the run, after which nothing more was written, or the error of the last
-    /// write.
-    pub fn finish(self) -> io::Result<W> {
-        match self.error {
-            Some(error) => Err(error),
-            None => self.pcapng.into_inner().into_inner().map_err(io::IntoInnerError::into_error),
+    /// The first error of the run, after which nothing more was written, or that of a last write.
+    pub fn finish(self) -> io::Result<Vec<W>> {
+        if let Some(error) = self.error {
+            return Err(error);
         }
+        let captures = self.captures.into_values();
+        let whole = |capture: PcapNgWriter<BufWriter<W>>| capture.into_inner().into_inner();
+        captures.map(|it| whole(it).map_err(io::IntoInnerError::into_error)).collect()
     }
 
     fn write(&mut self, crossing: &Crossing<'_>) -> io::Result<()> {
-        let Crossing { at, node, direction, .. } = *crossing;
+        let Crossing { at, direction, .. } = *crossing;
+        let Some(capture) = port(crossing).and_then(|port| self.captures.get_mut(&port)) else {
+            return Ok(());
+        };
         self.packet.clear();
         encode_crossing(crossing, &mut self.packet).map_err(io::Error::other)?;
+        let original_len = self.packet.len();
+        let kept =
+            self.snaplen.map_or(original_len, |limit| original_len.min(limit.get() as usize));
         let block = EnhancedPacketBlock {
-            interface_id: node.0,
+            interface_id: 0,
             timestamp: std::time::Duration::from_nanos(at.as_nanos()),
-            original_len: self.packet.len() as u32,
-            data: Cow::Borrowed(&self.packet),
+            original_len: original_len as u32,
+            data: Cow::Borrowed(&self.packet[..kept]),
             options: vec![EnhancedPacketOption::Flags(epb_flags(direction))],
         };
-        self.pcapng.write_pcapng_block(block).map_err(into_io_error)?;
+        capture.write_pcapng_block(block).map_err(into_io_error)?;
         Ok(())
     }
+}
+
+/// Writes the head of a file.
+fn begin<W: Write>(
+    writer: W,
+    scenario: &Scenario,
+    seed: u64,
+    interface: &Interface,
+    snaplen: Option<NonZeroU32>,
+) -> io::Result<PcapNgWriter<BufWriter<W>>> {
+    let comment = format!("scenario {}, seed {seed}", scenario.name);
+    let application = concat!("airtcp ", env!("CARGO_PKG_VERSION"));
+    let section = SectionHeaderBlock {
+        endianness: Endianness::Little,
+        options: vec![
+            SectionHeaderOption::Comment(text(comment)?),
+            SectionHeaderOption::UserApplication(application.into()),
+        ],
+        ..SectionHeaderBlock::default()
+    };
+    let mut pcapng = PcapNgWriter::with_section_header(BufWriter::new(writer), section)
+        .map_err(into_io_error)?;
+    let description = InterfaceDescriptionBlock {
+        linktype: DataLink::RAW,
+        snaplen: snaplen.map_or(WHOLE_PACKETS, NonZeroU32::get),
+        options: vec![
+            InterfaceDescriptionOption::IfName(text(interface.name.clone())?),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ],
+    };
+    pcapng.write_pcapng_block(description).map_err(into_io_error)?;
+    Ok(pcapng)
+}
+
+/// The interface at which a packet is captured, if it is one of IP.
+fn port(crossing: &Crossing<'_>) -> Option<(NodeId, Port)> {
+    let Crossing { node, wlan, neighbour, packet, .. } = *crossing;
+    if let Packet::Control(control) = packet
+        && control.message.downcast_ref::<arp::Message>().is_some()
+    {
+        return None;
+    }
+    let port = wlan.map(Port::Radio).or(neighbour.map(Port::Link))?;
+    Some((node, port))
 }
 
 /// The packet's bytes.
@@ -165,17 +260,35 @@ fn into_io_error(error: PcapError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Node, NodeId};
-    use airtcp_core::{Duration, Instant, Segment};
+    use airtcp_core::{Instant, Segment};
 
-    fn scenario(nodes: &[&str]) -> Scenario {
-        let node = |name: &&str| Node::new(*name);
-        Scenario {
-            name: "test".into(),
-            duration: Duration::from_secs(1),
-            nodes: nodes.iter().map(node).collect(),
-            ..Scenario::default()
-        }
+    /// A, joined to R, and both in a cell with B.
+    const SCENARIO: &str = r#"
+        name = "test"
+        duration = "1 s"
+        node = [{ name = "A" }, { name = "R" }, { name = "B" }]
+        link = [{ between = ["A", "R"], rate = "1 Mbit/s", delay = "1 ms" }]
+        wlan = [{ name = "cell", stations = ["R", "B"] }]
+        flow = [{ from = "A", to = "B" }]"#;
+
+    fn scenario() -> Scenario {
+        Scenario::parse("test.toml", SCENARIO, &[]).unwrap()
+    }
+
+    /// The capture of A.
+    fn writer<W: Write>(file: W) -> PcapWriter<W> {
+        let scenario = scenario();
+        let interfaces = &Interface::all(&scenario)[..1];
+        let mut file = Some(file);
+        let open = |_: &Interface| Ok(file.take().unwrap());
+        PcapWriter::new(&scenario, 1, interfaces, None, open).unwrap()
+    }
+
+    #[test]
+    fn only_the_interfaces_of_a_node_with_several_are_told_apart() {
+        let all = Interface::all(&scenario());
+        let names: Vec<&str> = all.iter().map(|interface| interface.name.as_str()).collect();
+        assert_eq!(names, ["A", "R.A", "R@cell", "B"]);
     }
 
     /// Accepts `room` bytes, then the disk is full.
@@ -203,7 +316,8 @@ mod tests {
             at: Instant::ZERO,
             node: NodeId(0),
             direction: Direction::Sent,
-            neighbour: None,
+            neighbour: Some(NodeId(1)),
+            wlan: None,
             ttl: 64,
             packet: &Packet::Tcp(segment),
             header: None,
@@ -213,7 +327,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_reported_by_finish_and_not_written_to_again() {
         let mut disk = Disk { room: 100_000, failures: 0 };
-        let mut pcap = PcapWriter::new(&mut disk, &scenario(&["A"]), 1).unwrap();
+        let mut pcap = writer(&mut disk);
         for _ in 0..1000 {
             tap(&mut pcap, 1000);
         }
@@ -224,25 +338,17 @@ mod tests {
 
     #[test]
     fn a_disk_full_at_the_last_write_is_reported() {
-        let mut pcap =
-            PcapWriter::new(Disk { room: 0, failures: 0 }, &scenario(&["A"]), 1).unwrap();
+        let mut pcap = writer(Disk { room: 0, failures: 0 });
         tap(&mut pcap, 10);
         assert_eq!(pcap.finish().err().unwrap().kind(), io::ErrorKind::StorageFull);
     }
 
     #[test]
     fn a_segment_that_fits_in_no_packet_is_an_error() {
-        let mut pcap = PcapWriter::new(io::sink(), &scenario(&["A"]), 1).unwrap();
+        let mut pcap = writer(io::sink());
         tap(&mut pcap, 65_496);
         tap(&mut pcap, 1);
         let message = pcap.finish().err().unwrap().to_string();
         assert!(message.starts_with("65516 bytes of header and payload exceed"), "{message}");
-    }
-
-    #[test]
-    fn a_name_longer_than_the_format_allows_is_refused() {
-        let long = "x".repeat(65_536);
-        let error = PcapWriter::new(io::sink(), &scenario(&[&long]), 1).err().unwrap();
-        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 }

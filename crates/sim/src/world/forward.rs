@@ -21,18 +21,20 @@ use airtcp_routing::router::PacketId;
 use airtcp_routing::{LinkId, NodeId};
 
 impl World {
-    /// A link brought a packet to a node from a neighbour.
+    /// A link, or the radio in a cell, brought a packet to a node from a neighbour.
     #[inline]
     pub(super) fn arrive(
         &mut self,
         node: NodeId,
         from: NodeId,
+        wlan: Option<WlanId>,
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
         let at = self.now;
-        observers
-            .packet(|| self.packets.crossing(at, node, Direction::Received, Some(from), packet));
+        observers.packet(|| {
+            self.packets.crossing(at, node, Direction::Received, Some(from), wlan, packet)
+        });
         let seen = self.packets.packet(packet);
         let state = &self.nodes[node];
         let (mechanism, router) = (state.mechanism, state.router);
@@ -182,7 +184,8 @@ impl World {
                 let component = self.components.id(Component::Link(link));
                 self.wakeups.arm(component, out.next_deadline());
                 let (at, to) = (self.now, Some(*to));
-                observers.packet(|| self.packets.crossing(at, node, Direction::Sent, to, packet));
+                observers
+                    .packet(|| self.packets.crossing(at, node, Direction::Sent, to, None, packet));
             }
             Err(Dropped(packet, reason)) => {
                 self.discard(packet, reason, Source::Link(link.0), observers);
@@ -235,9 +238,10 @@ impl World {
                     Receiver::Station(to) => Some(nodes[to]),
                     Receiver::Broadcast => None,
                 };
-                let at = self.now;
-                observers
-                    .packet(|| self.packets.crossing(at, node, Direction::Sent, neighbour, packet));
+                let (at, wlan) = (self.now, Some(channel));
+                observers.packet(|| {
+                    self.packets.crossing(at, node, Direction::Sent, neighbour, wlan, packet)
+                });
             }
             Err(Dropped(packet, reason)) => {
                 self.discard(packet, reason, Source::Node(node.0), observers);

@@ -326,7 +326,7 @@ impl World {
             match output {
                 Output::Deliver(packet, passage) => {
                     self.packets.note(packet, passage);
-                    self.arrive(to, from, packet, observers);
+                    self.arrive(to, from, None, packet, observers);
                 }
                 Output::Drop(packet, reason) => {
                     self.discard(packet, reason, Source::Link(index.0), observers);
@@ -357,7 +357,7 @@ impl World {
                     self.packets.reaches(packet, to);
                     let arp = !self.channels[index].arps.is_empty();
                     if !(arp && self.take_arp(index, station, packet, observers)) {
-                        self.arrive(to, from, packet, observers);
+                        self.arrive(to, from, Some(index), packet, observers);
                     }
                 }
                 wifi::Output::Overhear { station, from, to, packet, last } => {

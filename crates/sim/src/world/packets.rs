@@ -3,6 +3,7 @@
 
 use crate::addr;
 use crate::packet::{Control, Packet, TCP};
+use crate::scenario::WlanId;
 use crate::trace::{Crossing, Direction};
 use airtcp_core::{Duration, Ecn, Flow, IdVec, Instant, Length, Payload, Segment};
 use airtcp_net::link::{PacketMeta, Passage};
@@ -173,11 +174,12 @@ impl Packets {
         node: NodeId,
         direction: Direction,
         neighbour: Option<NodeId>,
+        wlan: Option<WlanId>,
         id: PacketId,
     ) -> Crossing<'_> {
         let ttl = self.headers[id].journey.ttl;
         let header = self.written.get(id).and_then(Option::as_deref);
-        Crossing { at, node, direction, neighbour, ttl, packet: self.packet(id), header }
+        Crossing { at, node, direction, neighbour, wlan, ttl, packet: self.packet(id), header }
     }
 
     /// Its destination node.

@@ -1,5 +1,6 @@
 //! `airtcp link`: a command behind an emulated link, or two namespaces joined by one.
 
+use airtcp_cli::check::{Kind, Live};
 use airtcp_cli::{BAD_INPUT, FAILURE, complain, override_pair, print, seed};
 use airtcp_config::Override;
 use airtcp_core::Duration;
@@ -134,6 +135,18 @@ pub(crate) fn schema(markdown: bool) -> i32 {
     })
 }
 
+/// Link files, for `airtcp check`.
+pub(crate) fn checked() -> Live {
+    let read = |path: &Path| {
+        let link = EmulatedLink::parse(&path.display().to_string(), &contents(path)?, &[])
+            .map_err(|error| error.render())?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let traces = [link.up.trace, link.down.trace].into_iter().flatten();
+        traces.map(|trace| read_trace(&folder.join(trace))).try_for_each(|trace| trace.map(drop))
+    };
+    Live { kind: Kind::Link, schema: airtcp_emu::config::json_schema(), read }
+}
+
 /// Runs the emulator and returns the exit code: the command's, unless the emulator itself failed.
 pub(crate) fn run(args: &LinkArgs) -> i32 {
     if let Some(socket) = &args.at {
@@ -228,9 +241,12 @@ impl LinkArgs {
         let of_file = direction.trace.as_ref().filter(|_| self.rate.is_none() && rate.is_none());
         let of_file = of_file.map(|path| folder.join(path));
         let Some(path) = option.map(Path::to_owned).or(of_file) else { return Ok(None) };
-        let trace = Trace::parse(&contents(&path)?);
-        trace.map(Some).map_err(|error| format!("airtcp: {}: {error}", path.display()))
+        read_trace(&path).map(Some)
     }
+}
+
+fn read_trace(path: &Path) -> Result<Trace, String> {
+    Trace::parse(&contents(path)?).map_err(|error| format!("airtcp: {}: {error}", path.display()))
 }
 
 fn contents(path: &Path) -> Result<String, String> {

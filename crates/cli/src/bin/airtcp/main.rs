@@ -13,6 +13,7 @@ mod gateway;
 #[cfg(all(target_os = "linux", feature = "link"))]
 mod link;
 
+use airtcp_cli::check;
 use airtcp_tcp::congestion::Controls;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -31,6 +32,10 @@ enum Command {
     Simulator(airtcp_cli::Command),
     /// Runs a command behind an emulated link, in real time (docs/link.md).
     #[cfg(all(target_os = "linux", feature = "link"))]
+    #[command(
+        after_help = "Exit codes: the command's, or 128 + the signal that ended it; 1 the link failed or \
+                      was late, and the command's is 0; 2 bad input"
+    )]
     Link(Box<link::LinkArgs>),
     /// Reports the state of this mobile's link to a gateway (docs/agent.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
@@ -49,6 +54,9 @@ enum Command {
     ///
     /// Changes nothing. Also works without root, and then lists what it could not check.
     #[cfg(all(target_os = "linux", feature = "gateway"))]
+    #[command(
+        after_help = "Exit codes: 0 success; 1 a command of --require will not work here; 2 bad input"
+    )]
     Doctor(doctor::Args),
 }
 
@@ -63,7 +71,8 @@ impl Command {
             Self::Simulator(airtcp_cli::Command::Schema { link: true, markdown, .. }) => {
                 link::schema(*markdown)
             }
-            Self::Simulator(command) => command.run(&Controls::default()),
+            Self::Simulator(airtcp_cli::Command::Check(args)) => check::run(args, &live_kinds()),
+            Self::Simulator(command) => command.run::<Cli>(&Controls::default()),
             #[cfg(all(target_os = "linux", feature = "link"))]
             Self::Link(args) => link::run(args),
             #[cfg(all(target_os = "linux", feature = "gateway"))]
@@ -78,6 +87,16 @@ impl Command {
             Self::Doctor(args) => doctor::doctor(args),
         }
     }
+}
+
+/// The kinds of files that the live commands of this build read.
+fn live_kinds() -> Vec<check::Live> {
+    vec![
+        #[cfg(all(target_os = "linux", feature = "gateway"))]
+        gateway::checked(),
+        #[cfg(all(target_os = "linux", feature = "link"))]
+        link::checked(),
+    ]
 }
 
 fn main() -> ExitCode {

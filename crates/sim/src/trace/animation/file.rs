@@ -30,6 +30,8 @@ struct Data<'a> {
     /// Pairs of nodes.
     links: Vec<(u32, u32)>,
     flows: Vec<Flow<'a>>,
+    /// Start and end of each outage of a link or node.
+    outages: Vec<(u64, u64)>,
     reasons: Vec<&'static str>,
     interval: u64,
     /// Each: start, duration, from, to + 1 (0: all), carrier + 8 fate, content.
@@ -145,6 +147,7 @@ fn data(animation: Animation<'_>) -> Data<'_> {
             .zip(&windows.flows)
             .map(|(flow, history)| Flow::new(flow, history, intervals, &span))
             .collect(),
+        outages: outages(scenario, &span),
         reasons: DropReason::VARIANTS.iter().map(|reason| reason.prose).collect(),
         interval: windows.interval.as_nanos() / 1000,
         transmissions: encode_transmissions(&transmissions, span.start),
@@ -160,6 +163,24 @@ fn linked_pairs(scenario: &Scenario) -> Vec<(u32, u32)> {
     pairs.sort_unstable();
     pairs.dedup();
     pairs
+}
+
+/// The outages within `span`; those that are the same for several links or nodes appear once.
+fn outages(scenario: &Scenario, span: &Range<Instant>) -> Vec<(u64, u64)> {
+    let links = scenario.links.iter().filter_map(|link| link.config.outage.as_ref());
+    let nodes = scenario.nodes.iter().filter_map(|node| node.outage.as_ref());
+    let schedules = links.map(|it| &it.schedule).chain(nodes.map(|it| &it.schedule));
+    let mut outages = Vec::new();
+    for schedule in schedules {
+        let mut at = span.start;
+        while let Some((start, end)) = schedule.next_outage(at).filter(|it| it.0 < span.end) {
+            at = end.unwrap_or(span.end);
+            outages.push((micros(start), micros(at.min(span.end))));
+        }
+    }
+    outages.sort_unstable();
+    outages.dedup();
+    outages
 }
 
 /// The movement within `span`.

@@ -201,3 +201,16 @@ fn a_part_of_a_run_begins_and_ends_where_it_was_asked_to() {
     let data = data(&page(animation));
     assert_eq!((&data["from"], &data["to"]), (&500_000.into(), &700_000.into()));
 }
+
+#[test]
+fn outages_are_marked_once_and_within_what_is_shown() {
+    let text = LINK.replace(
+        "delay = \"10 ms\"",
+        "delay = \"10 ms\", outage = { listed = [[\"1 s\", \"2 s\"], [\"5 s\", \"9 s\"]] }",
+    );
+    let scenario = scenario(&text);
+    let seconds = |n| Instant::ZERO + Duration::from_secs(n);
+    let page = page(run(&scenario, Instant::ZERO..seconds(6), MAX_TRANSMISSIONS, 1));
+    let expected = serde_json::json!([[1_000_000, 2_000_000], [5_000_000, 6_000_000]]);
+    assert_eq!(data(&page)["outages"], expected);
+}

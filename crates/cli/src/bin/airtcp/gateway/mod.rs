@@ -5,13 +5,14 @@ mod report;
 mod run;
 mod status;
 
+use airtcp_cli::check::{Kind, Live};
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_gateway::control::{self, Answer, Request, Whose};
 use airtcp_gateway::status::Status;
 use airtcp_gateway::{config, metrics};
 use airtcp_linux::daemon::client::{AskError, ask};
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `airtcp gateway`.
 #[derive(Debug, Args)]
@@ -106,6 +107,12 @@ pub(crate) fn schema(markdown: bool) -> i32 {
         true => config::markdown(),
         false => format!("{:#}\n", config::json_schema()),
     })
+}
+
+/// Configurations of the gateway, for `airtcp check`.
+pub(crate) fn checked() -> Live {
+    let read = |path: &Path| check::read(path).map(drop);
+    Live { kind: Kind::Gateway, schema: config::json_schema(), read }
 }
 
 /// A signal for a mobile, or else for a group.

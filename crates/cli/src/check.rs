@@ -1,0 +1,113 @@
+//! `airtcp check`: whether files are valid, or all mistakes in them. Runs nothing.
+
+use crate::files;
+use crate::{BAD_INPUT, SUCCESS, print, python};
+use clap::ValueEnum;
+use serde_json::Value;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// A scenario (docs/scenario.md).
+    Scenario,
+    /// A study (docs/studies.md).
+    Study,
+    /// The configuration of the gateway (docs/gateway-config.md).
+    Gateway,
+    /// A link file (docs/link-config.md).
+    Link,
+}
+
+/// Arguments of `airtcp check`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Files, and folders of studies.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What the files are [default: by their keys].
+    #[arg(long = "as", value_name = "KIND")]
+    kind: Option<Kind>,
+}
+
+/// Reads a file; the error is all mistakes in it, for people.
+pub type Reader = fn(&Path) -> Result<(), String>;
+
+/// A kind of file that some commands of this build read.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// The kind.
+    pub kind: Kind,
+    /// Its JSON Schema, for the keys.
+    pub schema: Value,
+    /// What reads it.
+    pub read: Reader,
+}
+
+/// Checks the files, those of live commands by `live`; returns the exit code.
+pub fn run(args: &Args, live: &[Live]) -> i32 {
+    let mut code = SUCCESS;
+    for file in &args.files {
+        let checked = args.kind.map_or_else(|| kind_of(file, live), Ok).and_then(|kind| {
+            let word = kind.to_possible_value().map_or_else(String::new, |it| it.get_name().into());
+            check(file, kind, live).map(|()| word)
+        });
+        match checked {
+            Ok(word) => code = code.max(print(&format!("{}: ok ({word})\n", file.display()))),
+            Err(message) => {
+                // A rendered diagnostic already begins with its file.
+                let _ = writeln!(io::stderr(), "{message}");
+                code = BAD_INPUT;
+            }
+        }
+    }
+    code
+}
+
+fn check(file: &Path, kind: Kind, live: &[Live]) -> Result<(), String> {
+    match kind {
+        Kind::Scenario => files::scenario(file, &[], None).map(drop),
+        Kind::Study => python::check_study(file),
+        Kind::Gateway | Kind::Link => match live.iter().find(|known| known.kind == kind) {
+            Some(known) => (known.read)(file),
+            None => Err(format!(
+                "airtcp: {}: only the native binary for Linux can check this kind of file",
+                file.display()
+            )),
+        },
+    }
+}
+
+/// The kind of a file: that which has most of its keys, or else a scenario.
+fn kind_of(file: &Path, live: &[Live]) -> Result<Kind, String> {
+    if file.is_dir() || file.file_name().is_some_and(|name| name == "study.toml") {
+        return Ok(Kind::Study);
+    }
+    let text = files::text(file)?;
+    let keys = airtcp_config::top_level_keys(&text);
+    let known = |schema: &Value| {
+        let properties = properties(schema);
+        keys.iter().filter(|key| properties.iter().any(|known| known == *key)).count()
+    };
+    let mut best = (known(&airtcp_sim::scenario::json_schema()), Kind::Scenario);
+    for other in live {
+        let count = known(&other.schema);
+        if count > best.0 {
+            best = (count, other.kind);
+        }
+    }
+    Ok(best.1)
+}
+
+/// The keys at the top level of a file with this schema.
+fn properties(schema: &Value) -> Vec<String> {
+    let pointer = schema["$ref"].as_str().unwrap_or_default().replace("%20", " ");
+    let root = pointer.strip_prefix('#').and_then(|pointer| schema.pointer(pointer));
+    root.unwrap_or(schema)["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.clone())
+        .collect()
+}
