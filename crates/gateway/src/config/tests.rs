@@ -58,6 +58,7 @@ fn absent_keys_have_their_defaults() {
     let expected = GatewayConfig {
         nfqueue: NfqueueConfig { queue: 77, length: 1024 },
         mode: Mode::default(),
+        data_path: DataPath::default(),
         mark: Mark::default(),
         state: "/run/airtcp".into(),
         control: "/run/airtcp/gateway.sock".into(),
