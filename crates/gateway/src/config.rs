@@ -209,7 +209,7 @@ choice! {
         /// does for each group what its mechanism says
         Protect = "protect",
         /// lets everything pass untouched, and says what it would have been good for (`airtcp
-        /// gateway report`): mechanisms and their keys wait for the other mode (Linux 5.8)
+        /// gateway report`): mechanisms and their keys wait for the other mode (Linux 5.12)
         Observe = "observe",
     }
 }
@@ -224,7 +224,7 @@ choice! {
         /// by BPF programs at netfilter's hooks (Linux 6.4 with BTF); they do not see what flow
         /// tables forward
         Netfilter = "netfilter",
-        /// by BPF programs at the interfaces (tc, Linux 5.8); of uplinks for `wake` only
+        /// by BPF programs at the interfaces (tc, Linux 5.12); of uplinks for `wake` only
         Tc = "tc",
     }
 }

@@ -360,6 +360,8 @@ static inline_always int mirror(const struct mirror_header *head, const struct p
 {
 	__u64 len = head->len;
 
+	/* Keeps all 64 bits known to older verifiers (Linux 6.1). */
+	asm volatile("" : "+r"(len));
 	if (len <= 112)
 		mirror_within(112);
 	if (len <= 1520)

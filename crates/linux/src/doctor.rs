@@ -258,7 +258,7 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
             GATEWAY_AND_WAKE,
             "the kernel forwards packets at once and mirrors them to the gateway, at netfilter's hooks",
         ),
-        bpf(of(Feature::TcMirror, &format!("needs Linux 5.8 or newer with {TC_OPTIONS}"))).named(
+        bpf(of(Feature::TcMirror, &format!("needs Linux 5.12 or newer with {TC_OPTIONS}"))).named(
             "tc-bpf",
             NOBODY,
             GATEWAY_AND_WAKE,
@@ -313,7 +313,7 @@ fn data_path(
         }
         Err(error) => Finding::missing(
             error.to_string(),
-            format!("Linux 5.8 or newer with {TC_OPTIONS}; {AS_ROOT_WITH_BPF}"),
+            format!("Linux 5.12 or newer with {TC_OPTIONS}; {AS_ROOT_WITH_BPF}"),
         ),
     }
 }

@@ -800,13 +800,15 @@ fn attach(object: &Object, name: &str, hooknum: i32) -> libbpf_rs::Result<[Link;
 
 /// The error of libbpf, with the reason that it gave.
 fn explained(error: libbpf_rs::Error) -> io::Error {
-    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+    // EPERM; the same kind has EACCES, by which the verifier refuses a program. The error keeps its
+    // number only as text.
+    if format!("{error:#}").ends_with("(os error 1)") {
         let message = "no permission to load BPF programs (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)";
         return io::Error::new(io::ErrorKind::PermissionDenied, message);
     }
     let warning = bpf::last_warning();
     let hint = if warning.is_empty() { warning } else { format!(" ({warning})") };
-    io::Error::other(format!("{error}{hint}"))
+    io::Error::other(format!("{error:#}{hint}"))
 }
 
 fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {

@@ -144,8 +144,20 @@ fn send_raw(net: &Net, host: &str, packets: Vec<Vec<u8>>) {
     net.run(host, send).join().unwrap();
 }
 
-/// Addresses of fixed and mobile hosts that do not exist, so that nothing answers, not even an
-/// error.
+/// Hosts and a gateway that knows link-layer addresses of hosts that do not exist: packets to them
+/// leave, and nothing answers, not even an error.
+fn net_with_nobody() -> Net {
+    let net = Net::new();
+    for [fixed, mobile] in NOBODY {
+        for (address, interface) in [(fixed, "fixed"), (mobile, "mobile")] {
+            let neighbour = format!("{address} lladdr 02:00:00:00:00:77 dev {interface}");
+            net.sh("g", &format!("ip neigh add {neighbour} nud permanent"));
+        }
+    }
+    net
+}
+
+/// Addresses of fixed and mobile hosts that do not exist.
 const NOBODY: [[&str; 2]; 2] = [["10.99.1.77", "10.99.2.77"], ["fd99:1::77", "fd99:2::77"]];
 
 /// From such a fixed host to such a mobile; flows differ by their ports.
@@ -193,7 +205,7 @@ fn packets_into_a_silence_are_mirrored_with_its_state_and_so_is_its_end() {
     }
     let cases = [(Towards::Mobile, 0), (Towards::Mobile, 1), (Towards::Network, 0)];
     for (path, (towards, family)) in PATHS.into_iter().flat_map(|path| cases.map(|case| (path, case))) {
-        let net = Net::new();
+        let net = net_with_nobody();
         let [asks, answers] = match towards {
             Towards::Mobile => ["a", "b"],
             Towards::Network => ["b", "a"],
@@ -245,7 +257,7 @@ fn a_pure_ack_asks_for_no_answer_and_a_segment_does() {
         return;
     }
     for (path, family) in PATHS.into_iter().flat_map(|path| [(path, 0), (path, 1)]) {
-        let net = Net::new();
+        let net = net_with_nobody();
         let segment = |len| {
             let (payload, flow) = (vec![7; len], flow(family, 1));
             let ack = Some(SeqNum(1));
@@ -283,7 +295,7 @@ fn all_packets_of_a_mobile_can_be_mirrored() {
         return;
     }
     for path in PATHS {
-        let net = Net::new();
+        let net = net_with_nobody();
         let steps = vec![false, true, false];
         let step = |source: &Mirror, on| source.mirror_all(host(NOBODY[0][1]), on);
         let copies = mirrored_of(&net, by(path, waking(Towards::Mobile)), steps, step, || {

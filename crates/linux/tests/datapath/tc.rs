@@ -71,7 +71,7 @@ fn nothing_is_left_and_what_others_have_attached_stays() {
     }
     let net = Net::new();
     net.sh("g", "tc qdisc add dev fixed clsact
-                 tc filter add dev fixed egress pref 7 protocol ip u32 match u32 0 0 action ok");
+                 tc filter add dev fixed egress pref 7 protocol ip u32 match u32 0 0 classid 1:1");
     let before = filters(&net, "fixed");
     let attached = while_attached(&net, waking(&[]), || {
         assert!(is_attached(&net, "fixed") && is_attached(&net, "mobile"));

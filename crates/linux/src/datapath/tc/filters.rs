@@ -213,7 +213,7 @@ fn header(index: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
 fn io_error(error: libbpf_rs::Error) -> io::Error {
     match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => io::Error::from_raw_os_error(libc::EPERM),
-        _ => io::Error::other(error.to_string()),
+        _ => io::Error::other(format!("{error:#}")),
     }
 }
 

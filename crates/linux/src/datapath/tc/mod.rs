@@ -17,6 +17,7 @@ use crate::kernel::netlink::{Message, Netlink, messages, u32_at};
 use filters::{Filters, Hook};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object};
 use links::{Device, LinkKey, layout};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -127,6 +128,11 @@ impl Attachments {
     /// Reads the notifications; true if the interfaces have to be looked at.
     fn has_changed(&mut self) -> io::Result<bool> {
         let mut has_changed = false;
+        // The loop asks often, and a datagram needs a large buffer.
+        let mut fds = [PollFd::new(self.changes.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut fds, PollTimeout::ZERO)? == 0 {
+            return Ok(false);
+        }
         loop {
             let datagram = match self.changes.next() {
                 Ok(Some(datagram)) => datagram,
