@@ -430,7 +430,8 @@ mod tests {
 
     fn outcomes(outcome: &Outcome) -> Result<Features, String> {
         use Feature::{
-            AfPacket, Namespace, NetfilterMirror, Nfqueue, NftQueue, SchedFifo, TcMirror, Tun, XtQueue,
+            AfPacket, Namespace, NetfilterMirror, Nfqueue, NftQueue, SchedFifo, TcMirror, Tun,
+            XtQueue,
         };
         let all = [
             Namespace,

@@ -1,7 +1,9 @@
 //! Core cases of the others with packets mirrored by tc (`data-path = "tc"`), and flow tables.
 
 use crate::outages::{Told, WAKE_UNTOLD, WORST, outage};
-use crate::testbed::{LINK, MOBILE, Place, Plan, Testbed, has_bridge_netfilter, has_vrfs, possible};
+use crate::testbed::{
+    LINK, MOBILE, Place, Plan, Testbed, has_bridge_netfilter, has_vrfs, possible,
+};
 use crate::transfer::{Load, Transfer};
 use airtcp_testing::skip;
 use nix::sys::signal::Signal;
@@ -137,14 +139,13 @@ fn wake_by_tc_resumes_uploads_from_board() {
         return;
     }
     thread::scope(|scope| {
-        for (place, is_own) in [
-            (Place::OnBoard, false),
-            (Place::OnBoardMasquerading, false),
-            (Place::OnBoard, true),
-        ] {
+        for (place, is_own) in
+            [(Place::OnBoard, false), (Place::OnBoardMasquerading, false), (Place::OnBoard, true)]
+        {
             scope.spawn(move || {
                 let bed = Testbed::new(&Plan { place, ..plan("\"wake\"") });
-                let load = Load::of(SIZE);
+                // The sender opens the connection: its router may masquerade it.
+                let load = Load { first_sequence: Some(1_000_000), ..Load::of(SIZE) };
                 let transfer =
                     if is_own { bed.upload_of_gateway(&load) } else { bed.upload(&load) };
                 expect_resumed_of(&bed, transfer, Told::Nothing, WAKE_UNTOLD, || {});
@@ -200,10 +201,9 @@ fn downloads_are_protected_in_spite_of_a_flow_table() {
     }
     thread::scope(|scope| {
         // `auto` takes tc when it starts beside a flow table.
-        for (mechanism, told, most) in [
-            ("\"wake\"", Told::Nothing, WAKE_UNTOLD),
-            ("\"wake\"", Told::Timely, WAKE_UNTOLD),
-        ] {
+        for (mechanism, told, most) in
+            [("\"wake\"", Told::Nothing, WAKE_UNTOLD), ("\"wake\"", Told::Timely, WAKE_UNTOLD)]
+        {
             scope.spawn(move || {
                 let mut bed = Testbed::new(&Plan::with(mechanism));
                 if !add_flow_table(&bed) {

@@ -1,10 +1,10 @@
 //! From the file's tables to the model, and what only shows when several keys are seen together.
 
-use super::schema;
 use super::Mode;
+use super::schema;
 use super::{
-    AgentConfig, CopyMode, DataPath, FastPathMode, GatewayConfig, Group, InterfacePattern, Limits, Members,
-    NfqueueConfig, PlannedOutage, Signals, uplink_name,
+    AgentConfig, CopyMode, DataPath, FastPathMode, GatewayConfig, Group, InterfacePattern, Limits,
+    Members, NfqueueConfig, PlannedOutage, Signals, uplink_name,
 };
 use airtcp_config::{ConfigError, Moment, Section, read};
 use airtcp_core::Duration;
@@ -82,7 +82,10 @@ fn refuse_data_path(
         top.push(top.problem("data-path", message).expected(expected));
     };
     if !groups.iter().any(|group| is_copied(&group)) {
-        refuse("no packets are copied".to_owned(), "a group with `wake`, or with `fast-path = \"auto\"`");
+        refuse(
+            "no packets are copied".to_owned(),
+            "a group with `wake`, or with `fast-path = \"auto\"`",
+        );
     }
     let is_unserved = |group: &&Group| is_copied(group) && !group.is_served_by_tc(mode);
     if data_path == DataPath::Tc

@@ -4,7 +4,9 @@
 use super::actions::pieces;
 use super::signal::SETTLING;
 use super::*;
-use crate::config::{CopyMode, DataPath, FastPathMode, Group, Mark, Members, Mode, NfqueueConfig, Signals};
+use crate::config::{
+    CopyMode, DataPath, FastPathMode, Group, Mark, Members, Mode, NfqueueConfig, Signals,
+};
 use crate::ledger::{Refused, Saved, WriteError};
 use crate::packets::{Egress, Intercepted, PacketId, Verdict};
 use crate::signals::{MobileSignal, SignalSource};

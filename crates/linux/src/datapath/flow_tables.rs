@@ -57,8 +57,8 @@ pub fn all() -> Vec<FlowTable> {
         libc::AF_UNSPEC,
         0,
     );
-    let listed = Netlink::open(libc::NETLINK_NETFILTER)
-        .and_then(|netlink| netlink.dump(&request.finish()));
+    let listed =
+        Netlink::open(libc::NETLINK_NETFILTER).and_then(|netlink| netlink.dump(&request.finish()));
     listed.unwrap_or_default().iter().map(|(_, body)| FlowTable::parse(body)).collect()
 }
 

@@ -279,8 +279,7 @@ impl Mirror {
         }
         let mut prepared = Prepared(None);
         if self.program.is_none() {
-            let counted =
-                (config.mode == Mode::Observe).then(|| config.groups.len().max(GROUPS));
+            let counted = (config.mode == Mode::Observe).then(|| config.groups.len().max(GROUPS));
             let tables = flow_tables::all();
             let start = |path| {
                 let mut program = MirrorProgram::start(path, config.mark, counted)?;
@@ -569,8 +568,7 @@ impl MirrorProgram {
         let tick = tick().as_nanos() as u64;
         let (value, mask) = (u64::from(value), u64::from(mask));
         let bridged = u64::from(is_bridge_filtered());
-        let settings =
-            [any_protocol, any_uplink, value, mask, secret, observes, tick, bridged];
+        let settings = [any_protocol, any_uplink, value, mask, secret, observes, tick, bridged];
         let settings = settings.map(u64::to_ne_bytes).concat();
         map(&self.object, "settings").update(&ONLY, &settings, MapFlags::ANY)?;
         let map = map(&self.object, "mobiles");
@@ -800,11 +798,17 @@ fn attach(object: &Object, name: &str, hooknum: i32) -> libbpf_rs::Result<[Link;
 
 /// The error of libbpf, with the reason that it gave.
 fn explained(error: libbpf_rs::Error) -> io::Error {
-    // EPERM; the same kind has EACCES, by which the verifier refuses a program. The error keeps its
-    // number only as text.
-    if format!("{error:#}").ends_with("(os error 1)") {
-        let message = "no permission to load BPF programs (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)";
-        return io::Error::new(io::ErrorKind::PermissionDenied, message);
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+        // The error keeps its number only as text. EACCES is the verifier's.
+        return if format!("{error:#}").ends_with("(os error 13)") {
+            io::Error::other(
+                "the kernel's verifier refuses the program (without CAP_PERFMON it is stricter)",
+            )
+        } else {
+            let message =
+                "no permission to load BPF programs (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)";
+            io::Error::new(io::ErrorKind::PermissionDenied, message)
+        };
     }
     let warning = bpf::last_warning();
     let hint = if warning.is_empty() { warning } else { format!(" ({warning})") };

@@ -2,8 +2,8 @@
 
 use super::parse::{self, Capability};
 use super::{
-    AS_ROOT, CC, Check, DELACK, Finding, GATEWAY, GATEWAY_AND_WAKE, HELPED_BY_BPF, LINK, LiveCommand,
-    NOBODY, QUEUES, offload,
+    AS_ROOT, CC, Check, DELACK, Finding, GATEWAY, GATEWAY_AND_WAKE, HELPED_BY_BPF, LINK,
+    LiveCommand, NOBODY, QUEUES, offload,
 };
 use crate::kernel::bpf::{self, BPF_FILE_SYSTEM};
 use crate::signals::modem;
@@ -127,7 +127,12 @@ fn bpf() -> Vec<Check> {
         None => Finding::unknown("cannot be determined without BTF", fix),
     };
     vec![
-        types.named("btf", CC, GATEWAY_AND_WAKE, "BPF programs adapt to this kernel's types (CO-RE)"),
+        types.named(
+            "btf",
+            CC,
+            GATEWAY_AND_WAKE,
+            "BPF programs adapt to this kernel's types (CO-RE)",
+        ),
         // Linux 5.6 has struct_ops for TCP; 6.4 has links, with which a program outlives its
         // loader.
         knows("bpf_struct_ops_link", "needs Linux 6.4 or newer with CONFIG_BPF_JIT").named(

@@ -79,10 +79,9 @@ pub fn probe() -> String {
     let is_root = unshare(CloneFlags::CLONE_NEWNET).is_ok();
     // The kernel refuses BPF in a user namespace, and elsewhere nothing must be attached.
     let mirror = if is_root { mirror::attempt } else { mirror::attempt_to_load };
-    for (feature, path) in [
-        (Feature::NetfilterMirror, MirrorPath::Netfilter),
-        (Feature::TcMirror, MirrorPath::Tc),
-    ] {
+    for (feature, path) in
+        [(Feature::NetfilterMirror, MirrorPath::Netfilter), (Feature::TcMirror, MirrorPath::Tc)]
+    {
         found.insert(feature, outcome(mirror(path)));
     }
     let entered = if is_root { Ok("as root") } else { enter_user_namespace() };

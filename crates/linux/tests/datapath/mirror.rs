@@ -204,7 +204,9 @@ fn packets_into_a_silence_are_mirrored_with_its_state_and_so_is_its_end() {
         return;
     }
     let cases = [(Towards::Mobile, 0), (Towards::Mobile, 1), (Towards::Network, 0)];
-    for (path, (towards, family)) in PATHS.into_iter().flat_map(|path| cases.map(|case| (path, case))) {
+    for (path, (towards, family)) in
+        PATHS.into_iter().flat_map(|path| cases.map(|case| (path, case)))
+    {
         let net = net_with_nobody();
         let [asks, answers] = match towards {
             Towards::Mobile => ["a", "b"],
@@ -431,7 +433,10 @@ fn a_damaged_segment_is_mirrored_as_one_to_be_verified() {
             .filter(|copy| copy.packet.len() == packet.len())
             .map(|copy| decode(&copy.packet, copy.checksums).ok())
             .collect();
-        assert!(matches!(read.as_slice(), [None, Some(segment)] if *segment == sent), "{path:?}: {read:?}");
+        assert!(
+            matches!(read.as_slice(), [None, Some(segment)] if *segment == sent),
+            "{path:?}: {read:?}"
+        );
     }
 }
 

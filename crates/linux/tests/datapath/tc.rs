@@ -47,7 +47,10 @@ fn while_attached(net: &Net, config: GatewayConfig, steps: impl FnOnce()) -> boo
 
 /// The filters of an interface, both sides.
 fn filters(net: &Net, interface: &str) -> String {
-    net.sh("g", &format!("tc filter show dev {interface} ingress; tc filter show dev {interface} egress"))
+    net.sh(
+        "g",
+        &format!("tc filter show dev {interface} ingress; tc filter show dev {interface} egress"),
+    )
 }
 
 fn is_attached(net: &Net, interface: &str) -> bool {
@@ -70,8 +73,11 @@ fn nothing_is_left_and_what_others_have_attached_stays() {
         return;
     }
     let net = Net::new();
-    net.sh("g", "tc qdisc add dev fixed clsact
-                 tc filter add dev fixed egress pref 7 protocol ip u32 match u32 0 0 classid 1:1");
+    net.sh(
+        "g",
+        "tc qdisc add dev fixed clsact
+                 tc filter add dev fixed egress pref 7 protocol ip u32 match u32 0 0 classid 1:1",
+    );
     let before = filters(&net, "fixed");
     let attached = while_attached(&net, waking(&[]), || {
         assert!(is_attached(&net, "fixed") && is_attached(&net, "mobile"));

@@ -85,9 +85,8 @@ impl Filter {
 
     /// The process that made it, if a gateway did.
     fn maker(self) -> Option<u32> {
-        let is_ours = self.is_named_as_ours
-            && self.priority == PRIORITY
-            && self.handle & !PROCESS == HANDLE;
+        let is_ours =
+            self.is_named_as_ours && self.priority == PRIORITY && self.handle & !PROCESS == HANDLE;
         is_ours.then_some(self.handle & PROCESS)
     }
 }
@@ -131,8 +130,9 @@ impl Filters {
             }
             None => {
                 let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL | libc::NLM_F_ACK;
-                let request = Message::new(libc::RTM_NEWQDISC, flags, &header(index, 0xffff_0000, CLSACT, 0))
-                    .with_name(TCA_KIND, "clsact");
+                let request =
+                    Message::new(libc::RTM_NEWQDISC, flags, &header(index, 0xffff_0000, CLSACT, 0))
+                        .with_name(TCA_KIND, "clsact");
                 self.netlink.ask(&request.finish()).map(|_| true)
             }
         }
@@ -191,7 +191,8 @@ impl Filters {
         }
         let is_unused = |hook| self.list(index, hook).is_ok_and(|all| all.is_empty());
         if has_made_clsact && Hook::ALL.into_iter().all(is_unused) {
-            let request = Message::new(libc::RTM_DELQDISC, libc::NLM_F_ACK, &header(index, 0, CLSACT, 0));
+            let request =
+                Message::new(libc::RTM_DELQDISC, libc::NLM_F_ACK, &header(index, 0, CLSACT, 0));
             let _ = self.netlink.ask(&request.finish());
         }
     }

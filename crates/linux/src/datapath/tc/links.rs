@@ -54,11 +54,8 @@ impl Device {
     /// Parses the body of an `RTM_NEWLINK`.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         let attributes_of = body.get(HEADER..)?;
-        let mut device = Self {
-            hardware: u16_at(body, 2)?,
-            index: u32_at(body, 4)?,
-            ..Self::default()
-        };
+        let mut device =
+            Self { hardware: u16_at(body, 2)?, index: u32_at(body, 4)?, ..Self::default() };
         let mut is_below_elsewhere = false;
         for (kind, value) in attributes(attributes_of) {
             match kind {

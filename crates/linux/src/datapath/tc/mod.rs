@@ -55,10 +55,7 @@ impl Attachments {
             Ok((hook, found.expect("the object has it").as_fd().try_clone_to_owned()?))
         };
         Ok(Self {
-            changes: Netlink::subscribe(
-                libc::NETLINK_ROUTE,
-                libc::RTMGRP_LINK | CHANGES_OF_TC,
-            )?,
+            changes: Netlink::subscribe(libc::NETLINK_ROUTE, libc::RTMGRP_LINK | CHANGES_OF_TC)?,
             requests: Netlink::open(libc::NETLINK_ROUTE)?,
             filters: Filters::open()?,
             programs: [program(Hook::Ingress)?, program(Hook::Egress)?],
@@ -85,9 +82,8 @@ impl Attachments {
         let has_made = self.filters.make_clsact(index).map_err(needs)? || has_left;
         // Dropped with this from now on, whatever fails.
         self.attached.insert(index, has_made);
-        let attach = |(hook, program): &(Hook, OwnedFd)| {
-            self.filters.attach(index, *hook, program.as_fd())
-        };
+        let attach =
+            |(hook, program): &(Hook, OwnedFd)| self.filters.attach(index, *hook, program.as_fd());
         self.programs.iter().try_for_each(attach).map_err(needs)
     }
 
@@ -175,8 +171,12 @@ impl Attachments {
                 .map_err(io::Error::other)?;
         }
         self.known = wanted.links.into_keys().collect();
-        let gone: Vec<_> =
-            self.attached.keys().filter(|index| !wanted.attached.contains_key(index)).copied().collect();
+        let gone: Vec<_> = self
+            .attached
+            .keys()
+            .filter(|index| !wanted.attached.contains_key(index))
+            .copied()
+            .collect();
         for index in gone {
             if let Some(has_made) = self.attached.remove(&index) {
                 self.filters.detach(index, has_made);
