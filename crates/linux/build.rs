@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const PROGRAMS: [&str; 3] = ["mirror", "cwnd", "karak"];
-const HEADERS: [&str; 2] = ["bpf/ip.h", "bpf/kernel.h"];
+const PROGRAMS: [&str; 4] = ["mirror", "mirror_tc", "cwnd", "karak"];
+const HEADERS: [&str; 3] = ["bpf/ip.h", "bpf/kernel.h", "bpf/mirror.h"];
 
 fn main() -> ExitCode {
     for file in PROGRAMS.map(source).iter().map(String::as_str).chain(HEADERS) {

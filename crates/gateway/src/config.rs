@@ -29,6 +29,8 @@ use std::str::FromStr;
 pub struct GatewayConfig {
     /// Protect the mobiles, or only observe.
     pub mode: Mode,
+    /// How packets are copied beside the kernel's forwarding.
+    pub data_path: DataPath,
     /// The queue in which packets wait for the gateway.
     pub nfqueue: NfqueueConfig,
     /// Firewall mark on packets that the gateway makes.
@@ -117,9 +119,10 @@ impl GatewayConfig {
     /// # Errors
     /// Names the key.
     pub fn refuse_fixed(&self, new: &Self) -> Result<(), String> {
-        let Self { mode, nfqueue, mark, state, control, metrics, record, .. } = self;
+        let Self { mode, data_path, nfqueue, mark, state, control, metrics, record, .. } = self;
         let fixed = [
             ("mode", *mode == new.mode),
+            ("data-path", *data_path == new.data_path),
             ("nfqueue", *nfqueue == new.nfqueue),
             ("mark", *mark == new.mark),
             ("state", *state == new.state),
@@ -206,8 +209,23 @@ choice! {
         /// does for each group what its mechanism says
         Protect = "protect",
         /// lets everything pass untouched, and says what it would have been good for (`airtcp
-        /// gateway report`): mechanisms and their keys wait for the other mode (Linux 6.4)
+        /// gateway report`): mechanisms and their keys wait for the other mode (Linux 5.12)
         Observe = "observe",
+    }
+}
+
+choice! {
+    /// How packets are copied beside the kernel's forwarding.
+    #[default(Auto)]
+    pub enum DataPath {
+        /// by netfilter where the kernel can and has no flow tables, else by tc; `airtcp doctor`
+        /// says which and why
+        Auto = "auto",
+        /// by BPF programs at netfilter's hooks (Linux 6.4 with BTF); they do not see what flow
+        /// tables forward
+        Netfilter = "netfilter",
+        /// by BPF programs at the interfaces (tc, Linux 5.12); of uplinks for `wake` only
+        Tc = "tc",
     }
 }
 
@@ -412,6 +430,12 @@ impl Group {
         passive && always && self.fast_path == FastPathMode::Auto
     }
 
+    /// True if copies made by tc are enough. It sees what hosts behind an uplink are sent with
+    /// translated addresses, if at all: enough to notice that the uplink works.
+    pub fn is_served_by_tc(&self, mode: Mode) -> bool {
+        self.uplink().is_none() || (self.is_of_all_protocols() && mode == Mode::Protect)
+    }
+
     /// True if the mechanism serves packets of all protocols, not TCP alone.
     pub fn is_of_all_protocols(&self) -> bool {
         self.mechanism.capabilities().all_protocols.is_some()
@@ -437,7 +461,7 @@ choice! {
     #[default(Off)]
     pub enum FastPathMode {
         /// with `copy = "always"` packets of a mobile in reach go on at once, and the gateway gets
-        /// copies, where the kernel can (Linux 6.4, CAP_BPF and CAP_PERFMON)
+        /// copies, where the kernel can (`data-path`)
         Auto = "auto",
         /// all packets wait for the gateway
         Off = "off",

@@ -142,8 +142,6 @@ enum {
 	BPF_WRITE_HDR_TCP_CURRENT_MSS = 1,
 
 	BPF_SK_STORAGE_GET_F_CREATE = 1,
-
-	AF_INET = 2,
 };
 
 static long (*const bpf_sock_ops_cb_flags_set)(struct bpf_sock_ops *ctx, int flags) = (void *)59;

@@ -6,7 +6,7 @@
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
 use airtcp_gateway::config::{
-    CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
+    CopyMode, DataPath, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
 use airtcp_gateway::packets::Verdict;
 use airtcp_linux::datapath::nfqueue::Nfqueue;
@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config = GatewayConfig {
         nfqueue: NfqueueConfig { queue: QUEUE, length: LENGTH },
         mode: Mode::default(),
+        data_path: DataPath::default(),
         mark: Mark::default(),
         state: "/run/airtcp".into(),
         control: "/run/airtcp/control".into(),

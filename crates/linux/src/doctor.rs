@@ -14,6 +14,9 @@ mod tools;
 pub(crate) use host::sees_all_maps;
 pub use sandbox::probe;
 
+use crate::datapath::flow_tables::{self, FlowTable};
+use crate::datapath::mirror::{Chosen, MirrorPath, choose, unseen};
+use airtcp_gateway::config::DataPath;
 use sandbox::{Feature, Features, Outcome};
 use serde::Serialize;
 use std::fmt;
@@ -188,14 +191,14 @@ pub fn examine(child: &mut Command) -> Report {
 const LINK: &[LiveCommand] = &[LiveCommand::Link];
 const GATEWAY: &[LiveCommand] = &[LiveCommand::Gateway];
 const WAKE: &[LiveCommand] = &[LiveCommand::Wake];
+const GATEWAY_AND_WAKE: &[LiveCommand] = &[LiveCommand::Gateway, LiveCommand::Wake];
 const DELACK: &[LiveCommand] = &[LiveCommand::Delack];
 /// Commands that queue packets.
 const QUEUES: &[LiveCommand] = &[LiveCommand::Gateway, LiveCommand::Wake, LiveCommand::Delack];
 /// Commands that work better with BPF programs.
-const HELPED_BY_BPF: &[LiveCommand] = &[LiveCommand::Gateway, LiveCommand::Delack];
+const HELPED_BY_BPF: &[LiveCommand] =
+    &[LiveCommand::Gateway, LiveCommand::Wake, LiveCommand::Delack];
 const CC: &[LiveCommand] = &[LiveCommand::Cc];
-/// Commands that need BPF programs.
-const BPF: &[LiveCommand] = &[LiveCommand::Wake, LiveCommand::Cc];
 const NOBODY: &[LiveCommand] = &[];
 
 /// Checks of the features tried in the sandbox.
@@ -245,7 +248,88 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
             GATEWAY,
             "delack captures arriving data; tcpdump and tshark capture packets",
         ),
+        bpf(of(
+            Feature::NetfilterMirror,
+            "needs Linux 6.4 or newer with CONFIG_NETFILTER_BPF_LINK and CONFIG_DEBUG_INFO_BTF",
+        ))
+        .named(
+            "netfilter-bpf",
+            NOBODY,
+            GATEWAY_AND_WAKE,
+            "the kernel forwards packets at once and mirrors them to the gateway, at netfilter's hooks",
+        ),
+        bpf(of(Feature::TcMirror, &format!("needs Linux 5.12 or newer with {TC_OPTIONS}"))).named(
+            "tc-bpf",
+            NOBODY,
+            GATEWAY_AND_WAKE,
+            "the same at the interfaces, where netfilter cannot or flow tables lead packets around it",
+        ),
+        data_path(DataPath::Auto, features, &flow_tables::all()).named(
+            "data-path",
+            WAKE,
+            GATEWAY,
+            "one of the two: wake, observing and `fast-path` need mirrored packets",
+        ),
     ]
+}
+
+/// Options of the kernel for programs of tc.
+const TC_OPTIONS: &str = "CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF (OpenWrt: kmod-sched-bpf)";
+
+const AS_ROOT_WITH_BPF: &str = "run as root, or give CAP_BPF and CAP_PERFMON; the kernel refuses BPF in containers with a user \
+                                namespace";
+
+/// Turns a refusal into a missing feature: the daemon would be refused, too.
+fn bpf(finding: Finding) -> Finding {
+    match finding.state {
+        CheckState::Unknown => Finding::missing(finding.found, AS_ROOT_WITH_BPF),
+        _ => finding,
+    }
+}
+
+/// Finding on the path that the gateway would take, by the daemon's own choice.
+fn data_path(
+    wanted: DataPath,
+    features: &Result<Features, String>,
+    tables: &[FlowTable],
+) -> Finding {
+    let attempt = |path| {
+        let feature = match path {
+            MirrorPath::Netfilter => Feature::NetfilterMirror,
+            MirrorPath::Tc => Feature::TcMirror,
+        };
+        let found = bpf(tried_one(features, feature, "fix"));
+        if found.state == CheckState::Ok { Ok(()) } else { Err(found.found) }
+    };
+    match choose(wanted, tables, attempt) {
+        Ok(Chosen { path, why, .. }) => {
+            let found = format!("{path}: {why}");
+            let unseen = unseen(path, tables);
+            if unseen.is_empty() {
+                Finding::ok(found)
+            } else {
+                Finding::degraded(found, format!("remove the flow table: {}", unseen.join("; ")))
+            }
+        }
+        Err(error) => Finding::missing(
+            error.to_string(),
+            format!("Linux 5.12 or newer with {TC_OPTIONS}; {AS_ROOT_WITH_BPF}"),
+        ),
+    }
+}
+
+/// The path that the gateway would take with this setting, and why; then what it would not see.
+/// `child` as for [`examine`].
+///
+/// # Errors
+/// None works here; the reasons.
+pub fn mirror_path(wanted: DataPath, child: &mut Command) -> Result<Vec<String>, String> {
+    let found = data_path(wanted, &sandbox::features_from(child), &flow_tables::all());
+    match found.state {
+        CheckState::Ok => Ok(vec![found.found]),
+        CheckState::Degraded => Ok(vec![found.found, found.fix]),
+        CheckState::Unknown | CheckState::Missing => Err(found.found),
+    }
 }
 
 const AS_ROOT: &str = "run `airtcp doctor` as root";
@@ -345,8 +429,21 @@ mod tests {
     }
 
     fn outcomes(outcome: &Outcome) -> Result<Features, String> {
-        use Feature::{AfPacket, Namespace, Nfqueue, NftQueue, SchedFifo, Tun, XtQueue};
-        let all = [Namespace, Tun, Nfqueue, NftQueue, XtQueue, AfPacket, SchedFifo];
+        use Feature::{
+            AfPacket, Namespace, NetfilterMirror, Nfqueue, NftQueue, SchedFifo, TcMirror, Tun,
+            XtQueue,
+        };
+        let all = [
+            Namespace,
+            Tun,
+            Nfqueue,
+            NftQueue,
+            XtQueue,
+            AfPacket,
+            SchedFifo,
+            NetfilterMirror,
+            TcMirror,
+        ];
         Ok(all.map(|feature| (feature, outcome.clone())).into())
     }
 
@@ -395,6 +492,29 @@ mod tests {
         assert_eq!(state("nfqueue"), CheckState::Unknown);
         assert_eq!(state("queue-rule"), CheckState::Unknown);
         assert_eq!(state("sched-fifo"), CheckState::Missing);
+        assert_eq!(state("data-path"), CheckState::Missing);
+    }
+
+    #[test]
+    fn the_path_is_the_one_that_the_daemon_would_take() {
+        use Feature::{NetfilterMirror, TcMirror};
+        let with = |netfilter: Outcome, tc: Outcome| {
+            Ok(Features::from([(NetfilterMirror, netfilter), (TcMirror, tc)]))
+        };
+        let works = || Outcome::Works(String::new());
+        let absent = || Outcome::Absent("no BTF".to_owned());
+        let of = |wanted, features: &_| data_path(wanted, features, &[]);
+        let both = with(works(), works());
+        assert!(of(DataPath::Auto, &both).found.starts_with("netfilter: "));
+        assert!(of(DataPath::Tc, &both).found.starts_with("tc: "));
+        let tc = with(absent(), works());
+        assert_eq!(of(DataPath::Auto, &tc), Finding::ok("tc: not by netfilter: no BTF"));
+        assert_eq!(of(DataPath::Netfilter, &tc).state, CheckState::Missing);
+        let table = [FlowTable::default()];
+        assert!(data_path(DataPath::Auto, &both, &table).found.starts_with("tc: "));
+        assert_eq!(data_path(DataPath::Netfilter, &both, &table).state, CheckState::Degraded);
+        let hardware = [FlowTable { is_by_hardware: true, ..FlowTable::default() }];
+        assert_eq!(data_path(DataPath::Auto, &both, &hardware).state, CheckState::Degraded);
     }
 
     #[test]

@@ -36,5 +36,5 @@ pub use decode::{Checksums, DecodeError, Decoded, Headers, decode, decode_header
 pub use dsr::{encode_dsr, insert_source_route};
 pub use ecn::{ecn, mark_ce};
 pub use encode::{EncodeError, encode, encode_echo_request, encode_udp, set_hop_limit};
-pub use offload::checksummed;
+pub use offload::{checksummed, is_unfinished};
 pub use too_big::{TooBig, too_big};

@@ -41,6 +41,29 @@ pub fn checksummed(packet: &[u8]) -> Result<Vec<u8>, DecodeError> {
     Ok(whole)
 }
 
+/// True if the checksum of a packet's TCP, UDP or ICMPv6 is the sum of the pseudo-header alone: a
+/// network card should have made it.
+pub fn is_unfinished(packet: &[u8]) -> bool {
+    let Ok(ip) = IpSlice::from_slice(packet) else { return false };
+    let (IpNumber(protocol), message) = (ip.payload_ip_number(), ip.payload().payload);
+    let sum = || {
+        pseudo_header_sum(protocol, ip.source_addr(), ip.destination_addr(), message.len())
+            .to_be_bytes()
+    };
+    let is_left = |at: usize| message.get(at..at + 2).is_some_and(|field| field == sum());
+    !ip.is_fragmenting_payload() && place_of_sum(protocol).is_some_and(is_left)
+}
+
+/// Offset of the checksum in a header with the sum of RFC 1071.
+fn place_of_sum(protocol: u8) -> Option<usize> {
+    match protocol {
+        TCP => Some(16),
+        UDP => Some(6),
+        ICMPV6 => Some(2),
+        _ => None,
+    }
+}
+
 /// Payload of an IP packet.
 struct Carried {
     protocol: u8,
@@ -83,19 +106,11 @@ impl Carried {
     /// zero.
     fn finish(&self, packet: &mut [u8], sum: impl Fn(&[u8]) -> u16) {
         let message = &mut packet[self.start..self.end];
-        let at = match self.protocol {
-            TCP => 16,
-            UDP => 6,
-            ICMPV6 => 2,
-            SCTP => {
-                if message.get(8..12) == Some(&[0; 4]) {
-                    let sum = crc32c::crc32c(message);
-                    message[8..12].copy_from_slice(&sum.to_le_bytes());
-                }
-                return;
-            }
-            _ => return,
-        };
+        if self.protocol == SCTP && message.get(8..12) == Some(&[0; 4]) {
+            let sum = crc32c::crc32c(message);
+            message[8..12].copy_from_slice(&sum.to_le_bytes());
+        }
+        let Some(at) = place_of_sum(self.protocol) else { return };
         if message.get(at..at + 2) != Some(&self.pseudo.to_be_bytes()) {
             return;
         }
@@ -228,6 +243,8 @@ mod tests {
             payload in proptest::collection::vec(any::<u8>(), 0..100),
         ) {
             for right in [tcp(ipv6, payload.clone()), udp(ipv6, &payload)] {
+                prop_assert!(is_unfinished(&unfinished(&right)));
+                prop_assert!(!is_unfinished(&right));
                 prop_assert_eq!(checksummed(&unfinished(&right)).unwrap(), right.clone());
                 for (whole, left) in tunnels(&right).iter().zip(tunnels(&unfinished(&right))) {
                     prop_assert_eq!(&checksummed(&left).unwrap(), whole);

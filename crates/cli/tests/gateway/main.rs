@@ -8,6 +8,7 @@
 mod agent;
 mod congestion;
 mod control;
+mod data_path;
 mod datagrams;
 mod downloads;
 mod duplicates;

@@ -1,9 +1,10 @@
 //! From the file's tables to the model, and what only shows when several keys are seen together.
 
+use super::Mode;
 use super::schema;
 use super::{
-    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, InterfacePattern, Limits, Members,
-    NfqueueConfig, PlannedOutage, Signals, uplink_name,
+    AgentConfig, CopyMode, DataPath, FastPathMode, GatewayConfig, Group, InterfacePattern, Limits,
+    Members, NfqueueConfig, PlannedOutage, Signals, uplink_name,
 };
 use airtcp_config::{ConfigError, Moment, Section, read};
 use airtcp_core::Duration;
@@ -33,7 +34,7 @@ fn gateway(top: &Section<'_>) -> Option<GatewayConfig> {
     }
     let record = path(top, "record");
     let nfqueue = NfqueueConfig::read(&top.merged("nfqueue"), None);
-    let mode = top.get("mode");
+    let (mode, data_path) = (top.get("mode"), top.get("data-path"));
     let mark = top.get::<Name>("mark").and_then(|text| top.parse("mark", &text, str::parse));
     let limits = Limits::read(&top.merged("limits"), None);
     let (mobiles, uplinks) = (top.elements("mobile"), top.elements("uplink"));
@@ -43,11 +44,13 @@ fn gateway(top: &Section<'_>) -> Option<GatewayConfig> {
     }
     let mut groups = groups(&mobiles, limits);
     add_uplinks(&mut groups, &uplinks, limits);
+    refuse_data_path(top, mode, data_path, &groups);
     let signals = signals(&top.merged("signals"), &groups);
     let metrics = top.chosen("metrics").map(|metrics| listen(&metrics));
     Some(GatewayConfig {
         nfqueue: nfqueue?,
         mode: mode?,
+        data_path: data_path?,
         mark: mark?,
         state: state??,
         control: control??,
@@ -60,6 +63,37 @@ fn gateway(top: &Section<'_>) -> Option<GatewayConfig> {
         },
         record: record?,
     })
+}
+
+/// Refuses a path that no group uses, and one that cannot serve a group.
+fn refuse_data_path(
+    top: &Section<'_>,
+    mode: Option<Mode>,
+    data_path: Option<DataPath>,
+    groups: &[Group],
+) {
+    let (Some(mode), Some(data_path)) = (mode, data_path) else { return };
+    // If groups could not be read, the complaint may be wrong.
+    if data_path == DataPath::Auto || top.problems_found() > 0 {
+        return;
+    }
+    let is_copied = |group: &&Group| mode == Mode::Observe || group.is_mirrored();
+    let refuse = |message: String, expected: &str| {
+        top.push(top.problem("data-path", message).expected(expected));
+    };
+    if !groups.iter().any(|group| is_copied(&group)) {
+        refuse(
+            "no packets are copied".to_owned(),
+            "a group with `wake`, or with `fast-path = \"auto\"`",
+        );
+    }
+    let is_unserved = |group: &&Group| is_copied(group) && !group.is_served_by_tc(mode);
+    if data_path == DataPath::Tc
+        && let Some(group) = groups.iter().find(is_unserved)
+    {
+        let message = format!("tc cannot copy packets for {}", group.name);
+        refuse(message, "`wake` for uplinks, and `mode = \"protect\"`");
+    }
 }
 
 /// The path under `key`, `Some(None)` when there is none; `None` when it is wrong.

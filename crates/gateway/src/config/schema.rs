@@ -1,6 +1,6 @@
 //! The schema of the gateway's file: every table, key, type, default, meaning and source, once.
 
-use super::{CopyMode, FastPathMode, Limits, Mark, Mode, NfqueueConfig};
+use super::{CopyMode, DataPath, FastPathMode, Limits, Mark, Mode, NfqueueConfig};
 use airtcp_core::Duration;
 use airtcp_edge::{Acknowledge, MechanismConfig, Open};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
@@ -65,6 +65,13 @@ pub(super) static GATEWAY: Table = Table::new(
     "The top level of the file.",
     &[Key::Fields(&[
         field("mode", Mode::KIND, Is("protect"), "Whether the gateway acts on what it sees."),
+        field(
+            "data-path",
+            DataPath::KIND,
+            Is("auto"),
+            "How packets are copied beside the kernel's forwarding, for `wake`, for `fast-path = \"auto\"` and for \
+             `mode = \"observe\"`.",
+        ),
         field(
             "mobile",
             Kind::Tables(&MOBILE),

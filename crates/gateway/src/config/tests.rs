@@ -58,6 +58,7 @@ fn absent_keys_have_their_defaults() {
     let expected = GatewayConfig {
         nfqueue: NfqueueConfig { queue: 77, length: 1024 },
         mode: Mode::default(),
+        data_path: DataPath::default(),
         mark: Mark::default(),
         state: "/run/airtcp".into(),
         control: "/run/airtcp/gateway.sock".into(),
@@ -110,6 +111,7 @@ lead = "0 s"
 "#;
     let GatewayConfig {
         mode,
+        data_path,
         nfqueue,
         mark,
         state,
@@ -121,7 +123,7 @@ lead = "0 s"
         record,
     } = parse(text).unwrap();
     assert_eq!(nfqueue, NfqueueConfig { queue: 65_534, length: 200 });
-    assert_eq!(mode, Mode::Observe);
+    assert_eq!((mode, data_path), (Mode::Observe, DataPath::Auto));
     assert_eq!(mark, Mark { value: 0x10, mask: 0xf0 });
     assert_eq!((state, control), ("/dev/shm/airtcp".into(), "/run/a.sock".into()));
     let idle = Duration::from_secs(300);
@@ -150,6 +152,32 @@ lead = "0 s"
         silence: Some(Duration::from_millis(200)),
     };
     assert_eq!(signals, expected);
+}
+
+#[test]
+fn a_data_path_that_no_group_can_use_is_refused() {
+    let config = |path: &str, mode: &str, group: &str| {
+        format!("data-path = {path:?}\nmode = {mode:?}\n{group}")
+    };
+    let mobile = "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.0/24\"]\n";
+    let uplink = "[[uplink]]\ninterface = \"wwan0\"\n";
+    let waiting = format!("{mobile}mechanism = \"holdover\"\nfast-path = \"off\"\n");
+    let frozen = format!("{uplink}mechanism = \"holdover\"\n");
+    let parsed = parse(&config("tc", "protect", uplink)).unwrap();
+    assert_eq!(parsed.data_path, DataPath::Tc);
+    assert!(parse(&config("netfilter", "observe", uplink)).is_ok());
+    assert!(parse(&config("tc", "observe", &waiting)).is_ok(), "all are observed");
+    for (path, mode, group, wrong) in [
+        ("netfilter", "protect", waiting.as_str(), "no packets are copied"),
+        ("tc", "observe", uplink, "tc cannot copy packets for uplink.wwan0"),
+        ("tc", "protect", &frozen, "tc cannot copy packets for uplink.wwan0"),
+    ] {
+        let error = parse(&config(path, mode, group)).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("g.toml:1:13: data-path: {wrong} (expected ")),
+            "{error}"
+        );
+    }
 }
 
 #[test]

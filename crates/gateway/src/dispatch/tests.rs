@@ -4,7 +4,9 @@
 use super::actions::pieces;
 use super::signal::SETTLING;
 use super::*;
-use crate::config::{CopyMode, FastPathMode, Group, Mark, Members, Mode, NfqueueConfig, Signals};
+use crate::config::{
+    CopyMode, DataPath, FastPathMode, Group, Mark, Members, Mode, NfqueueConfig, Signals,
+};
 use crate::ledger::{Refused, Saved, WriteError};
 use crate::packets::{Egress, Intercepted, PacketId, Verdict};
 use crate::signals::{MobileSignal, SignalSource};
@@ -42,6 +44,7 @@ fn config(copy: CopyMode) -> GatewayConfig {
     GatewayConfig {
         nfqueue: NfqueueConfig { queue: 1, length: 100 },
         mode: Mode::default(),
+        data_path: DataPath::default(),
         mark: Mark::default(),
         state: "/nowhere".into(),
         control: "/nowhere".into(),

@@ -15,7 +15,7 @@ pub enum DispatchError {
     },
     /// This machine makes no copies in the kernel.
     #[error(
-        "group {group:?}: wake, the default, needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF \
+        "group {group:?}: wake, the default, needs copies of packets, which this machine cannot make (Linux 5.12, CAP_BPF \
          and CAP_PERFMON; `airtcp doctor` tells what is missing); `mechanism = \"holdover\"` does without"
     )]
     NoMirror {
@@ -24,7 +24,7 @@ pub enum DispatchError {
     },
     /// This machine makes no copies in the kernel.
     #[error(
-        "mode = \"observe\" needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF and CAP_PERFMON; \
+        "mode = \"observe\" needs copies of packets, which this machine cannot make (Linux 5.12, CAP_BPF and CAP_PERFMON; \
          `airtcp doctor` tells what is missing)"
     )]
     NothingToSee,

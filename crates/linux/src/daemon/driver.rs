@@ -91,6 +91,7 @@ impl Driver {
             beat();
             self.receive(inbox, is_behind, taken, &mut batch)?;
             let is_woken = batch.is_empty();
+            self.mirror.follow();
             // First the packets that were mirrored before those behind them were queued.
             taken = self.take_mirrored(&mut mirrored, &mut effects)?;
             for intercepted in batch.drain(..) {
@@ -147,8 +148,9 @@ impl Driver {
         let wake = inbox.wake.as_fd();
         match (self.mirror.program(), taken) {
             (Some(program), Taken::None) => {
-                let [ring, backlog] = program.fds();
-                self.path.receive(&[wake, ring, backlog], timeout, batch)
+                let mut wakes = program.fds();
+                wakes.push(wake);
+                self.path.receive(&wakes, timeout, batch)
             }
             (_, taken) => {
                 let timeout = timeout.min(taken.pause().unwrap_or(timeout));
@@ -238,7 +240,13 @@ impl Driver {
             let _ = answer.send(Err(why));
             return;
         }
-        let (config, prepared) = self.mirror.prepare(self.role.looked_at(config));
+        let (config, prepared) = match self.mirror.prepare(self.role.looked_at(config)) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let _ = answer.send(Err(error.to_string()));
+                return;
+            }
+        };
         let handle = self.handle.clone();
         self.path.replace(&config, move |result| {
             // The loop may have ended.

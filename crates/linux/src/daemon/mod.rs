@@ -25,7 +25,7 @@ pub mod server;
 pub mod supervisor;
 
 use crate::command::{self, Command, Handle, Inbox};
-use crate::datapath::mirror::Mirror;
+use crate::datapath::mirror::{Mirror, MirrorError};
 use crate::datapath::nfqueue::{Nfqueue, NfqueueError};
 use crate::datapath::rules::{Rules, RulesError, Watcher};
 use crate::kernel::clock::{now, time_of_day};
@@ -67,6 +67,9 @@ pub enum DaemonError {
     /// The queue cannot be opened or used.
     #[error(transparent)]
     Queue(#[from] NfqueueError),
+    /// Packets cannot be mirrored as the configuration wants.
+    #[error("data path: {0}")]
+    Mirror(#[from] MirrorError),
     /// The firewall rules cannot be set.
     #[error(transparent)]
     Rules(#[from] RulesError),
@@ -134,7 +137,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let mut mirror = Mirror::default();
     // Reloads compare with the configuration as read, not with what this machine supports of it.
     let as_read = config.clone();
-    let (config, prepared) = mirror.prepare(config);
+    let (config, prepared) = mirror.prepare(config)?;
     let mut dispatcher = Dispatcher::new(&config, hash_key(), &interfaces(), Box::new(ledger))?;
     if let Some(file) = &config.record {
         let recording = Recording::create(file, Contents::Headers, now())?;
@@ -170,7 +173,7 @@ fn observe(
 ) -> Result<(), DaemonError> {
     let threads = Threads::start(read, listeners, &config)?;
     let mut mirror = Mirror::default();
-    let (config, prepared) = mirror.prepare(looked_at(config));
+    let (config, prepared) = mirror.prepare(looked_at(config))?;
     if !config.groups.iter().all(Group::is_mirrored) {
         return Err(DispatchError::NothingToSee.into());
     }

@@ -1,8 +1,8 @@
 //! Mirrors packets that the kernel forwards by itself, for mechanisms that only watch while a
 //! mobile is in reach.
 //!
-//! Read first: `bpf/mirror.bpf.c` (the program),
-//! [`Queued::Watched`](airtcp_gateway::config::Queued::Watched).
+//! Read first: `bpf/mirror.h` (the program), [`Queued::Watched`](airtcp_gateway::config::Queued::Watched),
+//! docs/internals/datapath.md (the two places where the program is attached: [`MirrorPath`]).
 //!
 //! Holding each packet until this process has seen it costs more than everything else done for it:
 //! in one run the gateway reached 85 % of the kernel's packet rate with mirrored packets, and 39 %
@@ -26,15 +26,19 @@
 //! bytes are not held, and after an outage the fixed host has to send them again. No packet waits.
 
 use super::buffers::BufferPool;
+use super::flow_tables::{self, FlowTable};
+use super::tc::{self, Attachments, Places};
 use crate::kernel::bpf::{self, map, mapped, prefix};
 use crate::kernel::host::interface;
 use crate::kernel::netlink::u32_at;
 use airtcp_core::Instant;
 use airtcp_edge::{InterfaceName, MobileId, Side, Silence};
-use airtcp_gateway::config::{FastPathMode, GatewayConfig, Group, Mark, Mode};
+use airtcp_gateway::config::{
+    DataPath, FastPathMode, GatewayConfig, Group, InterfacePattern, Mark, Mode,
+};
 use airtcp_gateway::observe::{CLASSES, Traffic};
 use airtcp_gateway::packets::Intercepted;
-use airtcp_wire::Checksums;
+use airtcp_wire::{Checksums, is_unfinished};
 use ipnet::IpNet;
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, NF_INET_FORWARD, NF_INET_LOCAL_IN, NF_INET_LOCAL_OUT,
@@ -52,8 +56,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Object file compiled from `bpf/mirror.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mirror.bpf.o"));
+/// Object files compiled from `bpf/mirror.bpf.c` and `bpf/mirror_tc.bpf.c`.
+static NETFILTER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mirror.bpf.o"));
+static TC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mirror_tc.bpf.o"));
 
 /// Priority at the hook: before table mangle (-150), at whose end packets are queued.
 const PRIORITY: i32 = -151;
@@ -129,6 +134,125 @@ const GROUPS: usize = 64;
 /// Entries of the program's map of flows.
 const PLACES: u32 = 1 << 18;
 
+/// Where the program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MirrorPath {
+    /// At netfilter's hooks.
+    Netfilter,
+    /// At the interfaces.
+    Tc,
+}
+
+impl fmt::Display for MirrorPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Netfilter => DataPath::Netfilter.word(),
+            Self::Tc => DataPath::Tc.word(),
+        })
+    }
+}
+
+/// A path that works here, and why it is taken.
+#[derive(Debug)]
+pub struct Chosen<T> {
+    /// The path.
+    pub path: MirrorPath,
+    /// The result of trying it.
+    pub found: T,
+    /// The reason, as a clause.
+    pub why: String,
+}
+
+/// Reason why packets cannot be mirrored.
+#[derive(Debug, thiserror::Error)]
+pub enum MirrorError {
+    /// No path of those that may be taken works here.
+    #[error("{0}")]
+    NoPath(String),
+    /// The path does not serve this group.
+    #[error(
+        "{group}: copies made by tc cannot serve it ({why}); expected `wake` and `mode = \"protect\"` for uplinks, or \
+         data-path = \"netfilter\" where the kernel can"
+    )]
+    Unserved {
+        /// Its name.
+        group: String,
+        /// The reason.
+        why: &'static str,
+    },
+}
+
+/// Chooses a path: the one that is wanted, or the first that works.
+///
+/// # Errors
+/// None works; the reasons.
+pub fn choose<T, E: fmt::Display>(
+    wanted: DataPath,
+    tables: &[FlowTable],
+    mut attempt: impl FnMut(MirrorPath) -> Result<T, E>,
+) -> Result<Chosen<T>, MirrorError> {
+    use MirrorPath::{Netfilter, Tc};
+    let (paths, mut why) = match wanted {
+        DataPath::Netfilter => (vec![Netfilter], "the configuration wants it".to_owned()),
+        DataPath::Tc => (vec![Tc], "the configuration wants it".to_owned()),
+        DataPath::Auto => match tables.first() {
+            Some(table) => {
+                (vec![Tc, Netfilter], format!("{table} leads packets around netfilter's hooks"))
+            }
+            None => (vec![Netfilter, Tc], "it costs the least".to_owned()),
+        },
+    };
+    let mut reasons = Vec::new();
+    for path in paths {
+        match attempt(path) {
+            Ok(found) => return Ok(Chosen { path, found, why }),
+            Err(error) => {
+                why = format!("not by {path}: {error}");
+                reasons.push(format!("{path}: {error}"));
+            }
+        }
+    }
+    Err(MirrorError::NoPath(reasons.join("; ")))
+}
+
+/// Connections that a path does not see because of these flow tables, a line each.
+pub fn unseen(path: MirrorPath, tables: &[FlowTable]) -> Vec<String> {
+    let of_table = |table: &FlowTable| match (table.is_by_hardware, path) {
+        (true, _) => Some(format!(
+            "{table} has `flags offload`: what the network card forwards is not seen, and not protected"
+        )),
+        (false, MirrorPath::Netfilter) => Some(format!(
+            "{table} leads established connections around netfilter's hooks: they are not seen, and not protected"
+        )),
+        (false, MirrorPath::Tc) => None,
+    };
+    tables.iter().filter_map(of_table).collect()
+}
+
+/// Loads the program for a path, which changes nothing.
+///
+/// # Errors
+/// The kernel has no such path, or a privilege is lacking.
+pub fn attempt_to_load(path: MirrorPath) -> io::Result<()> {
+    MirrorProgram::load(path, None).map(drop)
+}
+
+/// Attaches the program in the calling thread's network namespace and detaches it: shows whether a
+/// path works.
+///
+/// # Errors
+/// It does not.
+pub fn attempt(path: MirrorPath) -> io::Result<()> {
+    let mut program = MirrorProgram::start(path, Mark::default(), None)?;
+    match &mut program.attached {
+        Attached::Netfilter { .. } => Ok(()),
+        Attached::Tc(attachments) => {
+            let loopback = interface("lo").ok_or(io::ErrorKind::NotFound)?;
+            attachments.attach_to(loopback)
+        }
+    }
+}
+
 /// The [`MirrorProgram`], if packets of any group are mirrored.
 #[derive(Debug, Default)]
 pub struct Mirror {
@@ -143,23 +267,52 @@ impl Mirror {
     /// Loads the program if a group needs it and it is not loaded. Returns the configuration that
     /// this machine supports: if the program does not load, no group
     /// [is mirrored](Group::is_mirrored), and the log says why.
-    pub fn prepare(&self, mut config: GatewayConfig) -> (GatewayConfig, Prepared) {
-        let is_wanted = config.groups.iter().any(Group::is_mirrored);
-        if !is_wanted || self.program.is_some() {
-            return (config, Prepared(None));
+    ///
+    /// # Errors
+    /// The configuration wants a path that does not work here, or that cannot serve a group.
+    pub fn prepare(
+        &self,
+        mut config: GatewayConfig,
+    ) -> Result<(GatewayConfig, Prepared), MirrorError> {
+        if !config.groups.iter().any(Group::is_mirrored) {
+            return Ok((config, Prepared(None)));
         }
-        let observes = config.mode == Mode::Observe;
-        let counted = observes.then(|| config.groups.len().max(GROUPS));
-        match MirrorProgram::start(config.mark, counted) {
-            Ok(program) => (config, Prepared(Some(program))),
-            Err(error) => {
-                tracing::info!("cannot mirror packets; all packets are queued instead: {error}");
-                for group in &mut config.groups {
-                    group.fast_path = FastPathMode::Off;
+        let mut prepared = Prepared(None);
+        if self.program.is_none() {
+            let counted = (config.mode == Mode::Observe).then(|| config.groups.len().max(GROUPS));
+            let tables = flow_tables::all();
+            let start = |path| {
+                let mut program = MirrorProgram::start(path, config.mark, counted)?;
+                // Nothing is mirrored before `commit`.
+                if let Attached::Tc(attachments) = &mut program.attached {
+                    attachments.configure(wanted(&config).places())?;
                 }
-                (config, Prepared(None))
+                Ok::<_, io::Error>(program)
+            };
+            match choose(config.data_path, &tables, start) {
+                Ok(Chosen { path, found, why }) => {
+                    tracing::info!(data_path = %path, "packets are mirrored: {why}");
+                    for caution in unseen(path, &tables) {
+                        tracing::warn!("{caution}");
+                    }
+                    prepared = Prepared(Some(found));
+                }
+                Err(error) if config.data_path != DataPath::Auto => return Err(error),
+                Err(error) => {
+                    tracing::info!(
+                        "cannot mirror packets; all packets are queued instead: {error}"
+                    );
+                    config.groups.iter_mut().for_each(|group| group.fast_path = FastPathMode::Off);
+                }
             }
         }
+        let program = prepared.0.as_ref().or(self.program.as_ref());
+        if program.is_some_and(|program| matches!(program.attached, Attached::Tc(_))) {
+            for group in config.groups.iter_mut().filter(|group| group.is_mirrored()) {
+                serve_by_tc(group, config.mode)?;
+            }
+        }
+        Ok((config, prepared))
     }
 
     /// Puts a configuration from [`Mirror::prepare`] in force.
@@ -170,6 +323,13 @@ impl Mirror {
             && let Err(error) = program.configure(wanted)
         {
             tracing::error!("cannot update the mirrored packets: {error}");
+        }
+    }
+
+    /// Follows changes of the interfaces, where the program is attached to them.
+    pub fn follow(&mut self) {
+        if let Some(MirrorProgram { attached: Attached::Tc(attachments), .. }) = &mut self.program {
+            attachments.follow();
         }
     }
 
@@ -220,7 +380,37 @@ impl Mirror {
     }
 }
 
-/// The loaded program; the kernel detaches it when this is dropped or the process ends.
+/// Queues the packets of a group that tc cannot serve, if its mechanism can work so.
+fn serve_by_tc(group: &mut Group, mode: Mode) -> Result<(), MirrorError> {
+    let unserved = |why| MirrorError::Unserved { group: group.name.clone(), why };
+    if !group.is_served_by_tc(mode) {
+        if mode == Mode::Observe {
+            return Err(unserved("it sees translated addresses of packets to hosts on board"));
+        }
+        tracing::info!("{}: all packets are queued: tc cannot mirror them", group.name);
+        group.fast_path = FastPathMode::Off;
+    } else if let Some(uplink) = group.uplink()
+        && !flow_tables::all().is_empty()
+        && tc::is_behind_flow_tables(uplink.as_str())
+    {
+        return Err(unserved("a flow table leads its packets around its PPP interface"));
+    }
+    Ok(())
+}
+
+/// The places of the program.
+enum Attached {
+    /// The kernel detaches them when this is dropped or the process ends.
+    Netfilter {
+        /// Attachments to FORWARD, one for each IP version.
+        _forwarded: [Link; 2],
+        /// Attachments to LOCAL_IN and LOCAL_OUT; empty without uplinks.
+        local: Vec<Link>,
+    },
+    Tc(Attachments),
+}
+
+/// The loaded program; detached when this is dropped.
 pub struct MirrorProgram {
     object: Object,
     switch: MirrorSwitch,
@@ -237,10 +427,7 @@ pub struct MirrorProgram {
     counted: Option<usize>,
     /// Indices of the uplinks that exist.
     indices: BTreeMap<InterfaceName, u32>,
-    /// Attachments to FORWARD, one for each IP version.
-    _forwarded: [Link; 2],
-    /// Attachments to LOCAL_IN and LOCAL_OUT; empty without uplinks.
-    local: Vec<Link>,
+    attached: Attached,
 }
 
 /// Mobiles and uplinks whose packets are mirrored.
@@ -248,11 +435,17 @@ pub struct MirrorProgram {
 struct MirrorTargets {
     mobiles: BTreeMap<IpNet, MirrorPolicy>,
     uplinks: BTreeMap<InterfaceName, MirrorPolicy>,
+    /// Interfaces behind which the mobiles are; `None`: any.
+    interfaces: Option<BTreeSet<InterfacePattern>>,
 }
 
 impl MirrorTargets {
     fn is_empty(&self) -> bool {
         self.mobiles.is_empty() && self.uplinks.is_empty()
+    }
+
+    fn places(&self) -> Places {
+        Places { mobiles: self.interfaces.clone(), has_uplinks: !self.uplinks.is_empty() }
     }
 }
 
@@ -285,23 +478,43 @@ impl Taken {
 }
 
 impl MirrorProgram {
-    /// Attaches the program in the calling thread's network namespace; it mirrors nothing yet. It
-    /// counts the packets of `counted` groups, if given.
+    /// Prepares the program for a path in the calling thread's network namespace; it mirrors nothing
+    /// yet. It counts the packets of `counted` groups, if given.
     ///
     /// # Errors
-    /// The kernel has no BPF programs at netfilter's hooks (Linux 6.4), or a privilege is lacking.
-    fn start(mark: Mark, counted: Option<usize>) -> libbpf_rs::Result<Self> {
-        let mut object = bpf::open(OBJECT)?;
-        for mut map in object.maps_mut() {
-            match (map.name().to_str(), counted) {
-                (Some("traffic"), Some(groups)) => {
-                    map.set_max_entries((groups * CLASSES) as u32)?
+    /// The kernel has no such path, or a privilege is lacking.
+    fn start(path: MirrorPath, mark: Mark, counted: Option<usize>) -> io::Result<Self> {
+        let object = Self::load(path, counted)?;
+        Self::attach(object, path, mark, counted).map_err(explained)
+    }
+
+    /// Loads the program.
+    fn load(path: MirrorPath, counted: Option<usize>) -> io::Result<Object> {
+        let load = || -> libbpf_rs::Result<Object> {
+            let mut object = bpf::open(match path {
+                MirrorPath::Netfilter => NETFILTER,
+                MirrorPath::Tc => TC,
+            })?;
+            for mut map in object.maps_mut() {
+                match (map.name().to_str(), counted) {
+                    (Some("traffic"), Some(groups)) => {
+                        map.set_max_entries((groups * CLASSES) as u32)?
+                    }
+                    (Some("flows"), Some(_)) => map.set_max_entries(PLACES)?,
+                    _ => {}
                 }
-                (Some("flows"), Some(_)) => map.set_max_entries(PLACES)?,
-                _ => {}
             }
-        }
-        let object = object.load()?;
+            object.load()
+        };
+        load().map_err(explained)
+    }
+
+    fn attach(
+        object: Object,
+        path: MirrorPath,
+        mark: Mark,
+        counted: Option<usize>,
+    ) -> libbpf_rs::Result<Self> {
         let handle = |name| MapHandle::try_from(&map(&object, name));
         let rings = [handle("mirrored")?, handle("backlog")?];
         let taken = Rc::<RefCell<Vec<Intercepted>>>::default();
@@ -315,8 +528,17 @@ impl MirrorProgram {
             })?;
         }
         let reader = builder.build()?;
-        let _forwarded = attach(&object, "mirror_forwarded", NF_INET_FORWARD)?;
-        let (wanted, indices, local) = (MirrorTargets::default(), BTreeMap::new(), Vec::new());
+        let attached = match path {
+            MirrorPath::Netfilter => {
+                let _forwarded = attach(&object, "mirror_forwarded", NF_INET_FORWARD)?;
+                Attached::Netfilter { _forwarded, local: Vec::new() }
+            }
+            MirrorPath::Tc => {
+                tc::remove_left()?;
+                Attached::Tc(Attachments::new(&object)?)
+            }
+        };
+        let (wanted, indices) = (MirrorTargets::default(), BTreeMap::new());
         let switch = MirrorSwitch::of(&object)?;
         let secret = RandomState::new().build_hasher().finish();
         Ok(Self {
@@ -330,14 +552,13 @@ impl MirrorProgram {
             secret,
             counted,
             indices,
-            _forwarded,
-            local,
+            attached,
         })
     }
 
     /// Mirrors the packets of these mobiles and uplinks from now on.
     fn configure(&mut self, wanted: MirrorTargets) -> libbpf_rs::Result<()> {
-        let MirrorTargets { mobiles, uplinks } = &wanted;
+        let MirrorTargets { mobiles, uplinks, .. } = &wanted;
         let mut all = mobiles.values().chain(uplinks.values());
         let any_protocol = u64::from(all.any(|policy| policy.selection != Selection::Tcp));
         let any_uplink = u64::from(!uplinks.is_empty());
@@ -345,8 +566,9 @@ impl MirrorProgram {
         let secret = self.secret;
         let observes = u64::from(self.counted.is_some());
         let tick = tick().as_nanos() as u64;
-        let settings =
-            [any_protocol, any_uplink, u64::from(value), u64::from(mask), secret, observes, tick];
+        let (value, mask) = (u64::from(value), u64::from(mask));
+        let bridged = u64::from(is_bridge_filtered());
+        let settings = [any_protocol, any_uplink, value, mask, secret, observes, tick, bridged];
         let settings = settings.map(u64::to_ne_bytes).concat();
         map(&self.object, "settings").update(&ONLY, &settings, MapFlags::ANY)?;
         let map = map(&self.object, "mobiles");
@@ -356,11 +578,16 @@ impl MirrorProgram {
         for net in self.wanted.mobiles.keys().filter(|net| !mobiles.contains_key(net)) {
             map.delete(&prefix(*net))?;
         }
-        if uplinks.is_empty() {
-            self.local.clear();
-        } else if self.local.is_empty() {
-            for hook in [NF_INET_LOCAL_IN, NF_INET_LOCAL_OUT] {
-                self.local.extend(attach(&self.object, "mirror_local", hook)?);
+        match &mut self.attached {
+            Attached::Netfilter { local, .. } if uplinks.is_empty() => local.clear(),
+            Attached::Netfilter { local, .. } if local.is_empty() => {
+                for hook in [NF_INET_LOCAL_IN, NF_INET_LOCAL_OUT] {
+                    local.extend(attach(&self.object, "mirror_local", hook)?);
+                }
+            }
+            Attached::Netfilter { .. } => {}
+            Attached::Tc(attachments) => {
+                attachments.configure(wanted.places())?;
             }
         }
         renew(&self.switch.generation)?;
@@ -402,9 +629,22 @@ impl MirrorProgram {
         }
     }
 
-    /// Descriptors of which one is readable while packets wait.
-    pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
-        self.rings.each_ref().map(AsFd::as_fd)
+    /// Descriptors of which one is readable while packets wait, or interfaces may have changed
+    /// ([`Mirror::follow`]).
+    pub fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        let mut fds: Vec<_> = self.rings.iter().map(AsFd::as_fd).collect();
+        if let Attached::Tc(attachments) = &self.attached {
+            fds.push(attachments.changes());
+        }
+        fds
+    }
+
+    /// Where the program is attached.
+    pub fn path(&self) -> MirrorPath {
+        match self.attached {
+            Attached::Netfilter { .. } => MirrorPath::Netfilter,
+            Attached::Tc(_) => MirrorPath::Tc,
+        }
     }
 
     fn missed(&self) -> libbpf_rs::Result<u64> {
@@ -489,6 +729,15 @@ fn renew(generation: &impl MapCore) -> libbpf_rs::Result<()> {
     generation.update(&ONLY, &number.to_ne_bytes(), MapFlags::ANY)
 }
 
+/// True if netfilter sees packets that bridges forward (Documentation/networking/bridge.rst of Linux).
+fn is_bridge_filtered() -> bool {
+    let is_on = |name| {
+        let path = format!("/proc/sys/net/bridge/bridge-nf-call-{name}");
+        std::fs::read_to_string(path).is_ok_and(|value| value.trim() != "0")
+    };
+    is_on("iptables") || is_on("ip6tables")
+}
+
 /// Length of the kernel's tick.
 fn tick() -> Duration {
     let longest = Duration::from_millis(10);
@@ -524,7 +773,17 @@ fn wanted(config: &GatewayConfig) -> MirrorTargets {
         around.map(|&(_, policy)| policy).reduce(MirrorPolicy::or)
     };
     let mobiles = all.iter().filter_map(|(net, _)| Some((*net, of(net)?))).collect();
-    MirrorTargets { mobiles, uplinks: uplinks.collect() }
+    let mut interfaces = Some(BTreeSet::new());
+    for (_, group) in copied().filter(|(_, group)| group.uplink().is_none()) {
+        interfaces = match (interfaces, group.interfaces()) {
+            (None, _) | (_, []) => None,
+            (Some(mut all), more) => {
+                all.extend(more.iter().copied());
+                Some(all)
+            }
+        };
+    }
+    MirrorTargets { mobiles, uplinks: uplinks.collect(), interfaces }
 }
 
 /// Attaches a program to a hook, for both IP versions.
@@ -535,6 +794,25 @@ fn attach(object: &Object, name: &str, hooknum: i32) -> libbpf_rs::Result<[Link;
         program(object, name).attach_netfilter_with_opts(place)
     };
     Ok([attach(NFPROTO_IPV4)?, attach(NFPROTO_IPV6)?])
+}
+
+/// The error of libbpf, with the reason that it gave.
+fn explained(error: libbpf_rs::Error) -> io::Error {
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+        // The error keeps its number only as text. EACCES is the verifier's.
+        return if format!("{error:#}").ends_with("(os error 13)") {
+            io::Error::other(
+                "the kernel's verifier refuses the program (without CAP_PERFMON it is stricter)",
+            )
+        } else {
+            let message =
+                "no permission to load BPF programs (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)";
+            io::Error::new(io::ErrorKind::PermissionDenied, message)
+        };
+    }
+    let warning = bpf::last_warning();
+    let hint = if warning.is_empty() { warning } else { format!(" ({warning})") };
+    io::Error::other(format!("{error:#}{hint}"))
 }
 
 fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {
@@ -554,12 +832,17 @@ fn intercepted(record: &[u8], pool: &Arc<BufferPool>) -> Option<Intercepted> {
         round_trip: duration(40),
         is_flow_new,
     };
+    let packet = packet.get(..field(0)? as usize)?;
     Some(Intercepted {
         id: None,
-        packet: pool.copy(packet.get(..field(0)? as usize)?),
+        packet: pool.copy(packet),
         input: interface(4),
         output: interface(8),
-        checksums: if field(12)? == 0 { Checksums::Ignore } else { Checksums::Verify },
+        checksums: match field(12)? {
+            0 => Checksums::Ignore,
+            2 if is_unfinished(packet) => Checksums::Ignore,
+            _ => Checksums::Verify,
+        },
         datagram: field(16).and_then(|size| u16::try_from(size).ok()).filter(|&size| size != 0),
         silence: match field(20)? {
             1 => Some(silence(false)),

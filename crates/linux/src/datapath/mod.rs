@@ -1,7 +1,7 @@
 //! Packets from the kernel to the gateway, and back.
 //!
-//! Read in this order: [`nfqueue`] (packets that wait for a verdict), [`mirror`] (copies of packets
-//! that the kernel forwards by itself), `buffers` (memory of packets), `inject` (packets that the
+//! Read first: docs/internals/datapath.md. Then in this order: [`nfqueue`] (packets that wait for a verdict), [`mirror`] (copies of packets
+//! that the kernel forwards by itself), `tc` and [`flow_tables`], `buffers` (memory of packets), `inject` (packets that the
 //! gateway makes), [`rules`] (firewall rules that select packets).
 //!
 //! # Connection tracking
@@ -24,7 +24,9 @@
 //! bridge, not its port. The bridge needs an address and routes to both sides for injected packets.
 
 mod buffers;
+pub mod flow_tables;
 mod inject;
 pub mod mirror;
 pub mod nfqueue;
 pub mod rules;
+mod tc;

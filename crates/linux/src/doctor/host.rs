@@ -2,8 +2,8 @@
 
 use super::parse::{self, Capability};
 use super::{
-    AS_ROOT, BPF, CC, Check, DELACK, Finding, GATEWAY, HELPED_BY_BPF, LINK, LiveCommand, NOBODY,
-    QUEUES, WAKE, offload,
+    AS_ROOT, CC, Check, DELACK, Finding, GATEWAY, GATEWAY_AND_WAKE, HELPED_BY_BPF, LINK,
+    LiveCommand, NOBODY, QUEUES, offload,
 };
 use crate::kernel::bpf::{self, BPF_FILE_SYSTEM};
 use crate::signals::modem;
@@ -98,7 +98,7 @@ fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
             NOBODY,
             "the gateway injects segments, delack captures arriving data",
         ),
-        bpf.named("cap-bpf", BPF, HELPED_BY_BPF, "loads BPF programs (CAP_BPF and CAP_PERFMON)"),
+        bpf.named("cap-bpf", CC, HELPED_BY_BPF, "loads BPF programs (CAP_BPF and CAP_PERFMON)"),
         has(&[SysAdmin]).named(
             "cap-sys-admin",
             NOBODY,
@@ -127,7 +127,12 @@ fn bpf() -> Vec<Check> {
         None => Finding::unknown("cannot be determined without BTF", fix),
     };
     vec![
-        types.named("btf", BPF, GATEWAY, "BPF programs adapt to this kernel's types (CO-RE)"),
+        types.named(
+            "btf",
+            CC,
+            GATEWAY_AND_WAKE,
+            "BPF programs adapt to this kernel's types (CO-RE)",
+        ),
         // Linux 5.6 has struct_ops for TCP; 6.4 has links, with which a program outlives its
         // loader.
         knows("bpf_struct_ops_link", "needs Linux 6.4 or newer with CONFIG_BPF_JIT").named(
@@ -141,12 +146,6 @@ fn bpf() -> Vec<Check> {
             CC,
             NOBODY,
             "a loaded program is pinned there and stays when the command ends",
-        ),
-        knows("bpf_nf_link", "needs Linux 6.4 or newer with CONFIG_NETFILTER_BPF_LINK").named(
-            "netfilter-bpf",
-            WAKE,
-            GATEWAY,
-            "the kernel forwards packets of mobiles in reach at once and mirrors them to the gateway",
         ),
         // The helper that identifies the network namespace in a program for TCP options.
         knows("bpf_get_netns_cookie_sock_ops", "needs Linux 5.14 or newer with CONFIG_CGROUP_BPF")

@@ -6,6 +6,7 @@
 //! made was in that namespace and ends with it. At most a module stays that the kernel loaded
 //! automatically, as it would for any user of the feature.
 
+use crate::datapath::mirror::{self, MirrorPath};
 use crate::kernel::netlink::{Message, Netlink, one, one_name};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
@@ -34,6 +35,10 @@ pub(super) enum Feature {
     XtQueue,
     /// A packet socket.
     AfPacket,
+    /// BPF programs at netfilter's hooks that mirror packets.
+    NetfilterMirror,
+    /// BPF programs of tc that mirror packets.
+    TcMirror,
     /// Real-time scheduling (tried outside the namespace, on the child only).
     SchedFifo,
 }
@@ -71,7 +76,16 @@ pub(super) fn features_from(child: &mut Command) -> Result<Features, String> {
 /// line of JSON. Only for a process that does nothing else and then ends.
 pub fn probe() -> String {
     let mut found = Features::from([(Feature::SchedFifo, outcome(sched_fifo()))]);
-    match enter() {
+    let is_root = unshare(CloneFlags::CLONE_NEWNET).is_ok();
+    // The kernel refuses BPF in a user namespace, and elsewhere nothing must be attached.
+    let mirror = if is_root { mirror::attempt } else { mirror::attempt_to_load };
+    for (feature, path) in
+        [(Feature::NetfilterMirror, MirrorPath::Netfilter), (Feature::TcMirror, MirrorPath::Tc)]
+    {
+        found.insert(feature, outcome(mirror(path)));
+    }
+    let entered = if is_root { Ok("as root") } else { enter_user_namespace() };
+    match entered {
         Ok(how) => {
             found.insert(Feature::Namespace, Outcome::Works(how.to_owned()));
             let tries: [(Feature, Try); 5] = [
@@ -97,17 +111,14 @@ pub fn probe() -> String {
 fn outcome(result: io::Result<()>) -> Outcome {
     match result {
         Ok(()) => Outcome::Works(String::new()),
-        Err(error) => match error.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => Outcome::Refused(error.to_string()),
-            _ => Outcome::Absent(error.to_string()),
-        },
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Outcome::Refused(error.to_string())
+        }
+        Err(error) => Outcome::Absent(error.to_string()),
     }
 }
 
-fn enter() -> nix::Result<&'static str> {
-    if unshare(CloneFlags::CLONE_NEWNET).is_ok() {
-        return Ok("as root");
-    }
+fn enter_user_namespace() -> nix::Result<&'static str> {
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)?;
     Ok("in a user namespace")
 }

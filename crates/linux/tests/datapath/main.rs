@@ -7,11 +7,12 @@
 #![cfg(target_os = "linux")]
 
 mod mirror;
+mod tc;
 
 use airtcp_core::{Bytes, Duration as Span, Segment};
 use airtcp_edge::{MechanismConfig, MobileId};
 use airtcp_gateway::config::{
-    CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
+    CopyMode, DataPath, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
 use airtcp_gateway::packets::{Egress, Intercepted, Verdict};
 use airtcp_linux::datapath::nfqueue::{Nfqueue, NfqueueError};
@@ -234,6 +235,7 @@ fn config(queue: u16, length: u32, groups: Vec<Group>) -> GatewayConfig {
     GatewayConfig {
         nfqueue: NfqueueConfig { queue, length },
         mode: Mode::default(),
+        data_path: DataPath::default(),
         mark: Mark::default(),
         state: "/nonexistent".into(),
         control: "/nonexistent".into(),

@@ -120,6 +120,19 @@ fn myself(argument: &str) -> std::process::Command {
     command
 }
 
+/// This program, started again as a probe of `airtcp doctor`, from `airtcp gateway`.
+#[cfg(all(target_os = "linux", feature = "gateway"))]
+fn doctor_probe() -> std::process::Command {
+    use std::os::unix::process::CommandExt;
+    let mut command = std::process::Command::new("/proc/self/exe");
+    let mut line = std::env::args_os();
+    if let Some(name) = line.next() {
+        command.arg0(name);
+    }
+    command.args(line.take_while(|argument| argument != "gateway")).args(["doctor", "--probe"]);
+    command
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

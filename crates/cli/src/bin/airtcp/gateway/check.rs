@@ -1,5 +1,6 @@
 //! `airtcp gateway check-config`: the effect of a configuration, or its mistakes. Changes nothing.
 
+use crate::doctor_probe;
 use airtcp_cli::{BAD_INPUT, complain, print};
 use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
@@ -9,6 +10,7 @@ use airtcp_gateway::config::{
     NfqueueConfig, PlannedOutage, Queued, Signals,
 };
 use airtcp_linux::datapath::rules;
+use airtcp_linux::doctor;
 use airtcp_linux::signals::key_file;
 use airtcp_settings::Settings;
 use std::fmt::Write as _;
@@ -37,7 +39,24 @@ pub(super) fn check(path: &Path) -> i32 {
             String::new()
         }),
     };
-    print(&format!("{}{}", describe(&config), describe_rules(&rules)))
+    print(&format!("{}{}{}", describe(&config), data_path(&config), describe_rules(&rules)))
+}
+
+/// The path of mirrored packets on this machine; empty without any, or if it is unknown.
+fn data_path(config: &GatewayConfig) -> String {
+    if config.mode == Mode::Protect && !config.groups.iter().any(Group::is_mirrored) {
+        return String::new();
+    }
+    match doctor::mirror_path(config.data_path, &mut doctor_probe()) {
+        Ok(lines) => {
+            let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+            format!("data path\n{lines}")
+        }
+        Err(error) => {
+            complain(&format!("packets cannot be mirrored here: {error}"));
+            String::new()
+        }
+    }
 }
 
 /// The configuration in a file, or the mistakes in it or in a file that it names.
@@ -63,6 +82,7 @@ pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
 fn describe(config: &GatewayConfig) -> String {
     let GatewayConfig {
         mode,
+        data_path: _,
         nfqueue,
         mark,
         state,

@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the programs that mirror packets have in common: the daemon's maps, which mobiles are silent,
+ * and which packets the daemon has to see.
+ *
+ * Included by mirror.bpf.c (netfilter's hooks) and mirror_tc.bpf.c (tc), which define how a packet is
+ * read: `struct packet`, `length_of`, `read_words`, `copy_packet`, `datagram_size`, `segments`,
+ * `checksums_of`.
+ *
+ * Packets are selected coarsely; the daemon looks closer. Those above 64 KiB are not mirrored. For a
+ * gateway that only observes, the programs also count packets.
+ */
+#ifndef AIRTCP_MIRROR_H
+#define AIRTCP_MIRROR_H
+
+/* ---- Maps. The daemon knows these layouts: crates/linux/src/datapath/mirror.rs. ---- */
+
+/* Packets of a mobile that are mirrored. */
+enum {
+	OF_TCP,
+	OF_ALL_PROTOCOLS,
+	/* All protocols, but only packets sent while answers are overdue (to a mobile that does not
+	   answer, or from a mobile that gets no answers), and the packet that ends the silence. */
+	TO_SILENT_MOBILE,
+	FROM_UNANSWERED_MOBILE,
+	/* Internal to this program: not a mobile's address. */
+	NO_MOBILE,
+};
+
+struct policy {
+	__u32 selection;
+	/* Index of the mobile's group, as in `traffic`. */
+	__u32 group;
+};
+
+/* By address prefix of the mobiles. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_LPM_TRIE);
+	uint_field(map_flags, BPF_F_NO_PREALLOC);
+	uint_field(max_entries, 65536);
+	type_field(key, struct prefix);
+	type_field(value, struct policy);
+} mobiles SEC(".maps");
+
+/* Policy of an uplink, by its interface index. */
+struct uplink {
+	struct policy policy;
+	/* Replaces a mobile's address in other maps. */
+	struct address name;
+};
+
+struct {
+	uint_field(type, BPF_MAP_TYPE_HASH);
+	uint_field(max_entries, 256);
+	type_field(key, __u32);
+	type_field(value, struct uplink);
+} uplinks SEC(".maps");
+
+struct settings {
+	/* Some mobile has packets of other protocols than TCP mirrored. */
+	__u64 any_protocol;
+	/* `uplinks` is not empty. */
+	__u64 any_uplink;
+	/* Firewall mark of the gateway's own packets, and the mask of its bits. */
+	__u64 mark;
+	__u64 mark_mask;
+	/* Key of the hashes, so that nobody can choose flows that collide in `seen` or `flows`. */
+	__u64 secret;
+	/* Packets are counted. */
+	__u64 observes;
+	/* Length of the kernel's tick in nanoseconds. */
+	__u64 tick;
+	/* tc: packets between ports of a bridge count, as netfilter sees them, too. */
+	__u64 bridged;
+};
+
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1);
+	type_field(key, __u32);
+	type_field(value, struct settings);
+} settings SEC(".maps");
+
+/* Changes whenever `mobiles` or `watched` has changed: entries of `mobile_cache` of another
+   generation are stale. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1);
+	type_field(key, __u32);
+	type_field(value, __u64);
+} generation SEC(".maps");
+
+/* Temporary override of a mobile's policy. */
+enum {
+	/* Not mirrored: its packets are queued to the daemon. */
+	QUEUED,
+	/* All of its packets are mirrored. */
+	MIRRORED,
+	/* Internal to this program: the policy applies. */
+	NO_OVERRIDE,
+};
+
+struct {
+	uint_field(type, BPF_MAP_TYPE_HASH);
+	uint_field(map_flags, BPF_F_NO_PREALLOC);
+	uint_field(max_entries, 65536);
+	type_field(key, struct address);
+	type_field(value, __u32);
+} watched SEC(".maps");
+
+/*
+ * Liveness of a mobile that has been seen. Times are CLOCK_MONOTONIC in nanoseconds. Processors may
+ * write at the same time: then a packet may not be mirrored, or be mirrored needlessly.
+ */
+struct presence {
+	/* Time of the first packet over the link since the last answer; 0 if there was none. */
+	__u64 waits_since;
+	/* Time of the last packet over the link, to within SHORTEST_SILENCE, so that processors need not
+	   write it for each packet. */
+	__u64 last_sent;
+	/* Response time of answers: a maximum that decays. */
+	__u64 response;
+	/* Longest response time so far. */
+	__u64 round_trip;
+	/* Packets were mirrored since the last answer. */
+	__u64 is_notified;
+};
+
+/* Presence of mobiles that have been seen. Packets to any other address were never answered, and are
+   mirrored. An entry in `mobile_cache` is newer than the one here. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_LRU_HASH);
+	uint_field(max_entries, 65536);
+	type_field(key, struct address);
+	type_field(value, struct presence);
+} presences SEC(".maps");
+
+/*
+ * Cache of the other maps for an address, indexed by a hash of it. The kernel's map lookups, and its
+ * clock, would otherwise take most of the time of this program. Of addresses that collide, the
+ * latest has the entry, but only a mobile that has been seen replaces another one: scans do not.
+ */
+struct cached_mobile {
+	struct address address;
+	/* `generation` at which the entry was filled; 0: invalid. */
+	__u64 generation;
+	struct policy policy;
+	__u32 override;
+	__u32 is_seen;
+	/* Lock of a processor that fills the entry. */
+	__u64 is_taken;
+	/* The kernel's tick of the latest packet. */
+	__u64 tick;
+	/* Time of the first packet in that tick, used as the time throughout the tick. */
+	__u64 time;
+	/* Valid if `is_seen`. */
+	struct presence presence;
+};
+
+#define CACHE_BITS 14
+
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1 << CACHE_BITS);
+	type_field(key, __u32);
+	type_field(value, struct cached_mobile);
+} mobile_cache SEC(".maps");
+
+#define SEEN_BITS 18
+
+/* Last time that a flow sent something while answers arrived, in units of SEEN_SHIFT, recorded if it
+   was the first to send after an answer. By a hash of the flow; flows may collide. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1 << SEEN_BITS);
+	type_field(key, __u32);
+	type_field(value, __u32);
+} seen SEC(".maps");
+
+/* Units of 2^30 ns, about a second. */
+#define SEEN_SHIFT 30
+
+#define MILLISECOND 1000000ull
+/* A shorter silence means nothing. Linux sends a tail loss probe two ticks after two round trips; it
+   must not be missed. */
+#define SHORTEST_SILENCE (5 * MILLISECOND)
+/* A longer response time is an outage, and does not count. */
+#define LONGEST_RESPONSE (1000 * MILLISECOND)
+/* After this time without a packet no answer is expected any more, from a mobile or for a flow. */
+#define IDLE (5000 * MILLISECOND)
+
+enum {
+	FLOW_UNKNOWN,
+	FLOW_KNOWN,
+	FLOW_NEW,
+};
+
+enum {
+	/* Verified, or to be made by an offload. */
+	CHECKSUMS_GOOD,
+	/* To be verified by the daemon. */
+	CHECKSUMS_UNKNOWN,
+	/* To be verified, unless an offload has to make them: then they are of the pseudo-header only. */
+	CHECKSUMS_UNKNOWN_OR_UNFINISHED,
+};
+
+/* Header of each mirrored packet in the ring buffers. */
+struct mirror_header {
+	__u32 len;
+	__u32 input;
+	__u32 output;
+	/* A CHECKSUMS_… */
+	__u32 checksums;
+	/* Payload bytes of each segment of a super-packet (GRO, GSO); 0 if it is none. */
+	__u32 datagram;
+	/* FLOW_KNOWN if the flow sent something before the silence. FLOW_UNKNOWN: the fields below are
+	   not valid. */
+	__u32 flow;
+	/* Fields of the mobile's `presence`. */
+	__u64 waits_since;
+	__u64 response;
+	__u64 round_trip;
+};
+
+/*
+ * Small enough to stay in the processor's caches, which halves the time of a copy (benches/gateway).
+ * Holds one millisecond of 30 Gbit/s; the daemon reads every half millisecond.
+ */
+struct {
+	uint_field(type, BPF_MAP_TYPE_RINGBUF);
+	uint_field(max_entries, 4 * 1024 * 1024);
+} mirrored SEC(".maps");
+
+/* Takes packets once `mirrored` is full, until the daemon has read all of it: the daemon reads
+   `mirrored` first, so the order stays. Holds nine milliseconds of 30 Gbit/s. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_RINGBUF);
+	uint_field(max_entries, 32 * 1024 * 1024);
+} backlog SEC(".maps");
+
+/* Packets for which neither ring buffer had room. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	uint_field(max_entries, 1);
+	type_field(key, __u32);
+	type_field(value, __u64);
+} missed SEC(".maps");
+
+/* Protocol classes by which a group's packets are counted. */
+enum {
+	CLASS_TCP,
+	/* UDP port 443. */
+	CLASS_QUIC,
+	CLASS_OTHER,
+	CLASSES,
+};
+
+struct traffic {
+	__u64 packets;
+	__u64 bytes;
+	__u64 flows;
+};
+
+/* By group and class. The daemon sets its size. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	uint_field(max_entries, 1);
+	type_field(key, __u32);
+	type_field(value, struct traffic);
+} traffic SEC(".maps");
+
+/* Last time that a flow was seen in either direction, in units of SEEN_SHIFT; 0: never. By a hash of
+   the flow; flows may collide. As large as `seen`, or one element if packets are not counted. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1);
+	type_field(key, __u32);
+	type_field(value, __u32);
+} flows SEC(".maps");
+
+/* Idle time after which a flow has ended, in units of SEEN_SHIFT (RFC 4787 section 4.3: 5 minutes). */
+#define FLOW_IDLE 280
+
+#define HTTPS 443
+
+/* Policy of a mobile; NULL if the address is not a mobile's. */
+static inline_always struct policy *of_mobile(const struct address *address)
+{
+	struct prefix prefix = { .bits = 128, .address = *address };
+
+	return bpf_map_lookup_elem(&mobiles, &prefix);
+}
+
+/* The uplink with this interface index (0: no interface); NULL if it is not an uplink. */
+static inline_always const struct uplink *of_uplink(__u32 index)
+{
+	return index ? bpf_map_lookup_elem(&uplinks, &index) : 0;
+}
+
+/* Multicast, broadcast or link-local. */
+static inline_always int is_of_link(const struct address *address)
+{
+	__u32 ipv4 = ntoh32(address->words[3]), first = ntoh32(address->words[0]);
+
+	if (!first && !address->words[1] && address->words[2] == ntoh32(0x0000ffff))
+		return ipv4 >= 0xe0000000 || ipv4 >> 16 == 0xa9fe;
+	return first >> 24 == 0xff || first >> 22 == 0xfe80 >> 6;
+}
+
+/* TCP may follow extension headers. */
+static inline_always int may_be_tcp(__u8 next_header)
+{
+	return next_header == PROTOCOL_TCP || next_header == PROTOCOL_HOP_BY_HOP ||
+	       next_header == PROTOCOL_ROUTING || next_header == PROTOCOL_DESTINATION;
+}
+
+/* Reserves a record; NULL if neither ring buffer has room. */
+static inline_always void *reserve(__u64 size)
+{
+	void *record = 0;
+
+	if (!bpf_ringbuf_query(&backlog, UNREAD_BYTES))
+		record = bpf_ringbuf_reserve(&mirrored, size, 0);
+	if (!record)
+		record = bpf_ringbuf_reserve(&backlog, size, 0);
+	return record;
+}
+
+/* Copies the packet to a record with room for `most` bytes. A reader that has read all earlier records
+   is woken. The size must be constant for the verifier. */
+#define mirror_within(most)                                                                          \
+	do {                                                                                         \
+		struct {                                                                             \
+			struct mirror_header head;                                                   \
+			__u8 bytes[most];                                                            \
+		} *record = reserve(sizeof(*record));                                                \
+		if (!record)                                                                         \
+			return miss();                                                               \
+		record->head = *head;                                                                \
+		if (copy_packet(packet, record->bytes, len)) {                                       \
+			bpf_ringbuf_discard(record, 0);                                              \
+			return miss();                                                               \
+		}                                                                                    \
+		bpf_ringbuf_submit(record, 0);                                                       \
+		return 1;                                                                            \
+	} while (0)
+
+static int miss(void)
+{
+	__u32 only = 0;
+	__u64 *count = bpf_map_lookup_elem(&missed, &only);
+
+	if (count)
+		*count += 1;
+	return 0;
+}
+
+/* True if there was room for the packet. */
+static inline_always int mirror(const struct mirror_header *head, const struct packet *packet)
+{
+	__u64 len = head->len;
+
+	/* Keeps all 64 bits known to older verifiers (Linux 6.1). */
+	asm volatile("" : "+r"(len));
+	if (len <= 112)
+		mirror_within(112);
+	if (len <= 1520)
+		mirror_within(1520);
+	if (len <= 9200)
+		mirror_within(9200);
+	if (len <= 32 * 1024)
+		mirror_within(32 * 1024);
+	if (len <= 64 * 1024)
+		mirror_within(64 * 1024);
+	return 1;
+}
+
+/* Time from `since` to `now`; 0 if `now` is earlier, as it may be another processor's. */
+static inline_always __u64 elapsed(__u64 since, __u64 now)
+{
+	return now > since ? now - since : 0;
+}
+
+/* Handles an answer; true if the daemon has to see it. */
+static inline_always int on_answer(struct presence *presence, __u64 now)
+{
+	if (presence->waits_since) {
+		__u64 waited = elapsed(presence->waits_since, now);
+		__u64 lately = presence->response - presence->response / 8;
+
+		presence->waits_since = 0;
+		if (waited <= LONGEST_RESPONSE) {
+			presence->response = waited > lately ? waited : lately;
+			if (waited > presence->round_trip)
+				presence->round_trip = waited;
+		}
+	}
+	return presence->is_notified != 0;
+}
+
+/* True if an answer is expected and not late, as for most packets of fast connections. */
+static inline_always int is_answer_due(const struct presence *presence, __u64 now)
+{
+	__u64 since = presence->waits_since;
+
+	return since && !presence->is_notified && elapsed(since, now) <= SHORTEST_SILENCE;
+}
+
+/* A packet over the link, from its transport header on. */
+struct outgoing {
+	struct tcp_header tcp;
+	__u8 protocol;
+	/* The receiver will answer it. Pure ACKs are not answered. */
+	__u8 expects_answer;
+	/* Shorter than its headers; the daemon counts such packets. */
+	__u8 is_short;
+};
+
+static inline_always struct outgoing read_outgoing(const struct packet *packet, __u32 header,
+						   __u8 protocol)
+{
+	struct outgoing read = { .protocol = protocol, .expects_answer = 1 };
+
+	if (protocol == PROTOCOL_TCP) {
+		if (read_words(packet, header, (__u32 *)&read.tcp, sizeof(read.tcp) / 4))
+			read.is_short = 1;
+		else
+			read.expects_answer = length_of(packet) != header + (read.tcp.offset >> 4) * 4 ||
+				    read.tcp.flags & TCP_FIN_SYN;
+	} else if (protocol == PROTOCOL_UDP) {
+		if (read_words(packet, header, &read.tcp.ports, 1))
+			read.is_short = 1;
+	}
+	return read;
+}
+
+/* Index of a flow in `seen` or `flows`. */
+static inline_always __u32 place_of(__u64 secret, const struct address *source,
+				    const struct address *target, __u32 ports, __u8 protocol)
+{
+	const __u64 odd = 0x9e3779b97f4a7c15;
+	__u64 hash = (secret ^ protocol) * odd;
+
+	for (int i = 0; i < 4; i++) {
+		hash = (hash ^ source->words[i]) * odd;
+		hash = (hash ^ target->words[i]) * odd;
+	}
+	hash = (hash ^ (hash >> 32) ^ ports) * odd;
+	return hash >> (64 - SEEN_BITS);
+}
+
+static inline_always __u32 *seen_of(__u64 secret, const struct address *source,
+				    const struct address *target, const struct outgoing *read)
+{
+	__u32 at = place_of(secret, source, target, read->tcp.ports, read->protocol);
+
+	return bpf_map_lookup_elem(&seen, &at);
+}
+
+/* Counts a packet between a mobile and another host; its transport header begins at `header`. */
+static inline_always void count(const struct packet *packet, __u64 secret, __u32 group, __u32 header,
+				__u8 protocol, const struct address *mobile,
+				const struct address *other, int is_to_mobile)
+{
+	__u32 ports = 0, class = CLASS_OTHER;
+
+	if (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) {
+		read_words(packet, header, &ports, 1);
+		ports = ntoh32(ports);
+		if (protocol == PROTOCOL_TCP)
+			class = CLASS_TCP;
+		else if (ports >> 16 == HTTPS || (ports & 0xffff) == HTTPS)
+			class = CLASS_QUIC;
+		/* The mobile's port first, in either direction. */
+		if (is_to_mobile)
+			ports = ports << 16 | ports >> 16;
+	}
+
+	__u32 at = group * CLASSES + class;
+	struct traffic *traffic_of = bpf_map_lookup_elem(&traffic, &at);
+
+	if (!traffic_of)
+		return;
+	traffic_of->packets += segments(packet);
+	traffic_of->bytes += length_of(packet);
+
+	__u32 place = place_of(secret, mobile, other, ports, protocol);
+	__u32 *last = bpf_map_lookup_elem(&flows, &place);
+	__u32 time = (bpf_ktime_get_ns() >> SEEN_SHIFT) + 1;
+
+	if (!last || *last == time)
+		return;
+	if (!*last || time - *last > FLOW_IDLE)
+		traffic_of->flows += 1;
+	*last = time;
+}
+
+/*
+ * Handles a packet over the link, to or from a mobile with this presence. True if answers are overdue,
+ * so the packet has to be mirrored; `head` then describes the silence.
+ */
+static inline_always int on_outgoing(struct presence *presence, __u64 now, __u64 tick, __u32 *seen,
+				     int is_watched, struct mirror_header *head)
+{
+	__u64 since = presence->waits_since, idle = elapsed(presence->last_sent, now);
+
+	if (idle > MILLISECOND)
+		presence->last_sent = now;
+	if (!since || (!presence->is_notified && idle > IDLE))
+		presence->waits_since = since = now;
+	head->waits_since = since;
+	head->response = presence->response;
+	head->round_trip = presence->round_trip;
+
+	__u64 waited = elapsed(since, now);
+	__u32 time = now >> SEEN_SHIFT, earliest = (since - IDLE) >> SEEN_SHIFT;
+	/* Recorded times may be early by a tick. */
+	int is_silent = waited > SHORTEST_SILENCE &&
+			waited > presence->response + presence->response / 4 + tick;
+
+	/* Times wrap. */
+	head->flow = *seen && (int)(*seen - earliest) >= 0 ? FLOW_KNOWN : FLOW_NEW;
+	if (is_silent || presence->is_notified)
+		return 1;
+	if (!is_watched && *seen != time)
+		*seen = time;
+	return 0;
+}
+
+/* True if only packets sent into a silence, and the packet that ends it, are mirrored. */
+static inline_always int is_partial(__u32 selection)
+{
+	return selection == TO_SILENT_MOBILE || selection == FROM_UNANSWERED_MOBILE;
+}
+
+/* The mobile of a packet, and its policy. */
+struct party {
+	struct policy policy;
+	/* Its entry in `mobile_cache`; NULL if another address has it. */
+	struct cached_mobile *cached;
+	__u32 override;
+	/* NULL if it was never seen, or if its presence is not tracked. */
+	struct presence *presence;
+	__u64 now;
+};
+
+static inline_always __u32 override_of(const struct address *mobile)
+{
+	const __u32 *override = bpf_map_lookup_elem(&watched, mobile);
+
+	return override ? *override : NO_OVERRIDE;
+}
+
+/* NULL if the mobile was never seen, or if its presence is not tracked. */
+static inline_always struct presence *presence_of(const struct policy *policy,
+						  const struct address *mobile)
+{
+	return is_partial(policy->selection) ? bpf_map_lookup_elem(&presences, mobile) : 0;
+}
+
+/* Fills a cache entry from the maps. NULL if the entry stays with another address. */
+static __attribute__((noinline)) struct cached_mobile *cache_fill(struct cached_mobile *cached, __u64 as_of,
+						     const struct address *address)
+{
+	const struct policy *policy = of_mobile(address);
+	const struct presence *presence = policy ? presence_of(policy, address) : 0;
+	int is_same = is_equal(&cached->address, address);
+
+	if (!is_same && cached->is_seen && !presence)
+		return 0;
+	if (__sync_lock_test_and_set(&cached->is_taken, 1))
+		return 0;
+	cached->generation = 0;
+	if (!is_same) {
+		if (cached->is_seen)
+			bpf_map_update_elem(&presences, &cached->address, &cached->presence, 0);
+		cached->address = *address;
+		cached->is_seen = 0;
+		cached->tick = 0;
+	}
+	if (presence && !cached->is_seen) {
+		cached->presence = *presence;
+		cached->is_seen = 1;
+	}
+	cached->policy.selection = policy ? policy->selection : NO_MOBILE;
+	cached->policy.group = policy ? policy->group : 0;
+	cached->override = override_of(address);
+	cached->generation = as_of;
+	cached->is_taken = 0;
+	return cached;
+}
+
+/* Cache entry of an address, filled if necessary. NULL if another address has it. */
+static inline_always struct cached_mobile *cache_lookup(__u64 secret, __u64 as_of,
+					    const struct address *address)
+{
+	const __u64 odd = 0x9e3779b97f4a7c15;
+	const __u32 *words = address->words;
+	__u64 hash = (secret ^ words[0] ^ ((__u64)words[1] << 32)) * odd;
+
+	hash = (hash ^ (hash >> 32) ^ words[2] ^ ((__u64)words[3] << 32)) * odd;
+
+	__u32 at = hash >> (64 - CACHE_BITS);
+	struct cached_mobile *place = bpf_map_lookup_elem(&mobile_cache, &at);
+
+	if (!place || (place->generation == as_of && is_equal(&place->address, address)))
+		return place;
+	return cache_fill(place, as_of, address);
+}
+
+/* Current time, read once a tick. */
+static inline_always __u64 time_of(struct cached_mobile *cached)
+{
+	__u64 tick = bpf_jiffies64();
+
+	if (cached->tick != tick) {
+		cached->time = bpf_ktime_get_ns();
+		cached->tick = tick;
+	}
+	return cached->time;
+}
+
+/* Looks a mobile up in the maps, by its address or an uplink's name. */
+static inline_always void look_up(struct party *party, const struct policy *policy,
+				  const struct address *mobile)
+{
+	party->policy = *policy;
+	party->cached = 0;
+	party->override = override_of(mobile);
+	party->presence = presence_of(policy, mobile);
+	party->now = bpf_ktime_get_ns();
+}
+
+/* Looks an address up; true if it is a mobile's. */
+static inline_always int find(struct party *party, __u64 secret, __u64 as_of,
+			      const struct address *address)
+{
+	struct cached_mobile *cached = cache_lookup(secret, as_of, address);
+
+	if (!cached) {
+		const struct policy *policy = of_mobile(address);
+
+		if (policy)
+			look_up(party, policy, address);
+		return policy != 0;
+	}
+	if (cached->policy.selection == NO_MOBILE)
+		return 0;
+	party->policy = cached->policy;
+	party->cached = cached;
+	party->override = cached->override;
+	party->presence = cached->is_seen && is_partial(cached->policy.selection) ? &cached->presence : 0;
+	party->now = time_of(cached);
+	return 1;
+}
+
+/* Begins to track a mobile with its first answer. */
+static inline_always void note_first_answer(const struct party *party, const struct address *mobile)
+{
+	struct presence first = { .response = 0 };
+
+	if (party->cached) {
+		party->cached->presence = first;
+		party->cached->is_seen = 1;
+	} else {
+		bpf_map_update_elem(&presences, mobile, &first, 0);
+	}
+}
+
+/* Addresses of a packet, and where its transport header is. */
+struct outline {
+	struct address source, target;
+	__u32 header;
+	__u8 protocol;
+	/* TCP may follow extension headers. */
+	__u8 is_tcp;
+};
+
+/* Reads the header of IP; not 0 if the packet is shorter. */
+static inline_always int read_outline(const struct packet *packet, int is_ipv4, struct outline *to)
+{
+	union {
+		struct ipv4_header v4;
+		struct ipv6_header v6;
+	} ip;
+
+	if (is_ipv4) {
+		if (read_words(packet, 0, (__u32 *)&ip.v4, sizeof(ip.v4) / 4))
+			return -1;
+		to->protocol = ip.v4.protocol;
+		to->is_tcp = to->protocol == PROTOCOL_TCP;
+		to->header = (ip.v4.version_ihl & 15) * 4;
+		to->source = mapped(ip.v4.src);
+		to->target = mapped(ip.v4.dst);
+	} else {
+		if (read_words(packet, 0, (__u32 *)&ip.v6, sizeof(ip.v6) / 4))
+			return -1;
+		to->protocol = ip.v6.next_header;
+		to->is_tcp = may_be_tcp(to->protocol);
+		to->header = sizeof(ip.v6);
+		to->source = ip.v6.src;
+		to->target = ip.v6.dst;
+	}
+	return 0;
+}
+
+/* Counts a packet to or from a mobile, and mirrors it if the daemon has to see it. `mobile` is its
+   address, or an uplink's name. */
+static inline_always void on_packet(const struct packet *packet, const struct settings *wanted,
+				    const struct outline *outline, const struct party *party,
+				    const struct address *mobile, int is_to_mobile, __u32 input,
+				    __u32 output)
+{
+	const struct address *source = &outline->source, *target = &outline->target;
+	__u32 selection = party->policy.selection, header = outline->header;
+	__u8 protocol = outline->protocol;
+
+	if (selection == OF_TCP && !outline->is_tcp)
+		return;
+	if (wanted->observes)
+		count(packet, wanted->secret, party->policy.group, header, protocol,
+		      is_to_mobile ? target : source, is_to_mobile ? source : target,
+		      is_to_mobile);
+
+	struct presence *presence = party->presence, *answered = 0;
+	int is_answer = is_to_mobile != (selection == TO_SILENT_MOBILE);
+	int is_watched = party->override != NO_OVERRIDE;
+
+	if (presence && !is_answer && is_answer_due(presence, party->now))
+		return;
+	if (party->override == QUEUED)
+		return;
+
+	struct mirror_header head = { .len = length_of(packet), .flow = FLOW_UNKNOWN };
+
+	if (is_partial(selection)) {
+		int is_needed = 1;
+
+		if (is_answer) {
+			if (presence)
+				is_needed = on_answer(presence, party->now);
+			else
+				note_first_answer(party, mobile);
+			answered = presence;
+		} else if (presence) {
+			struct outgoing read = read_outgoing(packet, header, protocol);
+
+			if (!read.expects_answer)
+				is_needed = presence->is_notified != 0;
+			else if (!read.is_short) {
+				__u32 *at = seen_of(wanted->secret, source, target, &read);
+
+				if (!at)
+					return;
+				is_needed = on_outgoing(presence, party->now, wanted->tick, at,
+							is_watched, &head);
+				if (is_needed || is_watched)
+					presence->is_notified = 1;
+			}
+		}
+		if (!is_needed && !is_watched)
+			return;
+	}
+	head.input = input;
+	head.output = output;
+	head.checksums = checksums_of(packet);
+	head.datagram = datagram_size(packet);
+	if (mirror(&head, packet) && answered)
+		answered->is_notified = 0;
+}
+
+#endif
