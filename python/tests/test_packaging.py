@@ -51,9 +51,7 @@ def test_tools_of_releases_have_versions() -> None:
     assert all(line.startswith("#") or "==" in line for line in requirements)
 
 
-def test_examples_are_found_from_anywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_are_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     airtcp.Scenario.load(airtcp.EXAMPLES / "quickstart.toml")
 
