@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # python/pyproject.toml has the tools' settings; the scripts outside the package use them, too.
-RUFF_SCRIPTS := --config python/pyproject.toml benches scripts/kernels studies
+RUFF_SCRIPTS := --config python/pyproject.toml benches dist scripts/kernels studies
 # Cargo's: `release` builds quickly; `dist` takes longer and runs faster.
 PROFILE := release
 # GATEWAY=no leaves out all live commands but link; then clang, libelf and zlib are not needed.
