@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # python/pyproject.toml has the tools' settings; the scripts outside the package use them, too.
-RUFF_SCRIPTS := --config python/pyproject.toml benches scripts/kernels studies
+RUFF_SCRIPTS := --config python/pyproject.toml benches dist scripts/kernels studies
 # Cargo's: `release` builds quickly; `dist` takes longer and runs faster.
 PROFILE := release
 # GATEWAY=no leaves out all live commands but link; then clang, libelf and zlib are not needed.
@@ -35,7 +35,7 @@ endif
 WITH_VERDICTS := [ $$? -ge 3 ]
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint linters linters-meanwhile test-rust clean setup setup-simulate setup-test module
+.PHONY: help build dist test-dist demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint linters linters-meanwhile test-rust clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,13 @@ help: ## list the targets
 build: setup ## .venv/bin/airtcp and target/release/airtcp [PROFILE=dist: target/dist/airtcp] [GATEWAY=no]
 	cargo build --profile $(PROFILE) --package airtcp-cli --package airtcp-python $(FEATURES)
 	@scripts/install-module $(PROFILE)
+
+dist: ## what users install, into dist/out: binaries, wheels, Debian packages [ARGS=wheels]
+	@scripts/setup dist
+	scripts/dist $(ARGS)
+
+test-dist: ## installs and runs what make dist made, in bare trees (as root) [ARGS=wheel]
+	scripts/test-dist $(ARGS)
 
 demo: module ## build the simulator, then reproduce the Packet Control paper and Table 3 of M-TCP+ in quick form
 	$(BIN)/airtcp study run packet-control --quick || $(WITH_VERDICTS)

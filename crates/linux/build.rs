@@ -32,6 +32,8 @@ fn compile(clang: &str, program: &str) -> Result<(), String> {
     let object = PathBuf::from(folder).join(format!("{program}.bpf.o"));
     let status = Command::new(clang)
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror"])
+        // The folder of the build does not become a part of the object.
+        .arg("-fdebug-compilation-dir=.")
         .args(["-c", &source(program), "-o"])
         .arg(object)
         .status();

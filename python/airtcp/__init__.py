@@ -8,10 +8,12 @@
 
 `Scenario` is what is simulated, `Run` its result; `sweep` runs a grid of settings and seeds, and
 `plot` draws it (`pip install 'airtcp[plot]'`). `SERIES` says which time series a run can record and
-what their values are. `CongestionControl` is the base class of your own.
+what their values are. `CongestionControl` is the base class of your own. `EXAMPLES` is where the
+examples are, also if only the package is installed.
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airtcp._native import SERIES, ScenarioError, __version__
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from airtcp.sweeps.sweep import sweep
 
 __all__ = [
+    "EXAMPLES",
     "SERIES",
     "CongestionControl",
     "Run",
@@ -35,6 +38,10 @@ __all__ = [
     "sweep",
 ]
 
+_PACKAGE = Path(__file__).resolve().parent
+
+EXAMPLES = (_PACKAGE if (_PACKAGE / "examples").is_dir() else _PACKAGE.parents[1]) / "examples"
+"""The example scenarios: in the package (a wheel) or beside it (a checkout)."""
 
 _LATER = {
     "CongestionControl": "airtcp.congestion",

@@ -82,10 +82,13 @@ def is_live(arguments: list[str]) -> bool:
 
 
 def native_binary() -> Path | None:
-    """`$AIRTCP_NATIVE`; else, if the package is in its source tree, the binary built last there."""
+    """`$AIRTCP_NATIVE`; else a wheel's own binary; else the one built last in the source tree."""
     if named := os.environ.get("AIRTCP_NATIVE"):
         return Path(named)
-    target = Path(__file__).parents[2] / "target"
+    package = Path(__file__).parent
+    if (packaged := package / "bin" / "airtcp").is_file():
+        return packaged
+    target = package.parents[1] / "target"
     built = [target / profile / "airtcp" for profile in ("release", "dist")]
     return max(filter(Path.is_file, built), key=lambda path: path.stat().st_mtime, default=None)
 

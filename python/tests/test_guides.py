@@ -14,7 +14,7 @@ GUIDES = [
     path for path in sorted(DOCS.rglob("*.md")) if "<!-- Generated" not in path.read_text()[:200]
 ]
 """Those of docs/ that are written by hand."""
-FOLDERS = (".", "docs/**", "studies/*", "benches/*", "crates/*/*", "fuzz", "python")
+FOLDERS = (".", "docs/**", "studies/*", "benches/*", "crates/*/*", "fuzz", "python", "dist")
 LINKING = sorted({path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.md")})
 
 MOST_WORDS = 90

@@ -124,6 +124,16 @@ def test_a_study_that_needs_root_says_so_before_it_runs(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_study_that_compiles_says_so_where_there_is_no_source(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = STUDY.replace("PYTHON program.py", "cargo test")
+    small = write(tmp_path / "studies", study)
+    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator(build="1")) == 2
+    assert "run it in a checkout" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_case_that_names_no_key_is_refused_with_its_line(tmp_path: Path) -> None:
     small = write(tmp_path / "studies", STUDY.replace("$size $stack", "$speed"))
     with pytest.raises(StudyError, match=r"study\.toml:10: testbed\[0\]\.case: .*no key 'speed'"):

@@ -9,6 +9,7 @@ import string
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from airtcp.run import Run
 
@@ -60,6 +61,11 @@ class Testbed:
         Raises:
             NotHereError: It cannot; the message says why.
         """
+        if self.command[0] == "cargo" and not (Path(self.folder) / "Cargo.toml").is_file():
+            raise NotHereError(
+                "this study compiles and measures parts of airtcp, which an installed package does "
+                "not have: run it in a checkout of the source"
+            )
         if self.needs_root and os.geteuid() != 0:
             raise NotHereError(
                 "this study measures on real network interfaces and needs root: "

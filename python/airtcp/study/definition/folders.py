@@ -12,8 +12,8 @@ from airtcp.words import nearest
 def folders() -> list[Path]:
     """Where to look for studies.
 
-    `$AIRTCP_STUDIES` if set; else `studies/` in the working directory or above it; else beside
-    the package or above it (a checkout).
+    `$AIRTCP_STUDIES` if set; else `studies/` in the working directory or above it; else in the
+    package (a wheel) or above it (a checkout).
     """
     if configured := os.environ.get("AIRTCP_STUDIES"):
         return [Path(configured)]
