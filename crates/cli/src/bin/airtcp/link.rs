@@ -138,7 +138,8 @@ pub(crate) fn schema(markdown: bool) -> i32 {
 /// Link files, for `airtcp check`.
 pub(crate) fn checked() -> Live {
     let read = |path: &Path| {
-        let link = EmulatedLink::parse(&path.display().to_string(), &contents(path)?, &[])
+        let name = path.display().to_string();
+        let link = EmulatedLink::parse(&name, &contents(path)?, &[], &files::beside(&name))
             .map_err(|error| error.render())?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let traces = [link.up.trace, link.down.trace].into_iter().flatten();
