@@ -36,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=COMMAND,
         description="Draw a connection or a link over time: sequence numbers, windows, round "
         "trips, rates, queues.",
+        epilog="Exit codes: 0 drawn; 1 a file cannot be read or written; 2 bad input",
     )
     parser.add_argument(
         "file",

@@ -1,9 +1,8 @@
 //! `[[link]]`: two unidirectional links between nodes.
 
 use super::names::{Names, TWO_NODES, pairs, resolve};
-use super::node::{NodeId, Nodes, check_outage};
+use super::node::{NodeId, Nodes};
 use airtcp_config::Section;
-use airtcp_core::Duration;
 use airtcp_net::config::LinkConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
 use airtcp_settings::schema::{Key, Kind, Table, field};
@@ -67,12 +66,7 @@ static DIRECTION: Table = Table::new(
 );
 
 /// Reads the links.
-pub(super) fn links(
-    sections: &[Section<'_>],
-    nodes: &Nodes,
-    names: &Names,
-    duration: Option<Duration>,
-) -> Vec<Link> {
+pub(super) fn links(sections: &[Section<'_>], nodes: &Nodes, names: &Names) -> Vec<Link> {
     let mut links = Vec::new();
     let mut linked = BTreeSet::new();
     let mut taken = BTreeSet::new();
@@ -81,16 +75,6 @@ pub(super) fn links(
         let ends = section.get::<Vec<Name>>("between");
         let forward = LinkConfig::read(&section.overridden_by(section, "forward"), None);
         let backward = LinkConfig::read(&section.overridden_by(section, "backward"), None);
-        for (key, config) in [("forward", &forward), ("backward", &backward)] {
-            let outage = config.as_ref().and_then(|config| config.outage.as_ref());
-            let table = section.chosen(key).filter(|table| table.has("outage"));
-            // The link's own is checked once.
-            if let Some(outage) = outage
-                && (table.is_some() || key == "forward" && section.has("outage"))
-            {
-                check_outage(table.as_ref().unwrap_or(section), &outage.schedule, duration);
-            }
-        }
         let Some(ends) = ends else { continue };
         let label = match name {
             Some(Some(name)) => name.text,

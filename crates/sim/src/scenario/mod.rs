@@ -188,8 +188,8 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let node_sections = top.elements("node");
     let has_strange_keys = top.has_strange_keys();
     let is_incomplete = has_strange_keys || top.is_refused("node");
-    let (nodes, names, positions) = node::nodes(&node_sections, is_incomplete, duration);
-    let links = link::links(&top.elements("link"), &nodes, &names, duration);
+    let (nodes, names, positions) = node::nodes(&node_sections, is_incomplete);
+    let links = link::links(&top.elements("link"), &nodes, &names);
     let routing = match top.chosen("routing") {
         None => Some(RoutingConfig::default()),
         Some(table) => RoutingConfig::read(&table, None),

@@ -3,7 +3,7 @@
 use super::middlebox::{self, MiddleboxSpec};
 use super::names::{COUNT, Names, fits};
 use airtcp_config::Section;
-use airtcp_core::{Duration, IdVec, Instant, Position};
+use airtcp_core::{Duration, IdVec, Position};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::MobilityConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
@@ -121,11 +121,7 @@ pub(super) static NODE: Table = Table::new(
 pub(super) type Positions = IdVec<NodeId, Result<Option<Position>, ()>>;
 
 /// Reads the nodes. `is_incomplete`: the file may have others, which cannot be read.
-pub(super) fn nodes(
-    sections: &[Section<'_>],
-    is_incomplete: bool,
-    duration: Option<Duration>,
-) -> (Nodes, Names, Positions) {
+pub(super) fn nodes(sections: &[Section<'_>], is_incomplete: bool) -> (Nodes, Names, Positions) {
     let mut nodes = Nodes::new();
     let mut positions = Positions::new();
     let mut names = Names::new(is_incomplete);
@@ -133,9 +129,6 @@ pub(super) fn nodes(
         let name = section.get::<Name>("name");
         let count = section.get::<Option<u64>>("count");
         let outage = section.chosen("outage").and_then(|table| outage(&table));
-        if let Some(outage) = &outage {
-            check_outage(section, &outage.schedule, duration);
-        }
         let position = section.get::<Option<(f64, f64)>>("position");
         let spacing = section.get::<Option<(f64, f64)>>("spacing");
         let mobility = match section.chosen("mobility") {
@@ -189,17 +182,6 @@ pub(super) fn nodes(
     // Mobiles may be named before they are defined.
     place_middleboxes(sections, &names, &mut nodes);
     (nodes, names, positions)
-}
-
-/// Reports outages of a node or link that all begin after the end of the run.
-pub(super) fn check_outage(section: &Section<'_>, schedule: &Schedule, duration: Option<Duration>) {
-    if let (Some((first, _)), Some(duration)) = (schedule.next_outage(Instant::ZERO), duration)
-        && first >= Instant::ZERO + duration
-    {
-        let first = first.since(Instant::ZERO);
-        let message = format!("the first begins at {first}, after the end of the run");
-        section.push(section.problem("outage", message).expected("a start before `duration`"));
-    }
 }
 
 /// True if a trace of movement has a node for each of the group's, or for the single node;

@@ -1979,35 +1979,6 @@ fn mobiles_are_where_outages_and_flows_are() {
 }
 
 #[test]
-fn an_outage_begins_before_the_end_of_the_run() {
-    let late = "listed = [[\"30 s\", \"31 s\"]]";
-    refuses(
-        DELAY,
-        &format!("{DELAY}\noutage = {{ {late} }}"),
-        &[
-            "t.toml:16:10: link.BS-MH.outage: the first begins at 30 s, after the end of the run (expected \
-             a start before `duration`)",
-        ],
-    );
-    refuses(
-        DELAY,
-        &format!("{DELAY}\nbackward.outage = {{ {late} }}"),
-        &[
-            "t.toml:16:19: link.BS-MH.backward.outage: the first begins at 30 s, after the end of the run \
-             (expected a start before `duration`)",
-        ],
-    );
-    cell_refuses(
-        LISTED,
-        late,
-        &[
-            "t.toml:7:10: node.MH.outage: the first begins at 30 s, after the end of the run (expected a \
-             start before `duration`)",
-        ],
-    );
-}
-
-#[test]
 fn what_a_table_lacks_comes_after_the_key_that_may_be_it() {
     refuses(
         DELAY,
