@@ -168,10 +168,7 @@ impl Filters {
 
     /// Removes the filters of gateways that have ended; true if there were some.
     pub(super) fn remove_left(&self, index: u32) -> bool {
-        let has_ended = |maker: u32| {
-            maker == self.handle & PROCESS
-                || kill(Pid::from_raw(maker as i32), None) == Err(Errno::ESRCH)
-        };
+        let has_ended = |maker: u32| maker == self.handle & PROCESS || has_ended(maker);
         let mut found = false;
         for hook in Hook::ALL {
             for filter in self.list(index, hook).unwrap_or_default() {
@@ -206,6 +203,16 @@ impl Filters {
     }
 }
 
+/// True if there is no such process, or only its exit status, which nobody has asked for yet.
+fn has_ended(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    let is_zombie = stat.is_ok_and(|stat| {
+        // The name before the state may have anything in it (proc_pid_stat(5)).
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+    });
+    is_zombie || kill(Pid::from_raw(process as i32), None) == Err(Errno::ESRCH)
+}
+
 /// Bytes of a `struct tcmsg`.
 fn header(index: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     [0, index, handle, parent, info].map(u32::to_ne_bytes).concat()
@@ -228,6 +235,21 @@ mod tests {
         body.extend(one_name(TCA_KIND, kind));
         body.extend(one(TCA_OPTIONS, &one_name(TCA_BPF_NAME, program)));
         body
+    }
+
+    #[test]
+    fn a_killed_process_has_ended_before_anybody_asks_for_its_status() {
+        assert!(!has_ended(std::process::id()));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(!has_ended(child.id()));
+        child.kill().unwrap();
+        let begin = std::time::Instant::now();
+        while !has_ended(child.id()) {
+            assert!(begin.elapsed().as_secs() < 30, "it is a zombie now");
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(has_ended(child.id()));
     }
 
     #[test]
