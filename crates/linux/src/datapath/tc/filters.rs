@@ -4,9 +4,6 @@
 
 use crate::kernel::netlink::{Message, Netlink, name, u32_at, value_of};
 use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook};
-use nix::errno::Errno;
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -168,10 +165,7 @@ impl Filters {
 
     /// Removes the filters of gateways that have ended; true if there were some.
     pub(super) fn remove_left(&self, index: u32) -> bool {
-        let has_ended = |maker: u32| {
-            maker == self.handle & PROCESS
-                || kill(Pid::from_raw(maker as i32), None) == Err(Errno::ESRCH)
-        };
+        let has_ended = |maker| maker == self.handle & PROCESS || !is_alive(maker);
         let mut found = false;
         for hook in Hook::ALL {
             for filter in self.list(index, hook).unwrap_or_default() {
@@ -206,6 +200,13 @@ impl Filters {
     }
 }
 
+/// True if the process runs: one that nobody has waited for yet (a zombie) does not (proc(5)).
+fn is_alive(process: u32) -> bool {
+    let state = |stat: String| stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.ok().and_then(state).is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
 /// Bytes of a `struct tcmsg`.
 fn header(index: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     [0, index, handle, parent, info].map(u32::to_ne_bytes).concat()
@@ -228,6 +229,19 @@ mod tests {
         body.extend(one_name(TCA_KIND, kind));
         body.extend(one(TCA_OPTIONS, &one_name(TCA_BPF_NAME, program)));
         body
+    }
+
+    #[test]
+    fn a_process_that_nobody_has_waited_for_has_ended() {
+        assert!(is_alive(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while is_alive(child.id()) && std::time::Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(!is_alive(child.id()));
+        child.wait().unwrap();
+        assert!(!is_alive(child.id()));
     }
 
     #[test]
