@@ -49,7 +49,7 @@ fn main() {
 fn load() -> libbpf_rs::Result<Object> {
     let object = ObjectBuilder::default().open_memory(OBJECT)?.load()?;
     let tick = 4_000_000;
-    let settings = [1, 0, 0, u64::from(u32::MAX), 7, 0, tick].map(u64::to_ne_bytes).concat();
+    let settings = [1, 0, 0, u64::from(u32::MAX), 7, 0, tick, 0].map(u64::to_ne_bytes).concat();
     let prefix = [&120u32.to_ne_bytes()[..], &mapped([10, 99, 2, 0])].concat();
     let to_silent_mobile = [2u32, 0].map(u32::to_ne_bytes).concat();
     set(&object, "settings", &[0; 4], &settings);

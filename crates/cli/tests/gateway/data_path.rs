@@ -1,6 +1,6 @@
 //! Core cases of the others with packets mirrored by tc (`data-path = "tc"`), and flow tables.
 
-use crate::outages::{Told, WAKE_UNTOLD, WORST, outage};
+use crate::outages::{Told, WORST, outage};
 use crate::testbed::{
     LINK, MOBILE, Place, Plan, Testbed, has_bridge_netfilter, has_vrfs, possible,
 };
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const SIZE: u64 = 4_000_000;
 /// The sender's timer has backed off to seconds at its end.
 const OUTAGE: Duration = Duration::from_secs(6);
+/// Bound on the dead time of a woken sender. Other tests measure it.
+const WOKEN: Duration = Duration::from_millis(400);
 
 /// A mechanism whose packets tc mirrors.
 fn plan(mechanism: &str) -> Plan {
@@ -69,7 +71,7 @@ fn wake_by_tc_resumes_a_download_with_and_without_signals() {
             scope.spawn(move || {
                 let mut bed = Testbed::new(&Plan { ipv6, place, ..plan("\"wake\"") });
                 assert!(filters(&bed).contains("mirror_ingress"));
-                expect_resumed(&bed, told, WAKE_UNTOLD, || {});
+                expect_resumed(&bed, told, WOKEN, || {});
                 let log = bed.stop();
                 assert!(log.contains("packets are mirrored"), "{log}");
                 assert_eq!(filters(&bed), "");
@@ -84,7 +86,7 @@ fn wake_by_tc_that_is_killed_leaves_nothing_to_the_next() {
         return;
     }
     let mut bed = Testbed::new(&plan("\"wake\""));
-    expect_resumed(&bed, Told::Nothing, WAKE_UNTOLD, || bed.daemon().signal_child(Signal::SIGKILL));
+    expect_resumed(&bed, Told::Nothing, WOKEN, || bed.daemon().signal_child(Signal::SIGKILL));
     assert_eq!(filters(&bed).matches("mirror_egress:").count(), 2, "one on each interface");
     // The supervisor cannot start another.
     bed.daemon().signal_parent(Signal::SIGSTOP);
@@ -129,7 +131,7 @@ fn tc_sees_what_a_bridge_forwards_and_what_a_vrf_does() {
     }
     if possible() && has_vrfs() {
         let bed = Testbed::new(&Plan { place: Place::Vrf, ..plan("\"wake\"") });
-        expect_resumed(&bed, Told::Nothing, WAKE_UNTOLD, || {});
+        expect_resumed(&bed, Told::Nothing, WOKEN, || {});
     }
 }
 
@@ -148,7 +150,7 @@ fn wake_by_tc_resumes_uploads_from_board() {
                 let load = Load { first_sequence: Some(1_000_000), ..Load::of(SIZE) };
                 let transfer =
                     if is_own { bed.upload_of_gateway(&load) } else { bed.upload(&load) };
-                expect_resumed_of(&bed, transfer, Told::Nothing, WAKE_UNTOLD, || {});
+                expect_resumed_of(&bed, transfer, Told::Nothing, WOKEN, || {});
             });
         }
     });
@@ -202,7 +204,7 @@ fn downloads_are_protected_in_spite_of_a_flow_table() {
     thread::scope(|scope| {
         // `auto` takes tc when it starts beside a flow table.
         for (mechanism, told, most) in
-            [("\"wake\"", Told::Nothing, WAKE_UNTOLD), ("\"wake\"", Told::Timely, WAKE_UNTOLD)]
+            [("\"wake\"", Told::Nothing, WOKEN), ("\"wake\"", Told::Timely, WOKEN)]
         {
             scope.spawn(move || {
                 let mut bed = Testbed::new(&Plan::with(mechanism));

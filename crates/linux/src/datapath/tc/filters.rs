@@ -4,9 +4,6 @@
 
 use crate::kernel::netlink::{Message, Netlink, name, u32_at, value_of};
 use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook};
-use nix::errno::Errno;
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -168,7 +165,7 @@ impl Filters {
 
     /// Removes the filters of gateways that have ended; true if there were some.
     pub(super) fn remove_left(&self, index: u32) -> bool {
-        let has_ended = |maker: u32| maker == self.handle & PROCESS || has_ended(maker);
+        let has_ended = |maker| maker == self.handle & PROCESS || !is_alive(maker);
         let mut found = false;
         for hook in Hook::ALL {
             for filter in self.list(index, hook).unwrap_or_default() {
@@ -203,14 +200,11 @@ impl Filters {
     }
 }
 
-/// True if there is no such process, or only its exit status, which nobody has asked for yet.
-fn has_ended(process: u32) -> bool {
+/// True if the process runs: one that nobody has waited for yet (a zombie) does not (proc(5)).
+fn is_alive(process: u32) -> bool {
+    let state = |stat: String| stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
-    let is_zombie = stat.is_ok_and(|stat| {
-        // The name before the state may have anything in it (proc_pid_stat(5)).
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
-    });
-    is_zombie || kill(Pid::from_raw(process as i32), None) == Err(Errno::ESRCH)
+    stat.ok().and_then(state).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 /// Bytes of a `struct tcmsg`.
@@ -238,18 +232,16 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_process_has_ended_before_anybody_asks_for_its_status() {
-        assert!(!has_ended(std::process::id()));
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        assert!(!has_ended(child.id()));
-        child.kill().unwrap();
-        let begin = std::time::Instant::now();
-        while !has_ended(child.id()) {
-            assert!(begin.elapsed().as_secs() < 30, "it is a zombie now");
-            std::thread::yield_now();
+    fn a_process_that_nobody_has_waited_for_has_ended() {
+        assert!(is_alive(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while is_alive(child.id()) && std::time::Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(5));
         }
+        assert!(!is_alive(child.id()));
         child.wait().unwrap();
-        assert!(has_ended(child.id()));
+        assert!(!is_alive(child.id()));
     }
 
     #[test]
