@@ -153,12 +153,6 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         self.connections.is_interrupted(mobile)
     }
 
-    /// The mechanism must go on seeing the segments of this mobile's connections: they are
-    /// interrupted, or what was replayed is not yet acknowledged.
-    pub fn needs_segments(&self, mobile: MobileId) -> bool {
-        self.connections.needs_segments(mobile)
-    }
-
     /// Number of its connections that are not [`FlowPhase::Connected`].
     pub fn interrupted(&self, mobile: MobileId) -> usize {
         self.connections.interrupted(mobile)

@@ -121,11 +121,6 @@ pub trait FlowState: Default {
     fn is_interrupted(&self) -> bool {
         self.phase().is_interrupted()
     }
-    /// It works only if it sees the connection's segments: it is interrupted, or awaits an
-    /// acknowledgement of what it replayed.
-    fn needs_segments(&self) -> bool {
-        self.is_interrupted()
-    }
 }
 
 /// Treatment of a connection by a mechanism.
@@ -253,15 +248,12 @@ struct Standing {
     is_interrupted: bool,
     /// And holds something.
     is_waiting: bool,
-    /// See [`FlowState::needs_segments`].
-    needs_segments: bool,
 }
 
 impl Standing {
     fn of<S: FlowState>(state: &S) -> Self {
         let is_interrupted = state.is_interrupted();
-        let is_waiting = is_interrupted && state.held() > 0;
-        Self { is_interrupted, is_waiting, needs_segments: state.needs_segments() }
+        Self { is_interrupted, is_waiting: is_interrupted && state.held() > 0 }
     }
 }
 
@@ -284,8 +276,6 @@ struct OfMobile {
     interrupted: u32,
     /// Those of them that hold something.
     waiting: u32,
-    /// Connections that work only if their segments are seen.
-    in_need: u32,
 }
 
 impl Totals {
@@ -312,7 +302,6 @@ impl Totals {
             let of = self.mobiles.entry(mobile).or_default();
             of.interrupted = changed(of.interrupted, before.is_interrupted, after.is_interrupted);
             of.waiting = changed(of.waiting, before.is_waiting, after.is_waiting);
-            of.in_need = changed(of.in_need, before.needs_segments, after.needs_segments);
             let [before, after] =
                 [before, after].map(|standing| u64::from(standing.is_interrupted));
             self.all_interrupted = self.all_interrupted + after - before;
@@ -596,11 +585,6 @@ impl<S> FlowTable<S> {
     /// Connections of this mobile are not [`FlowPhase::Connected`].
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
         self.interrupted(mobile) > 0
-    }
-    /// Connections of this mobile work only if their segments are seen: see
-    /// [`FlowState::needs_segments`].
-    pub fn needs_segments(&self, mobile: MobileId) -> bool {
-        self.totals.of(mobile).in_need > 0
     }
     /// Number of the mobile's connections that are not [`FlowPhase::Connected`].
     pub fn interrupted(&self, mobile: MobileId) -> usize {

@@ -73,11 +73,6 @@ impl Tail {
         self.deadline
     }
 
-    /// A timer runs until the mobile acknowledges everything.
-    pub fn awaits_ack(timer: &Option<Box<Self>>) -> bool {
-        timer.as_ref().is_some_and(|tail| tail.deadline.is_some())
-    }
-
     /// The mobile has not answered what was sent again.
     pub fn is_unanswered(&self) -> bool {
         self.resent.is_some()

@@ -164,10 +164,6 @@ impl<P: Payload> FlowState for HoldoverState<P> {
             HoldoverPhase::Frozen(_) => FlowPhase::Frozen,
         }
     }
-
-    fn needs_segments(&self) -> bool {
-        self.is_interrupted() || Tail::awaits_ack(&self.tail)
-    }
 }
 
 impl<P: Payload> Conntracked<P> for HoldoverState<P> {

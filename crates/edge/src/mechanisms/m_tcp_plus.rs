@@ -364,13 +364,6 @@ impl<P: Payload> FlowState for MTcpPlusState<P> {
             MTcpPlusPhase::Reset => FlowPhase::Reset,
         }
     }
-
-    fn needs_segments(&self) -> bool {
-        match &self.phase {
-            MTcpPlusPhase::Connected { tail, .. } if Tail::awaits_ack(tail) => true,
-            _ => self.is_interrupted(),
-        }
-    }
 }
 
 impl<P: Payload> Conntracked<P> for MTcpPlusState<P> {

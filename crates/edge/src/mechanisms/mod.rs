@@ -352,12 +352,6 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.is_interrupted(mobile))
     }
 
-    /// The mechanism must go on seeing the segments of this mobile's connections: they are
-    /// interrupted, or what was replayed is not yet acknowledged.
-    pub fn needs_segments(&self, mobile: MobileId) -> bool {
-        each!(self, machine => machine.needs_segments(mobile))
-    }
-
     /// Number of its connections that are not [`FlowPhase::Connected`](crate::FlowPhase::Connected).
     pub fn interrupted(&self, mobile: MobileId) -> usize {
         each!(self, machine => machine.interrupted(mobile))

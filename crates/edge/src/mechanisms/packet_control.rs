@@ -131,11 +131,6 @@ impl PacketControl {
         self.flows.is_interrupted(mobile)
     }
 
-    /// The mechanism must go on seeing the segments of this mobile's connections: never.
-    pub fn needs_segments(&self, mobile: MobileId) -> bool {
-        self.flows.needs_segments(mobile)
-    }
-
     /// Number of its interrupted connections: none.
     pub fn interrupted(&self, mobile: MobileId) -> usize {
         self.flows.interrupted(mobile)

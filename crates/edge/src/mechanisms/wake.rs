@@ -719,11 +719,6 @@ impl<Q: Packet> Wake<Q> {
         self.away.contains_key(&mobile) || self.peers.get(&mobile).is_some_and(busy)
     }
 
-    /// The mechanism must go on seeing the packets of this mobile: it is interrupted.
-    pub fn needs_segments(&self, mobile: MobileId) -> bool {
-        self.is_interrupted(mobile)
-    }
-
     /// Number of the mobile's flows that may wait because it is silent or its link down.
     pub fn interrupted(&self, mobile: MobileId) -> usize {
         let Some(peer) = self.peers.get(&mobile) else { return 0 };

@@ -121,15 +121,15 @@ impl Dispatcher {
         }
     }
 
-    /// Stops intercepting packets of mobiles that are back and have acknowledged everything that was
-    /// held for them, and copying all of theirs.
+    /// Stops intercepting packets of mobiles that are back and have everything that was held for
+    /// them, and copying all of theirs.
     pub(super) fn unwatch(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let away: BTreeSet<MobileId> = self.mobiles.away().map(|(mobile, _)| mobile).collect();
         let groups = &self.groups;
         self.watched.retain(|&mobile| {
             let is_settled = !away.contains(&mobile)
                 && !self.refusals.concern(mobile)
-                && groups.iter().all(|group| !group.mechanism.needs_packets(mobile));
+                && groups.iter().all(|group| !group.mechanism.is_interrupted(mobile));
             if is_settled {
                 effects.extend(groups.iter().filter_map(|group| watches(group, mobile, false)));
             }

@@ -703,30 +703,6 @@ fn a_mobile_is_watched_from_fading_until_all_is_settled() {
 }
 
 #[test]
-fn a_mobile_is_watched_until_it_has_acknowledged_what_goes_on_after_the_replay() {
-    let mut config = config(CopyMode::WhenFading);
-    config.groups[0].mechanism = MechanismConfig::Holdover(HoldoverConfig::default());
-    let mut bench = Bench::new(&config);
-    bench.signal(LinkSignal::Fading);
-    bench.establish(100);
-    bench.signal(LinkSignal::Down);
-    bench.signal(LinkSignal::Up);
-    bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
-    // The replay is over. A copy of what follows is held until it is acknowledged.
-    bench.segment(&from_fixed(600, 100));
-    let settled = Effect::Watch { mobile: MOBILE, watched: false };
-    for _ in 0..3 {
-        bench.now += SETTLING;
-        bench.dispatcher.on_timer(bench.now, &mut bench.effects);
-        assert!(!bench.effects.contains(&settled), "its acknowledgement would not be seen");
-    }
-    bench.segment(&Segment { ack: Some(SeqNum(700)), ..from_mobile(100, 0) });
-    bench.now += SETTLING;
-    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
-    assert!(bench.effects.contains(&settled));
-}
-
-#[test]
 fn copies_do_for_an_outage_what_the_packets_do() {
     let injected = [false, true].map(|only_copies| {
         let mut bench = Bench::new(&copied());

@@ -239,14 +239,6 @@ impl GroupMechanism {
         }
     }
 
-    /// The packets of this mobile must go on being seen, though its link is up.
-    pub(crate) fn needs_packets(&self, mobile: MobileId) -> bool {
-        match self {
-            Self::Segments(mechanism) => mechanism.needs_segments(mobile),
-            Self::Packets(wake, _) => wake.needs_segments(mobile),
-        }
-    }
-
     /// Number of the mobile's connections that an outage interrupts.
     pub(crate) fn interrupted(&self, mobile: MobileId) -> usize {
         match self {
