@@ -30,8 +30,8 @@ pub struct MiddleboxSpec {
     pub signal: Option<SignalSpec>,
 }
 
-/// The signals an edge node gets about the outages of each of its mobiles, and of the links on the
-/// static routes between the two: `Fading`, `Down` and
+/// The signals an edge node gets about the outages of each of its mobiles or, if it has none, about
+/// those of the links on the static routes between the two: `Fading`, `Down` and
 /// `Up`. A signal that would come after the next change of the link is not sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalSpec {
@@ -95,7 +95,7 @@ const FEEDBACK: Field = field(
 
 static SIGNAL: Table = Table::new(
     "middlebox.signal",
-    "The disconnection feedback about each mobile, made from its `outage` and from those of the \
+    "The disconnection feedback about each mobile, made from its `outage` or, if it has none, from those of the \
             links on the static routes between the node and it: *fading* ahead \
             of an outage, *down* at its beginning, *up* at its end. A signal that the link's next \
             change overtakes is not sent.",

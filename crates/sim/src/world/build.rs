@@ -17,6 +17,7 @@ use crate::scenario::{
 };
 use airtcp_core::{Duration, Histogram, Id, IdVec, Instant, Length, SeqNum, Source, Stream};
 use airtcp_edge::{Actions, Middlebox, MobileId};
+use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
 use airtcp_net::schedule::Schedules;
 use airtcp_net::wifi::{Channel, StationConfig, StationId, StationStreams};
@@ -248,19 +249,14 @@ impl World {
 
     /// The outages of a flow's ends, and of the links on the static routes between them.
     fn outages_of(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Schedules {
-        self.outages_between(scenario, from, to, &[from, to])
+        let ends = [from, to].into_iter().filter_map(|node| scenario.nodes[node].outage.as_ref());
+        let of_ends = ends.map(|outage| outage.schedule.clone());
+        of_ends.chain(self.link_outages(scenario, from, to)).collect()
     }
 
-    /// The outages of these nodes, and of the links on the static routes between `a` and `b`.
-    fn outages_between(
-        &self,
-        scenario: &Scenario,
-        a: NodeId,
-        b: NodeId,
-        nodes: &[NodeId],
-    ) -> Schedules {
-        let of_nodes = nodes.iter().filter_map(|&node| scenario.nodes[node].outage.as_ref());
-        let mut outages: Vec<_> = of_nodes.map(|outage| outage.schedule.clone()).collect();
+    /// The outages of the links on the static routes between two nodes.
+    fn link_outages(&self, scenario: &Scenario, a: NodeId, b: NodeId) -> Vec<Schedule> {
+        let mut outages = Vec::new();
         for (mut at, end) in [(a, b), (b, a)] {
             while at != end
                 && let Some(link) = self.next_hops.link(at, end)
@@ -275,7 +271,7 @@ impl World {
                 };
             }
         }
-        outages.into_iter().collect()
+        outages
     }
 
     /// Who is notified of which outages.
@@ -295,7 +291,9 @@ impl World {
             let spec = scenario.nodes[mechanism.node].middlebox.as_ref();
             let Some(signal) = spec.and_then(|spec| spec.signal) else { continue };
             for &mobile in mechanism.mobiles() {
-                let outages = self.outages_between(scenario, mechanism.node, mobile, &[mobile]);
+                let of_links = || self.link_outages(scenario, mechanism.node, mobile);
+                let outages =
+                    outage(mobile).map_or_else(|| of_links().into_iter().collect(), schedule_of);
                 if outages.is_empty() {
                     continue;
                 }
