@@ -72,7 +72,7 @@ impl Captures {
         let looks_like_a_file =
             folder.extension().is_some_and(|it| it == "pcapng" || it == "pcap") && !folder.is_dir();
         if looks_like_a_file || (folder.exists() && !folder.is_dir()) {
-            return refuse("expected a folder, which gets a file for each node");
+            return refuse("expected a folder, which gets a file for each interface");
         }
         if folder.is_dir() {
             let ours: BTreeSet<String> = self.interfaces.iter().map(Self::file_name).collect();

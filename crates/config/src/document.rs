@@ -126,10 +126,9 @@ fn type_name(kind: &Kind) -> String {
         Kind::ChoiceOrSegments(_) => "choice, or segments".to_owned(),
         Kind::Table(t) => format!("table [{}](#{})", t.name, anchor(t.name)),
         Kind::Tables(t) => format!("array of tables [{}](#{})", t.name, anchor(t.name)),
-        Kind::DurationOrTable(t) => {
-            format!("duration, or table [{}](#{})", t.name, anchor(t.name))
+        Kind::OrTable(inner, t) => {
+            format!("{}, or table [{}](#{})", type_name(inner), t.name, anchor(t.name))
         }
-        Kind::RateOrTable(t) => format!("rate, or table [{}](#{})", t.name, anchor(t.name)),
         Kind::WordOrTable(word, t) => {
             format!("`{word}`, or table [{}](#{})", t.name, anchor(t.name))
         }
@@ -298,11 +297,8 @@ fn kind_schema(kind: &Kind) -> Value {
         Kind::WordOrTable(word, t) => {
             json!({ "anyOf": [{ "const": word }, { "$ref": reference(t) }] })
         }
-        Kind::DurationOrTable(t) => {
-            json!({ "anyOf": [quantity(units::DURATION), { "$ref": reference(t) }] })
-        }
-        Kind::RateOrTable(t) => {
-            json!({ "anyOf": [quantity(units::RATE), { "$ref": reference(t) }] })
+        Kind::OrTable(inner, t) => {
+            json!({ "anyOf": [kind_schema(inner), { "$ref": reference(t) }] })
         }
     }
 }

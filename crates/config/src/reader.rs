@@ -444,10 +444,7 @@ impl<'a> Section<'a> {
             Some(table) => Some(self.single(self.table_under(key), table, tree.spot, path)),
             None => {
                 let kind = self.field(key).kind;
-                if !matches!(
-                    kind,
-                    Kind::DurationOrTable(_) | Kind::RateOrTable(_) | Kind::WordOrTable(..)
-                ) {
+                if !matches!(kind, Kind::OrTable(..) | Kind::WordOrTable(..)) {
                     self.push(wrong_type(tree, &path, "a table"));
                 }
                 None

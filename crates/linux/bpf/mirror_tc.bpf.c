@@ -73,7 +73,7 @@ struct link_key {
 	__u32 vlan;
 };
 
-/* What the daemon says of it: crates/linux/src/datapath/tc/devices.rs. */
+/* What the daemon says of it: crates/linux/src/datapath/tc/links.rs. */
 struct link {
 	/* Index of the interface that IP knows: the bridge of a port, the VLAN of a tag; 0: unknown. */
 	__u32 interface;

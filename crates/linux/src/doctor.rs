@@ -16,6 +16,7 @@ pub use sandbox::probe;
 
 use crate::datapath::flow_tables::{self, FlowTable};
 use crate::datapath::mirror::{Chosen, MirrorPath, choose, unseen};
+use crate::datapath::tc::KERNEL_OPTIONS;
 use airtcp_gateway::config::DataPath;
 use sandbox::{Feature, Features, Outcome};
 use serde::Serialize;
@@ -258,7 +259,7 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
             GATEWAY_AND_WAKE,
             "the kernel forwards packets at once and mirrors them to the gateway, at netfilter's hooks",
         ),
-        bpf(of(Feature::TcMirror, &format!("needs Linux 5.12 or newer with {TC_OPTIONS}"))).named(
+        bpf(of(Feature::TcMirror, &format!("needs Linux 5.12 or newer with {KERNEL_OPTIONS}"))).named(
             "tc-bpf",
             NOBODY,
             GATEWAY_AND_WAKE,
@@ -272,9 +273,6 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
         ),
     ]
 }
-
-/// Options of the kernel for programs of tc.
-const TC_OPTIONS: &str = "CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF (OpenWrt: kmod-sched-bpf)";
 
 const AS_ROOT_WITH_BPF: &str = "run as root, or give CAP_BPF and CAP_PERFMON; the kernel refuses BPF in containers with a user \
                                 namespace";
@@ -313,7 +311,7 @@ fn data_path(
         }
         Err(error) => Finding::missing(
             error.to_string(),
-            format!("Linux 5.12 or newer with {TC_OPTIONS}; {AS_ROOT_WITH_BPF}"),
+            format!("Linux 5.12 or newer with {KERNEL_OPTIONS}; {AS_ROOT_WITH_BPF}"),
         ),
     }
 }

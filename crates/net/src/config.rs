@@ -106,7 +106,7 @@ fn rate_in(name: &str, text: &str) -> Result<LinkRate, String> {
 }
 
 impl Value for LinkRate {
-    const KIND: Kind = Kind::RateOrTable(&RATE);
+    const KIND: Kind = Kind::OrTable(&Kind::Rate, &RATE);
 
     fn read<R: Reader>(from: &R, key: &str, _base: Option<&Self>) -> Option<Self> {
         let Some(table) = from.table(key) else {
@@ -184,7 +184,7 @@ static DELAY: Table = Table::new(
 );
 
 impl Value for DelayConfig {
-    const KIND: Kind = Kind::DurationOrTable(&DELAY);
+    const KIND: Kind = Kind::OrTable(&TIME, &DELAY);
 
     fn read<R: Reader>(from: &R, key: &str, _base: Option<&Self>) -> Option<Self> {
         let Some(table) = from.table(key) else {

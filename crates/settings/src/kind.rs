@@ -1,6 +1,6 @@
 //! Kinds of values: how a text is read, and what is expected of it.
 
-use crate::schema::{Count, Kind, TIME, Table, TextKind, Word};
+use crate::schema::{Count, Kind, Table, TextKind, Word};
 use crate::units::{self, Measure, QuantityError, Unit};
 use crate::value::{Decoded, PacketsOrSize, WordOrSegments};
 use airtcp_core::{Bytes, DataRate, Duration};
@@ -40,8 +40,7 @@ impl Kind {
                         if fits { Ok(Decoded::Duration(d)) } else { Err(out_of_range()) }
                     })
             }
-            Self::DurationOrTable(_) => return TIME.parse(text),
-            Self::RateOrTable(_) => return Self::Rate.parse(text),
+            Self::OrTable(inner, _) => return inner.parse(text),
             Self::Rate => quantity(units::parse(text, units::RATE), units::RATE).and_then(|rate| {
                 DataRate::from_bits_per_sec(rate).map(Decoded::Rate).ok_or_else(out_of_range)
             }),
@@ -140,8 +139,7 @@ impl Kind {
         match self {
             Self::Table(table)
             | Self::Tables(table)
-            | Self::DurationOrTable(table)
-            | Self::RateOrTable(table)
+            | Self::OrTable(_, table)
             | Self::WordOrTable(_, table) => Some(table),
             _ => None,
         }
@@ -151,8 +149,6 @@ impl Kind {
     pub fn has_unit(&self) -> bool {
         match self {
             Self::Duration { .. }
-            | Self::DurationOrTable(_)
-            | Self::RateOrTable(_)
             | Self::DurationPair
             | Self::Intervals
             | Self::Waypoints
@@ -163,7 +159,7 @@ impl Kind {
             | Self::WholePackets
             | Self::PacketsOrSize
             | Self::ChoiceOrSegments(_) => true,
-            Self::WordOr(_, inner) => inner.has_unit(),
+            Self::WordOr(_, inner) | Self::OrTable(inner, _) => inner.has_unit(),
             _ => false,
         }
     }
@@ -206,10 +202,7 @@ impl Kind {
                 "[[time, x, y], …], in ascending order of time, such as [[\"5 s\", \"0 m\", \"200 m\"]]"
                     .to_owned()
             }
-            Self::DurationOrTable(_) => {
-                "a duration with its unit, such as \"170 ms\", or a table".to_owned()
-            }
-            Self::RateOrTable(_) => format!("{}, or a table", Self::Rate.describe()),
+            Self::OrTable(inner, _) => format!("{}, or a table", inner.describe()),
             Self::Rate => "a rate above zero with its unit, such as \"250 kbit/s\"".to_owned(),
             Self::Size { min, max: u64::MAX } => {
                 format!("a size of at least {min} B with its unit, such as \"100 MB\"")

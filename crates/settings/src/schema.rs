@@ -341,10 +341,8 @@ pub enum Kind {
     Table(&'static Table),
     /// The word, or a table; the word means "absent".
     WordOrTable(&'static str, &'static Table),
-    /// A duration, or a table.
-    DurationOrTable(&'static Table),
-    /// A rate above zero with its unit, or a table.
-    RateOrTable(&'static Table),
+    /// A value of the kind, or a table.
+    OrTable(&'static Kind, &'static Table),
     /// An array of tables with at least one element.
     Tables(&'static Table),
 }

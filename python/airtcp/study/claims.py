@@ -31,10 +31,10 @@ One test has no mean in it, for papers that show one run:
   the claim holds, unless no gain at all is inside, too; outside, it is refuted.
 
 Several cells. A claim about several holds if each of its parts is shown, each at the study's
-confidence: all have to err for the claim to be shown wrongly. It is refuted if a part is
-contradicted, and the more parts, the more chances to err: so that part's p-value is multiplied by
-their number (Bonferroni, the first step of Holm's correction). With a `share` it is about so many
-of its cells, and both follow from the partial conjunction (`stats.enough`).
+confidence: if the claim is false, so is a part, and the test of that one has to err. It is refuted
+if a part is contradicted, and the more parts, the more chances to err: so that part's p-value is
+multiplied by their number (Bonferroni, the first step of Holm's correction). With a `share` it is
+about so many of its cells, and both follow from the partial conjunction (`stats.enough`).
 
 If every metric of each variant compared is the same in all runs, the simulation is deterministic:
 then the numbers are compared as they are, without statistics.

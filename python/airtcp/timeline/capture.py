@@ -8,7 +8,15 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airtcp.timeline.model import Contents, FlowTimeline, NotPlottableError, Points, Ranges
+from airtcp.timeline.model import (
+    Contents,
+    FlowTimeline,
+    NotPlottableError,
+    Points,
+    Ranges,
+    Stream,
+    signed,
+)
 
 MAGIC = (
     b"\x0a\x0d\x0d\x0a",  # pcapng
@@ -36,7 +44,7 @@ _FIELDS = (
     "tcp.options.sack_le",
     "tcp.options.sack_re",
 )
-_SYN, _FIN, _ACK = 0x02, 0x01, 0x10
+_SYN, _ACK = 0x02, 0x10
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,7 @@ class _Connection:
         base = next((s.seq + 1 for s in data if s.flags & _SYN), data[0].seq)
         name = f"{sender} > {ends[0]}" if ends else sender
 
-        stream = _Stream(base)
+        stream = Stream(base)
         sent: list[tuple[float, int, int]] = []
         resent: list[tuple[float, int, int]] = []
         highest = 0
@@ -78,14 +86,14 @@ class _Connection:
                 end = first + segment.length
                 (sent if end > highest else resent).append((segment.time, first, end))
                 highest = max(highest, end)
-        stream, acked, window, sacked = _Stream(base), [], [], []
+        stream, acked, window, sacked = Stream(base), [], [], []
         for segment in acks:
             if segment.flags & _ACK and not segment.flags & _SYN:
                 position = stream.position(segment.ack)
                 acked.append((segment.time, position))
                 window.append((segment.time, position + segment.window))
                 for left, right in segment.sack:
-                    first = position + _signed(left - segment.ack)
+                    first = position + signed(left - segment.ack)
                     sacked.append((segment.time, first, first + (right - left) % 2**32))
         return FlowTimeline(
             name,
@@ -95,22 +103,6 @@ class _Connection:
             window=Points.of(window),
             sacked=Ranges.of(sacked),
         )
-
-
-class _Stream:
-    """Turns sequence numbers, which wrap, into positions."""
-
-    def __init__(self, base: int) -> None:
-        self._number, self._position = base, 0
-
-    def position(self, number: int) -> int:
-        self._position += _signed(number - self._number)
-        self._number = number
-        return self._position
-
-
-def _signed(difference: int) -> int:
-    return (difference + 2**31) % 2**32 - 2**31
 
 
 def read_capture(path: Path) -> Contents:

@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airtcp.timeline.model import Contents, FlowTimeline, NotPlottableError, Points, Ranges
+from airtcp.timeline.model import (
+    Contents,
+    FlowTimeline,
+    NotPlottableError,
+    Points,
+    Ranges,
+    Stream,
+)
 
 _NO_SSTHRESH = 0xFFFF_FFFF
 """The threshold before the first loss."""
@@ -19,31 +26,23 @@ _NO_SSTHRESH = 0xFFFF_FFFF
 class _Flow:
     """The events of a flow so far."""
 
-    base: int | None = None
-    last: int = 0
+    stream: Stream | None = None
     ranges: dict[str, list[tuple[float, float, float]]] = field(
         default_factory=lambda: defaultdict(list)
     )
     points: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
 
-    def position(self, number: int) -> int:
-        """A sequence number's position in the stream: sequence numbers wrap."""
-        if self.base is None:
-            self.base = number
-        wrapped = (number - self.base - self.last + 2**31) % 2**32 - 2**31
-        self.last += wrapped
-        return self.last
-
     def take(self, event: str, time: float, row: dict[str, Any]) -> None:
         points = self.points
         match event:
             case "segment_sent":
-                first = self.position(row["seq"])
+                self.stream = self.stream or Stream(row["seq"])
+                first = self.stream.position(row["seq"])
                 kind = "retransmitted" if row["retransmission"] else "sent"
                 self.ranges[kind].append((time, first, first + row["len"]))
             case "ack_received":
-                if self.base is not None:
-                    points["acked"].append((time, self.position(row["ack"])))
+                if self.stream:
+                    points["acked"].append((time, self.stream.position(row["ack"])))
             case "delivered":
                 points["delivered"].append((time, row["total"]))
             case "window":

@@ -61,6 +61,25 @@ class Ranges:
         return len(self.time)
 
 
+class Stream:
+    """Turns sequence numbers, which wrap, into positions in the stream."""
+
+    def __init__(self, base: int) -> None:
+        """`base`: the sequence number of position 0."""
+        self._number, self._position = base, 0
+
+    def position(self, number: int) -> int:
+        """The position nearest to that of the number before."""
+        self._position += signed(number - self._number)
+        self._number = number
+        return self._position
+
+
+def signed(difference: int) -> int:
+    """The distance between two sequence numbers, from -2^31 up to 2^31 - 1."""
+    return (difference + 2**31) % 2**32 - 2**31
+
+
 NO_POINTS = Points.of([])
 NO_RANGES = Ranges.of([])
 

@@ -1,6 +1,6 @@
 //! Core cases of the others with packets mirrored by tc (`data-path = "tc"`), and flow tables.
 
-use crate::outages::{Told, WORST, outage};
+use crate::outages::{Told, WORST, expect_data_after, outage};
 use crate::testbed::{
     LINK, MOBILE, Place, Plan, Testbed, has_bridge_netfilter, has_vrfs, possible,
 };
@@ -36,17 +36,7 @@ fn expect_resumed_of(
     harm: impl FnOnce() + Send,
 ) {
     transfer.wait_for(SIZE / 4);
-    let begin = Instant::now() + Duration::from_millis(200);
-    let up = thread::scope(|scope| {
-        scope.spawn(|| {
-            crate::outages::sleep_until(begin + Duration::from_secs(2));
-            harm();
-        });
-        outage(bed, begin, OUTAGE, told, || {})
-    });
-    let dead = transfer.dead_time(up, Duration::from_secs(60));
-    let status = bed.daemon().status();
-    assert!(dead.is_some_and(|dead| dead.is_within(most)), "{dead:?}: {status:?}");
+    expect_data_after(bed, &transfer, (OUTAGE, told), most, harm);
     assert_eq!(transfer.finish(), SIZE);
 }
 

@@ -10,7 +10,7 @@ use crate::lateness::{self, DeadTime};
 use crate::report;
 use crate::testbed::{LINK, Plan, Testbed, possible};
 use crate::ticks;
-use crate::transfer::Load;
+use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -191,6 +191,28 @@ pub(crate) fn outage(
     // The link changes before a signal of the same time is sent.
     acts.sort_by_key(|&(at, _)| at);
     play(bed, begin, &acts, first)
+}
+
+/// Makes an outage in a transfer, with `harm` two seconds after it began, and expects data within
+/// `most` of its end.
+pub(crate) fn expect_data_after(
+    bed: &Testbed,
+    transfer: &Transfer,
+    (length, told): (Duration, Told),
+    most: Duration,
+    harm: impl FnOnce() + Send,
+) {
+    let begin = Instant::now() + Duration::from_millis(200);
+    let up = thread::scope(|scope| {
+        scope.spawn(|| {
+            sleep_until(begin + Duration::from_secs(2));
+            harm();
+        });
+        outage(bed, begin, length, told, || {})
+    });
+    let dead = transfer.dead_time(up, Duration::from_secs(60));
+    let status = bed.daemon().status();
+    assert!(dead.is_some_and(|dead| dead.is_within(most)), "{dead:?}: {status:?}");
 }
 
 /// Does all that at its time, in milliseconds after `begin`. When the link was up for the last

@@ -1,7 +1,7 @@
 //! `wake` in trouble: killed, reloaded, flooded, with forged and damaged packets, with many flows.
 
 use crate::hostile::send_raw;
-use crate::outages::{Told, outage};
+use crate::outages::{Told, expect_data_after};
 use crate::testbed::{Plan, ROUTER, Testbed, possible};
 use crate::transfer::{Load, Transfer, mix};
 use airtcp_core::{Addr, Flow, Segment, SeqNum};
@@ -32,17 +32,7 @@ fn downloading(plan: &Plan) -> (Testbed, Transfer) {
 /// Makes an outage in the download, with `harm` two seconds after it began, and expects data soon
 /// after.
 fn expect_woken(bed: &Testbed, transfer: Transfer, told: Told, harm: impl FnOnce() + Send) {
-    let begin = Instant::now() + Duration::from_millis(200);
-    let up = thread::scope(|scope| {
-        scope.spawn(|| {
-            crate::outages::sleep_until(begin + Duration::from_secs(2));
-            harm();
-        });
-        outage(bed, begin, OUTAGE, told, || {})
-    });
-    let dead = transfer.dead_time(up, Duration::from_secs(60));
-    let status = bed.daemon().status();
-    assert!(dead.is_some_and(|dead| dead.is_within(WOKEN)), "{dead:?}: {status:?}");
+    expect_data_after(bed, &transfer, (OUTAGE, told), WOKEN, harm);
     assert_eq!(transfer.finish(), SIZE);
 }
 

@@ -29,4 +29,4 @@ mod inject;
 pub mod mirror;
 pub mod nfqueue;
 pub mod rules;
-mod tc;
+pub(crate) mod tc;

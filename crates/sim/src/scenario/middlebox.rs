@@ -165,36 +165,19 @@ fn signal(section: &Section<'_>) -> Option<Option<SignalSpec>> {
     Some(Some(SignalSpec { lead, late: late?, delay: delay?, missing: missing? }))
 }
 
-/// A FIFO smaller than a segment would never hold a copy.
-pub(super) fn fifos(sections: &[Section<'_>], nodes: &Nodes, names: &Names, flows: &[FlowSpec]) {
-    for section in sections {
-        let node = section.get::<Name>("name").and_then(|n| names.get(&n.text));
-        let spec = node.and_then(|node| nodes.get(NodeId(node.start)));
-        let Some(spec) = spec.and_then(|node| node.middlebox.as_ref()) else { continue };
-        let Some(fifo) = spec.mechanism.capabilities().fifo else { continue };
-        let to_mobile = flows.iter().filter(|f| spec.mobiles.binary_search(&f.to).is_ok());
-        let Some(mss) = to_mobile.map(|flow| u64::from(flow.sender.mss)).max() else { continue };
-        if fifo.get() < mss {
-            let Some(middlebox) = section.chosen("middlebox") else { continue };
-            let message = format!("{fifo} hold no segment of {mss} B");
-            let problem = middlebox.problem("fifo", message);
-            middlebox.push(problem.expected("at least the largest mss of a flow to a mobile"));
-        }
-    }
-}
-
-/// What a mechanism may have to do with.
+/// The parts of a scenario that decide if a mechanism can have an effect.
 pub(super) struct Surroundings<'a> {
     pub(super) nodes: &'a Nodes,
     pub(super) links: &'a [Link],
     pub(super) wlans: &'a [Wlan],
     pub(super) flows: &'a [FlowSpec],
+    /// Each run draws the ends of some flows: those here are an example.
+    pub(super) are_flows_drawn: bool,
     pub(super) udp: &'a [UdpSpec],
 }
 
 impl Surroundings<'_> {
-    /// A mechanism without traffic from or to its mobiles does nothing. One that gets signals does
-    /// nothing in outages that are all on the other side of its node.
+    /// Refuses mechanisms that can have no effect.
     pub(super) fn check(&self, sections: &[Section<'_>], names: &Names) {
         let mut deaf = Vec::new();
         let mut some_hear = false;
@@ -203,7 +186,8 @@ impl Surroundings<'_> {
             let Some(edge) = node.map(|node| NodeId(node.start)) else { continue };
             let spec = self.nodes.get(edge).and_then(|node| node.middlebox.as_ref());
             let (Some(spec), Some(table)) = (spec, section.chosen("middlebox")) else { continue };
-            if !self.has_traffic(&spec.mobiles) {
+            self.check_fifo(spec, &table);
+            if !self.are_flows_drawn && !self.has_traffic(&spec.mobiles) {
                 let problem = table.problem("mobiles", "no flow begins or ends at them");
                 table.push(problem.expected("an end of a flow").may_follow());
             }
@@ -220,6 +204,17 @@ impl Surroundings<'_> {
                 let expected = "nodes that an outage cuts off from this one";
                 table.push(table.problem("mobiles", message).expected(expected).may_follow());
             }
+        }
+    }
+
+    /// A FIFO smaller than a segment would never hold a copy.
+    fn check_fifo(&self, spec: &MiddleboxSpec, table: &Section<'_>) {
+        let Some(fifo) = spec.mechanism.capabilities().fifo else { return };
+        let to_mobile = self.flows.iter().filter(|f| spec.mobiles.binary_search(&f.to).is_ok());
+        let Some(mss) = to_mobile.map(|flow| u64::from(flow.sender.mss)).max() else { return };
+        if fifo.get() < mss {
+            let problem = table.problem("fifo", format!("{fifo} hold no segment of {mss} B"));
+            table.push(problem.expected("at least the largest mss of a flow to a mobile"));
         }
     }
 

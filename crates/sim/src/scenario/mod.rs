@@ -215,9 +215,14 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let tcp = (!top.is_refused("tcp")).then_some(&tcp);
     let (flows, random_pairs) = flow::flows(&top.elements("flow"), tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &network);
-    middlebox::fifos(&node_sections, &nodes, &names, &flows);
-    let surroundings =
-        Surroundings { nodes: &nodes, links: &links, wlans: &wlans, flows: &flows, udp: &udp };
+    let surroundings = Surroundings {
+        nodes: &nodes,
+        links: &links,
+        wlans: &wlans,
+        flows: &flows,
+        are_flows_drawn: !random_pairs.is_empty(),
+        udp: &udp,
+    };
     surroundings.check(&node_sections, &names);
     Some(Scenario {
         name: name?.map_or_else(|| stem(source_name), |n| n.text),

@@ -1979,6 +1979,27 @@ fn mobiles_are_where_outages_and_flows_are() {
 }
 
 #[test]
+fn any_node_of_random_pairs_may_be_a_mobile() {
+    for mobile in 0..6 {
+        let scenario = parse(&format!(
+            r#"
+            duration = "1 s"
+            node = [
+                {{ name = "n", count = 6 }},
+                {{ name = "d", middlebox = {{ mechanism = "snoop", mobiles = ["n{mobile}"] }} }},
+            ]
+            wlan = [{{ name = "field", stations = ["n", "d"] }}]
+            [[flow]]
+            from = "n"
+            to = "n"
+            random-pairs = 1
+            "#
+        ));
+        assert!(scenario.is_ok(), "{:?}", scenario.err().map(|error| error.to_string()));
+    }
+}
+
+#[test]
 fn what_a_table_lacks_comes_after_the_key_that_may_be_it() {
     refuses(
         DELAY,

@@ -110,26 +110,25 @@ fn main() -> ExitCode {
 /// This command line, with one more argument.
 #[cfg(all(target_os = "linux", feature = "gateway"))]
 fn myself(argument: &str) -> std::process::Command {
-    use std::os::unix::process::CommandExt;
-    let mut command = std::process::Command::new("/proc/self/exe");
-    let mut line = std::env::args_os();
-    if let Some(name) = line.next() {
-        command.arg0(name);
-    }
-    command.args(line).arg(argument);
-    command
+    restarted(|_| true, &[argument])
 }
 
-/// This program, started again as a probe of `airtcp doctor`, from `airtcp gateway`.
+/// The probe of `airtcp doctor`, from the command line of `airtcp gateway`.
 #[cfg(all(target_os = "linux", feature = "gateway"))]
 fn doctor_probe() -> std::process::Command {
+    restarted(|argument| argument != "gateway", &["doctor", "--probe"])
+}
+
+/// This program, started again with this command line as long as `stays` says, and `more`.
+#[cfg(all(target_os = "linux", feature = "gateway"))]
+fn restarted(stays: impl Fn(&std::ffi::OsStr) -> bool, more: &[&str]) -> std::process::Command {
     use std::os::unix::process::CommandExt;
     let mut command = std::process::Command::new("/proc/self/exe");
     let mut line = std::env::args_os();
     if let Some(name) = line.next() {
         command.arg0(name);
     }
-    command.args(line.take_while(|argument| argument != "gateway")).args(["doctor", "--probe"]);
+    command.args(line.take_while(|argument| stays(argument))).args(more);
     command
 }
 

@@ -22,6 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+/// Options of the kernel that the programs need.
+pub(crate) const KERNEL_OPTIONS: &str =
+    "CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF (OpenWrt: kmod-sched-bpf)";
+
 /// Group of notifications about qdiscs and filters (linux/rtnetlink.h, `RTMGRP_TC`).
 const CHANGES_OF_TC: i32 = 8;
 
@@ -74,9 +78,9 @@ impl Attachments {
     pub(super) fn attach_to(&mut self, index: u32) -> io::Result<()> {
         let has_left = self.filters.remove_left(index);
         let needs = |error: io::Error| match error.raw_os_error() {
-            Some(libc::ENOENT | libc::EOPNOTSUPP) => io::Error::other(format!(
-                "{error}: needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF (OpenWrt: kmod-sched-bpf)"
-            )),
+            Some(libc::ENOENT | libc::EOPNOTSUPP) => {
+                io::Error::other(format!("{error}: needs {KERNEL_OPTIONS}"))
+            }
             _ => error,
         };
         let has_made = self.filters.make_clsact(index).map_err(needs)? || has_left;
