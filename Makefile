@@ -60,8 +60,10 @@ define stage
 endef
 
 test: setup-test ## formatters, linters and all tests; stops at the first failure
-	$(call stage,cargo fmt)
+	$(call stage,formatters)
 	cargo fmt --all --check
+	cd python && ../$(BIN)/ruff format --check
+	$(BIN)/ruff format --check $(RUFF_SCRIPTS)
 	$(call stage,cargo test)
 	cargo test --workspace --no-run
 	@$(MAKE) --no-print-directory -j2 test-rust linters-meanwhile
@@ -89,9 +91,8 @@ linters:
 	@# Nothing is linked. Without the variable, libFuzzer's C++ would be compiled.
 	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/Cargo.toml cargo check --manifest-path fuzz/Cargo.toml --target-dir target
 	$(call stage,ruff)
-	cd python && ../$(BIN)/ruff check && ../$(BIN)/ruff format --check
+	cd python && ../$(BIN)/ruff check
 	$(BIN)/ruff check $(RUFF_SCRIPTS)
-	$(BIN)/ruff format --check $(RUFF_SCRIPTS)
 	$(call stage,mypy)
 	cd python && ../$(BIN)/mypy
 	cd python && ../$(BIN)/mypy ../benches/peers/run.py
