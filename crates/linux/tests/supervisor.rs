@@ -5,7 +5,9 @@
 
 #![cfg(target_os = "linux")]
 
-use airtcp_linux::daemon::supervisor::{Heartbeat, INTERVAL, LONGEST_REST, Pace, Timing, supervise};
+use airtcp_linux::daemon::supervisor::{
+    Heartbeat, INTERVAL, LONGEST_REST, Pace, Timing, supervise,
+};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGTERM};

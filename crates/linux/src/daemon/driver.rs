@@ -94,6 +94,10 @@ impl Driver {
             let quiet = Duration::from_nanos(now().since(last_work).as_nanos());
             let pace = if quiet < HEARTBEAT { Pace::Working } else { Pace::Resting };
             beat(pace);
+            if pace == Pace::Resting {
+                self.path.rest();
+                self.mirror.rest();
+            }
             self.receive(inbox, pace, is_behind, taken, &mut batch)?;
             if pace == Pace::Resting {
                 // What comes now must not hang for as long as a rest.

@@ -43,7 +43,6 @@ use ledger::{Ledger, OpenError};
 use path::Path;
 use record::Recording;
 use server::{Listeners, Server, ServerError};
-use supervisor::Pace;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle as OsHandle, Signals as OsSignals};
 use signal_hook::low_level::signal_name;
@@ -52,6 +51,7 @@ use std::hash::BuildHasher;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
+use supervisor::Pace;
 
 /// Reason why the gateway cannot run.
 #[derive(Debug, thiserror::Error)]

@@ -340,6 +340,13 @@ impl Mirror {
         }
     }
 
+    /// Gives memory back that only many packets need.
+    pub fn rest(&self) {
+        if let Some(program) = &self.program {
+            program.rings.rest();
+        }
+    }
+
     /// The source of mirrored packets, if any are mirrored.
     pub fn program(&self) -> Option<&MirrorProgram> {
         self.program.as_ref()
@@ -532,17 +539,7 @@ impl MirrorProgram {
         let (wanted, indices) = (MirrorTargets::default(), BTreeMap::new());
         let switch = MirrorSwitch::of(&object)?;
         let secret = RandomState::new().build_hasher().finish();
-        Ok(Self {
-            object,
-            switch,
-            rings,
-            wanted,
-            mark,
-            secret,
-            counted,
-            indices,
-            attached,
-        })
+        Ok(Self { object, switch, rings, wanted, mark, secret, counted, indices, attached })
     }
 
     /// Mirrors the packets of these mobiles and uplinks from now on.

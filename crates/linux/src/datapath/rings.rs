@@ -95,11 +95,7 @@ impl Rings {
     ///
     /// # Errors
     /// A ring buffer cannot be read.
-    pub(super) fn take(
-        &mut self,
-        now: Instant,
-        batch: &mut Vec<Intercepted>,
-    ) -> io::Result<Taken> {
+    pub(super) fn take(&mut self, now: Instant, batch: &mut Vec<Intercepted>) -> io::Result<Taken> {
         // If so, all that was written to the large ones is read now.
         let has_left = self.large.as_ref().is_some_and(|l| l.is_leaving && l.change.is_finished());
         let count = self.reader.consume_raw_n(BATCH);
@@ -120,7 +116,8 @@ impl Rings {
             None if is_needed && self.not_before <= now => self.try_to_grow(now),
             Some(large) if is_needed => large.needed = now,
             Some(_) if has_left && taken == Taken::None => {
-                self.reader = reader(&[&self.small], &self.read, &self.pool).map_err(io::Error::other)?;
+                self.reader =
+                    reader(&[&self.small], &self.read, &self.pool).map_err(io::Error::other)?;
                 self.large = None;
             }
             Some(large)
@@ -137,6 +134,11 @@ impl Rings {
             _ => {}
         }
         Ok(taken)
+    }
+
+    /// Gives memory back that only many packets need.
+    pub(super) fn rest(&self) {
+        self.pool.clear();
     }
 
     /// Readable while packets wait.
@@ -175,10 +177,8 @@ fn large_sizes(memory: u64) -> [u64; 2] {
 }
 
 fn make(name: &str, size: u64) -> libbpf_rs::Result<MapHandle> {
-    let options = bpf_map_create_opts {
-        sz: size_of::<bpf_map_create_opts>() as _,
-        ..Default::default()
-    };
+    let options =
+        bpf_map_create_opts { sz: size_of::<bpf_map_create_opts>() as _, ..Default::default() };
     MapHandle::create(MapType::RingBuf, Some(name), 0, 0, size as u32, &options)
 }
 
@@ -232,6 +232,39 @@ fn change(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The map of a program that is not loaded; an error without the right to make one.
+    fn places() -> libbpf_rs::Result<MapHandle> {
+        let template = make("template", SMALL)?;
+        let options = bpf_map_create_opts {
+            sz: size_of::<bpf_map_create_opts>() as _,
+            inner_map_fd: template.as_fd().as_raw_fd() as u32,
+            ..Default::default()
+        };
+        MapHandle::create(MapType::ArrayOfMaps, Some("rings"), 4, 4, 2, &options)
+    }
+
+    #[test]
+    fn large_ring_buffers_come_when_needed_and_go_after_a_rest() {
+        let Ok(places) = places() else { return airtcp_testing::skip("BPF maps") };
+        let mut rings = Rings::new(places).unwrap();
+        let mut after = |seconds, waiting| {
+            while rings.large.as_ref().is_some_and(|large| !large.change.is_finished()) {
+                thread::yield_now();
+            }
+            rings.waiting = waiting;
+            rings.take(Instant::ZERO + Duration::from_secs(seconds), &mut Vec::new()).unwrap();
+            rings.fds().count()
+        };
+        let much = SMALL as usize / 4;
+        assert_eq!(after(0, much - 1), 1);
+        assert_eq!(after(1, much), 3);
+        assert_eq!(after(50, much), 3);
+        assert_eq!(after(110, 0), 3, "for a minute");
+        assert_eq!(after(111, 0), 3, "the program may be writing to them");
+        assert_eq!(after(111, 0), 1);
+        assert_eq!(after(112, much), 3, "again");
+    }
 
     #[test]
     fn ring_buffers_take_a_small_part_of_the_memory() {
