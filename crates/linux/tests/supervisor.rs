@@ -59,9 +59,10 @@ fn daemon(behaviour: &str) -> i32 {
         "hangs at work" | "hangs at rest" => {
             let is_at_work = behaviour == "hangs at work";
             heart.beat(Instant::now(), if is_at_work { Pace::Working } else { Pace::Resting });
-            loop {
-                std::thread::park();
+            while signals.pending().next().is_none() {
+                std::thread::sleep(INTERVAL);
             }
+            return 0;
         }
         "dies at once" => {
             heart.beat(Instant::now(), Pace::Working);

@@ -2,9 +2,9 @@
 //!
 //! Read first: `rings` in `bpf/mirror.h`; benches/gateway/README.md (throughput by their sizes).
 //!
-//! There is one small ring buffer while little is mirrored. When a quarter of it was waiting to be read,
-//! two large ones take its place, until it would have sufficed for [`REST`]. Packets that find no room
-//! before they are there are missed, and counted.
+//! There is one small ring buffer while little is mirrored. When [`MUCH`] was waiting to be read, two large
+//! ones take its place, until that has not happened for [`REST`]. Packets that find no room before they
+//! are there are missed, and counted.
 //!
 //! A ring buffer is memory of the kernel. libbpf maps it twice, so it counts twice for this process.
 
@@ -14,6 +14,7 @@ use airtcp_core::{Duration, Instant};
 use airtcp_gateway::packets::Intercepted;
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, RingBuffer, RingBufferBuilder};
+use nix::sys::sysinfo::sysinfo;
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -26,6 +27,10 @@ const BATCH: usize = 256;
 
 /// Size of the small ring buffer: 8 ms of 1 Gbit/s.
 const SMALL: u64 = 1 << 20;
+
+/// Bytes read at once from which on the large ones are needed: one super-packet, or a millisecond of
+/// 500 Mbit/s. A sender that begins slowly brings them before it is fast.
+const MUCH: usize = 64 << 10;
 
 /// Largest size of the backlog: nine milliseconds of 30 Gbit/s.
 const LONGEST_BACKLOG: u64 = 32 << 20;
@@ -99,16 +104,17 @@ impl Rings {
         // If so, all that was written to the large ones is read now.
         let has_left = self.large.as_ref().is_some_and(|l| l.is_leaving && l.change.is_finished());
         let count = self.reader.consume_raw_n(BATCH);
-        let Read { packets, bytes } = self.read.take();
-        batch.extend(packets);
-        self.waiting += bytes;
+        let mut read = self.read.borrow_mut();
+        batch.append(&mut read.packets);
+        self.waiting += std::mem::take(&mut read.bytes);
+        drop(read);
         let taken = match usize::try_from(count) {
             Ok(0) => Taken::None,
             Ok(BATCH) => Taken::Most,
             Ok(_) => Taken::Some,
             Err(_) => return Err(io::Error::from_raw_os_error(-count)),
         };
-        let is_needed = self.waiting as u64 >= SMALL / 4;
+        let is_needed = self.waiting >= MUCH;
         if taken != Taken::Most {
             self.waiting = 0;
         }
@@ -155,8 +161,7 @@ impl Rings {
     }
 
     fn grow(&mut self, now: Instant) -> libbpf_rs::Result<()> {
-        let system = rustix::system::sysinfo();
-        let memory = u64::from(system.totalram) * u64::from(system.mem_unit);
+        let memory = sysinfo().map_or(0, |system| system.ram_total());
         let [first, backlog] = large_sizes(memory);
         let rings = [make("mirrored", first)?, make("backlog", backlog)?];
         let reader = reader(&[&self.small, &rings[0], &rings[1]], &self.read, &self.pool)?;
@@ -256,14 +261,13 @@ mod tests {
             rings.take(Instant::ZERO + Duration::from_secs(seconds), &mut Vec::new()).unwrap();
             rings.fds().count()
         };
-        let much = SMALL as usize / 4;
-        assert_eq!(after(0, much - 1), 1);
-        assert_eq!(after(1, much), 3);
-        assert_eq!(after(50, much), 3);
+        assert_eq!(after(0, MUCH - 1), 1);
+        assert_eq!(after(1, MUCH), 3);
+        assert_eq!(after(50, MUCH), 3);
         assert_eq!(after(110, 0), 3, "for a minute");
         assert_eq!(after(111, 0), 3, "the program may be writing to them");
         assert_eq!(after(111, 0), 1);
-        assert_eq!(after(112, much), 3, "again");
+        assert_eq!(after(112, MUCH), 3, "again");
     }
 
     #[test]
