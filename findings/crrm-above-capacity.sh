@@ -4,8 +4,9 @@
 # 5.2.2.1 and table 5.2.2.1-3), and an MCS has those of another index. So CQI 5, which carries 1.914 bit/s/Hz, or 0.877
 # by the table without 256QAM, is sent with 2.406. Just above the threshold of each CQI, between 1 and 9 dB, a user gets
 # more than the capacity of the channel by Shannon, which CRRM computes beside it. So throughputs at the edge of a
-# cell, and what a scheduler or power control gains there, are too good; nothing is said. isaac-net 0.2.0 takes
-# modulation and code of a CQI from the tables.
+# cell, and what a scheduler or power control gains there, are too good. Its README calls throughputs of single devices
+# not accurate; that no channel carries them it does not say. AIMM_simulator 2.0.3, its predecessor, does the same
+# with the MCS of 64QAM; isaac-net 0.2.0 takes modulation and code of a CQI from the tables.
 #
 # Seen, one user, 20 MHz: at 1, 3, 5 and 10 dB 29.5, 38.3, 48.1 and 66.4 Mbit/s; the capacity is 23.5, 31.7, 41.1 and
 # 69.2, the CQIs carry 17.5, 29.5, 38.3 and 54.6. With default parameters 284 of 1000 users are above the capacity.

@@ -3,8 +3,7 @@
 # the graphs of LookaheadRoutingDataProvider, the stored and delivered messages of MessageRoutingActor, the tables of
 # PreprocessedLoggingActor. So a second simulation in the same process, with objects of its own, is routed over links
 # of the first until the look-ahead has passed, and its log has the messages of both. Who varies a parameter in a loop
-# gets results that depend on the order. Nothing is said, and the documentation names no such limit. In a process of
-# its own the second simulation is right.
+# gets results that depend on the order. Nothing is said. In a process of its own the second simulation is right.
 #
 # Seen, 30 messages over a relay, after a simulation with a direct link instead: delivered 19, in the log 107; alone 30
 # and 57. (The log also has messages created after the end; their number varies.)
