@@ -127,7 +127,7 @@ bench-link: setup ## packet rate and punctuality of the link emulator, beside a 
 	cargo bench --package airtcp-emu --bench link
 
 bench-peers: setup-simulate ## the same work in airtcp, ns-2, ns-3 and htsim [ARGS='dumbbell --htsim DIR']
-	scripts/pgo --no-default-features
+	scripts/pgo --no-default-features --features simulator
 	$(BIN)/python benches/peers/run.py $(ARGS)
 
 bench-gateway: setup-test ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']
