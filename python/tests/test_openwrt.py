@@ -308,7 +308,7 @@ REPORT = {"seconds": 86400.0, "groups": [OF_GROUP]}
 
 def page(status: dict[str, Any] | None) -> dict[str, Any]:
     need(shutil.which("node") is not None, "node")
-    command = ["node", Path(__file__).with_name("view.js"), VIEW]
+    command = ["node", str(Path(__file__).with_name("view.js")), str(VIEW)]
     state = json.dumps(status)
     result = subprocess.run(command, input=state, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
