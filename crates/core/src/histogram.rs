@@ -43,6 +43,12 @@ impl Histogram {
 
     #[cold]
     fn grow(&mut self, bucket: usize) {
+        self.make_room(bucket);
+        self.counts[bucket - self.first] = 1;
+    }
+
+    /// Extends the array to a bucket outside of it.
+    fn make_room(&mut self, bucket: usize) {
         let doubling = 1 << SUBDIVISION;
         let start = bucket - bucket % doubling;
         if self.counts.is_empty() {
@@ -53,7 +59,19 @@ impl Histogram {
         self.first -= below;
         let needed = start + doubling - self.first;
         self.counts.resize(needed.max(self.counts.len()), 0);
-        self.counts[bucket - self.first] = 1;
+    }
+
+    /// Counts the values of another, too.
+    pub fn merge(&mut self, other: &Self) {
+        self.zeros += other.zeros;
+        self.positive += other.positive;
+        for (bucket, &count) in (other.first..).zip(&other.counts).filter(|(_, count)| **count > 0) {
+            if self.counts.get(bucket.wrapping_sub(self.first)).is_none() {
+                self.make_room(bucket);
+            }
+            let own = &mut self.counts[bucket - self.first];
+            *own = own.saturating_add(count);
+        }
     }
 
     /// Number of values recorded, zeros included.

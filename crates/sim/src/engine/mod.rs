@@ -101,6 +101,25 @@ impl Wakeups {
         }
     }
 
+    /// Makes room for components 0 to `components` - 1 and for as many again, if there is not: the
+    /// new ones sleep.
+    pub fn reserve(&mut self, components: usize) {
+        if components <= self.armed.len() {
+            return;
+        }
+        let mut larger = Self::new((2 * components).min(1 << COMPONENT_BITS).max(components));
+        larger.now = self.now;
+        for (component, &armed) in self.armed.enumerated() {
+            let place = self.place(component);
+            larger.armed[component] = armed;
+            let key = self.matches[(place - 1) / 4][(place - 1) % 4];
+            if key != Key::NEVER {
+                larger.play(larger.place(component), key);
+            }
+        }
+        *self = larger;
+    }
+
     /// Ensures that `component` wakes up at `deadline` or earlier; a deadline in the past is due
     /// now.
     #[inline]

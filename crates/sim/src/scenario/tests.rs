@@ -1,6 +1,9 @@
 //! The exact diagnostics for each kind of mistake, and the meaning of correct files.
 
-use super::{ConfigError, NodeId, OnOff, OutageLayer, Scenario, SignalSpec, UdpSpec};
+use super::{
+    Application, ConfigError, DatagramArrivals, Datagrams, NodeId, OnOff, OutageLayer, Scenario,
+    SignalSpec, Sizes, Times, UdpSpec,
+};
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_edge::{
     Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Open, Resume,
@@ -161,7 +164,7 @@ fn missing_keys_are_named() {
         parse("duration = \"1 s\"").unwrap_err().to_string(),
         "t.toml:1:1: node: missing (expected at least one [[node]] table)\n\
          t.toml:1:1: link: missing (expected at least one [[link]] or [[wlan]] table)\n\
-         t.toml:1:1: flow: missing (expected at least one [[flow]] or [[udp]] table)"
+         t.toml:1:1: flow: missing (expected at least one [[flow]], [[udp]] or [[call]] table)"
     );
 }
 
@@ -958,7 +961,7 @@ fn absent_keys_have_the_defaults_of_the_endpoint() {
     let queue = QueueConfig::DropTail { limit: QueueLimit::Packets(50) };
     assert_eq!(scenario.links[3].config.queue, queue);
     assert_eq!(scenario.links[3].config.loss.model, LossConfig::None);
-    assert_eq!(scenario.flows[0].bytes, None);
+    assert_eq!(scenario.flows[0].application, Application::Bulk(None));
 }
 
 #[test]
@@ -1249,7 +1252,7 @@ fn overrides_reach_every_part_of_the_file() {
     let flow = &scenario.flows[0];
     assert_eq!(flow.sender.spurious, SpuriousDetection::Eifel);
     assert_eq!(flow.sender.initial_window, InitialWindow::Segments(2));
-    assert_eq!(flow.bytes, Some(Bytes(1_000_000)));
+    assert_eq!(flow.application, Application::Bulk(Some(Bytes(1_000_000))));
     assert_eq!(flow.receiver.rto.min, Duration::from_millis(200));
 }
 
@@ -2073,14 +2076,18 @@ fn cross_traffic_is_read_and_checked() {
         to: NodeId(1),
         start: Instant::from_secs(1),
         stop: Some(Instant::from_secs(2)),
-        size: Bytes(500),
-        rate: Some(DataRate::mbps(1)),
-        on_off: Some(OnOff { on, off, exponential: false }),
+        datagrams: Datagrams::Paced {
+            rate: DataRate::mbps(1),
+            size: Sizes::constant(Bytes(500)),
+            arrivals: DatagramArrivals::Constant,
+            on_off: Some(OnOff { on: Times::constant(on), off: Times::constant(off) }),
+        },
     };
     assert_eq!(whole.unwrap(), expected);
     let least = noise("rate = \"saturated\"").unwrap();
-    assert_eq!((least.name.as_str(), least.rate, least.size), ("AP-MH", None, Bytes(1500)));
-    assert_eq!((least.start, least.stop, least.on_off), (Instant::ZERO, None, None));
+    let saturated = Datagrams::Saturated { size: Sizes::constant(Bytes(1500)) };
+    assert_eq!((least.name.as_str(), least.datagrams), ("AP-MH", saturated));
+    assert_eq!((least.start, least.stop), (Instant::ZERO, None));
 
     for (keys, expected) in [
         (
