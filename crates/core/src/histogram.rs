@@ -139,6 +139,24 @@ mod tests {
     }
 
     #[test]
+    fn merged_counts_are_those_of_all_values() {
+        let of = |values: &[u64]| {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|&ns| histogram.record(Duration::from_nanos(ns)));
+            histogram
+        };
+        let parts: [&[u64]; 4] = [&[0, 5_000_000], &[2_000, 900_000_000], &[], &[40_000_000, 0]];
+        let mut merged = Histogram::default();
+        parts.iter().for_each(|part| merged.merge(&of(part)));
+        let whole = of(&parts.concat());
+        assert_eq!(merged.count(), whole.count());
+        for q in 0..=20 {
+            let q = f64::from(q) / 20.0;
+            assert_eq!(merged.quantile(q), whole.quantile(q), "{q}");
+        }
+    }
+
+    #[test]
     fn quantiles_are_of_the_nearest_rank() {
         let mut histogram = Histogram::default();
         (1..=100).for_each(|ms| histogram.record(Duration::from_millis(ms)));

@@ -2,7 +2,7 @@
 
 use super::is_open;
 use crate::scenario::{OnOffStream, Times};
-use airtcp_core::{Bytes, DataRate, Duration, Instant, Length, Stream};
+use airtcp_core::{Bytes, Duration, Instant, Length, Stream};
 use airtcp_tcp::{Endpoint, Io};
 
 /// Alternating periods of sending and of silence, sending first.

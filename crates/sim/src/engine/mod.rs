@@ -317,6 +317,21 @@ mod tests {
         assert_eq!(drain(&mut w, Instant::MAX), [(ms(10), ComponentId(1))]);
     }
 
+    /// While a component is awake, too.
+    #[test]
+    fn room_for_more_components_leaves_the_others_as_they_were() {
+        let mut w = Wakeups::new(3);
+        w.arm(ComponentId(0), Some(ms(7)));
+        w.arm(ComponentId(1), Some(ms(1)));
+        w.arm(ComponentId(2), Some(ms(7)));
+        assert_eq!(w.next(ms(9)), Some((ms(1), ComponentId(1))));
+        w.reserve(100);
+        w.arm(ComponentId(99), Some(ms(2)));
+        w.sleep(ComponentId(1), Some(ms(8)));
+        let order = [(2, 99), (7, 0), (7, 2), (8, 1)];
+        assert_eq!(drain(&mut w, ms(9)), order.map(|(at, n)| (ms(at), ComponentId(n))));
+    }
+
     proptest! {
         /// Against a model: the deadlines in a plain list, with the times at which they became
         /// known.

@@ -236,7 +236,7 @@ pub(super) fn application(flow: &Section<'_>, links: &[Link]) -> Option<Applicat
         let problem = flow.problem("bytes", "has no effect beside traffic");
         flow.push(problem.expected("either bytes or traffic"));
     }
-    match Traffic::read(&table, None)? {
+    match <Traffic as Settings>::read(&table, None)? {
         Traffic::Requests(requests) => Some(Application::Requests(requests)),
         Traffic::Arrivals(arrivals) => {
             self::arrivals(&table, arrivals, links).map(Application::Arrivals)

@@ -5,7 +5,7 @@ use super::names::{A_NODE, COUNT, fits};
 use super::node::NodeId;
 use super::traffic::{Network, ends, groups, is_new, name_by_ends};
 use airtcp_config::Section;
-use airtcp_core::{Duration, Instant, Stream};
+use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_settings::{InTable, Name};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};

@@ -253,12 +253,12 @@ impl World {
 
     #[inline(never)]
     fn check_transfer_of(&mut self, pair: Pair, observers: &mut Observers<'_>) {
+        let ends = [self.pool.sender(pair), self.pool.receiver(pair)];
         let Some(transfer) = &mut self.pool.transfers[pair.0 as usize] else { return };
         let Transfer { arrivals, connection, number, begun, bytes, .. } = *transfer;
         let process = &mut self.arrivals[arrivals];
         let is_complete = &mut transfer.is_complete;
-        let [sender, receiver] =
-            [self.pool.sender(pair), self.pool.receiver(pair)].map(|id| &self.sockets[id]);
+        let [sender, receiver] = ends.map(|id| &self.sockets[id]);
         if !*is_complete && receiver.endpoint.stats().bytes_delivered >= bytes.get() {
             *is_complete = true;
             let took = self.now.since(begun);
