@@ -46,9 +46,6 @@ documented! {
 documented! {
     /// One TCP flow.
     ///
-    /// Of a flow whose transfers arrive, counters and RTT samples are those of all its connections
-    /// together; `cwnd`, `ssthresh`, `rto`, `srtt`, `jitter` and `state` say nothing of them.
-    ///
     /// A flow is *active* from its start to the delivery of its last byte, or to the end of the run
     /// if it is endless or unfinished.
     #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,7 +67,9 @@ documented! {
         pub data_segments_sent: u64,
         /// Ratio of retransmitted data segments to those sent for the first time.
         pub retransmission_ratio: f64,
-        /// Congestion window at the end, bytes.
+        /// Congestion window at the end, bytes. Of a flow with `traffic.kind = "arrivals"`, this,
+        /// `ssthresh`, `rto`, `srtt`, `jitter` and `state` say nothing; counters and RTT samples
+        /// are those of all its connections together.
         pub cwnd: u32,
         /// Slow-start threshold at the end, bytes.
         pub ssthresh: u32,

@@ -119,7 +119,7 @@ fn look_ahead(codec: Codec) -> Duration {
 
 /// The rating R: G.107 with its default values, without its echo and loudness terms.
 fn rating(codec: Codec, delay: Duration, loss: f64, burst_ratio: f64) -> f64 {
-    // Ie and Bpl (G.113, Appendix I).
+    // Ie and Bpl (G.113, Appendix I), for G.729A with voice activity detection.
     let (impairment, robustness) = match codec {
         Codec::G711 => (0.0, 25.1),
         Codec::G729a => (11.0, 19.0),

@@ -191,7 +191,7 @@ const SHAPE: Field = field(
 pub struct Sizes(Law);
 
 /// A size that may be drawn.
-const SIZE: Kind = Kind::Size { min: 1, max: 1 << 50 };
+const SIZE: Kind = Kind::Size { min: 1, max: u64::MAX };
 
 /// A file with a distribution.
 static CDF: TextKind = TextKind {

@@ -152,7 +152,7 @@ choice! {
     pub enum Codec {
         /// G.711 with the packet loss concealment of its Appendix I: 64 kbit/s
         G711 = "g711",
-        /// G.729 Annex A with voice activity detection: 8 kbit/s
+        /// G.729 Annex A: 8 kbit/s
         G729a = "g729a",
     }
 }
