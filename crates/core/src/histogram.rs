@@ -65,7 +65,8 @@ impl Histogram {
     pub fn merge(&mut self, other: &Self) {
         self.zeros += other.zeros;
         self.positive += other.positive;
-        for (bucket, &count) in (other.first..).zip(&other.counts).filter(|(_, count)| **count > 0) {
+        for (bucket, &count) in (other.first..).zip(&other.counts).filter(|(_, count)| **count > 0)
+        {
             if self.counts.get(bucket.wrapping_sub(self.first)).is_none() {
                 self.make_room(bucket);
             }

@@ -82,19 +82,22 @@ static COURSE: TextKind = TextKind {
 static RATE: Table = Table::new(
     "link.rate",
     "A rate that changes: either `steps` or `file`.",
-    &[Key::Fields(&[field(
-        "steps",
-        Kind::Tables(&RATE_STEPS),
-        Fallback::Absent("no steps"),
-        "The rates and the times from which they hold, the last one to the end.",
-    ), field(
-        "file",
-        Kind::Text(&COURSE),
-        Fallback::Absent("no file"),
-        "`.csv`: a table of time and rate, `time (s),rate (Mbit/s)` in its first line; each rate holds \
+    &[Key::Fields(&[
+        field(
+            "steps",
+            Kind::Tables(&RATE_STEPS),
+            Fallback::Absent("no steps"),
+            "The rates and the times from which they hold, the last one to the end.",
+        ),
+        field(
+            "file",
+            Kind::Text(&COURSE),
+            Fallback::Absent("no file"),
+            "`.csv`: a table of time and rate, `time (s),rate (Mbit/s)` in its first line; each rate holds \
          until the next, the last to the end; at 0, packets wait. Any other name: a Mahimahi trace, \
          which repeats. Perhaps compressed with gzip; relative to the file that names it.",
-    )])],
+        ),
+    ])],
 );
 
 static RATE_STEPS: Table = Table::new(

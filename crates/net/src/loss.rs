@@ -94,7 +94,10 @@ mod tests {
     fn bernoulli_at_the_ends() {
         let mut never = model(&LossConfig::Bernoulli { p: 0.0 });
         let mut always = model(&LossConfig::Bernoulli { p: 1.0 });
-        assert!((0..1000).all(|_| !never.loses(Instant::ZERO, true) && always.loses(Instant::ZERO, false)));
+        assert!(
+            (0..1000)
+                .all(|_| !never.loses(Instant::ZERO, true) && always.loses(Instant::ZERO, false))
+        );
     }
 
     #[test]
@@ -158,7 +161,14 @@ mod tests {
             loss_bad: 1.0,
         };
         let mut loss = model(&config);
-        assert_eq!([loss.loses(Instant::ZERO, true), loss.loses(Instant::ZERO, true), loss.loses(Instant::ZERO, true)], [false, true, false]);
+        assert_eq!(
+            [
+                loss.loses(Instant::ZERO, true),
+                loss.loses(Instant::ZERO, true),
+                loss.loses(Instant::ZERO, true)
+            ],
+            [false, true, false]
+        );
     }
 
     #[test]

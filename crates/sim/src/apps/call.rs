@@ -154,7 +154,9 @@ mod tests {
     /// G.109, Table 1 and G.107, Table B.1: the limits of the categories of speech quality.
     #[test]
     fn opinions_are_those_of_the_recommendation() {
-        for (rating, score) in [(93.2, 4.41), (90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)] {
+        for (rating, score) in
+            [(93.2, 4.41), (90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)]
+        {
             assert!((opinion(rating) - score).abs() < 0.005, "{rating}: {}", opinion(rating));
         }
         assert_eq!([opinion(0.0), opinion(3.0), opinion(100.0)], [1.0, 1.0, 4.5]);
@@ -163,7 +165,8 @@ mod tests {
     #[test]
     fn delay_and_loss_impair() {
         let rating = |codec, delay, loss| rating(codec, ms(delay), loss, 1.0);
-        let near = |is: f64, expected: f64| assert!((is - expected).abs() < 0.01, "{is}, not {expected}");
+        let near =
+            |is: f64, expected: f64| assert!((is - expected).abs() < 0.01, "{is}, not {expected}");
         // Cole and Rosenbluth, §3.1: 0.024 for each ms, and 0.11 more above 177.3 ms.
         near(rating(Codec::G711, 0, 0.0), 93.2);
         near(rating(Codec::G711, 150, 0.0), 93.2 - 3.6);

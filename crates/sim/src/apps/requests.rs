@@ -19,7 +19,12 @@ pub(crate) struct Requests {
 
 impl Requests {
     /// Those of the flow `name`, whose answers would take as long as `alone` says.
-    pub(crate) fn new(spec: scenario::Requests, seed: u64, name: &str, alone: Option<Alone>) -> Self {
+    pub(crate) fn new(
+        spec: scenario::Requests,
+        seed: u64,
+        name: &str,
+        alone: Option<Alone>,
+    ) -> Self {
         let stream = |of: &str| Stream::new(seed, &format!("flow/{name}/{of}"));
         Self {
             spec,

@@ -107,7 +107,8 @@ impl Tally {
         time: Duration,
         events: &mut Events<'_>,
     ) {
-        let slowdown = self.alone.as_ref().map(|alone| time.as_secs_f64() / alone.time(bytes).as_secs_f64());
+        let slowdown =
+            self.alone.as_ref().map(|alone| time.as_secs_f64() / alone.time(bytes).as_secs_f64());
         let class = CLASSES.iter().position(|&most| bytes <= most);
         self.all.record(time, slowdown);
         self.classes[class.expect("the last one holds all")].record(time, slowdown);
@@ -130,7 +131,9 @@ impl Tally {
             completion_p50,
             completion_p95,
             completion_p99,
-            completion_cdf: (1..=100).filter_map(|n| at(&all.times, f64::from(n) / 100.0)).collect(),
+            completion_cdf: (1..=100)
+                .filter_map(|n| at(&all.times, f64::from(n) / 100.0))
+                .collect(),
             slowdown_mean: all.slowdown_mean(),
             slowdown_p50,
             slowdown_p95,

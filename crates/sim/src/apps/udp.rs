@@ -64,9 +64,9 @@ impl UdpSource {
                 (size.clone(), Pace::Saturated { under_way: 0, next: Some(*start) }, None)
             }
             Datagrams::Paced { rate, size, arrivals, on_off } => {
-                let pauses = on_off.clone().map(|OnOff { on, off }| {
-                    Periods::new(on, off, *start, stream(""))
-                });
+                let pauses = on_off
+                    .clone()
+                    .map(|OnOff { on, off }| Periods::new(on, off, *start, stream("")));
                 let mean = Bytes(libm::round(size.mean()) as u64);
                 let gap = rate.transmission_time(mean).max(Duration::from_nanos(1));
                 let pace = match arrivals {

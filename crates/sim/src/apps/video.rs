@@ -110,7 +110,9 @@ impl Player {
         }
         let rates = self.spec.ladder.rates();
         let step = match self.spec.adaptation {
-            Adaptation::Buffer => by_buffer(rates, self.step, self.level, self.spec.buffer),
+            Adaptation::Buffer => {
+                by_buffer(rates, self.step, self.level, self.spec.buffer, self.spec.segment)
+            }
             Adaptation::Throughput => by_throughput(rates, &self.throughputs),
         };
         let bitrate = rates[step];
@@ -187,16 +189,18 @@ impl Player {
 }
 
 /// BBA-0: the step for a buffer with `level` of its `capacity`, after a segment of the step
-/// `before`. The reservoir and the upper end of the cushion are 90 s and 216 s of 240 s, as in the
-/// paper (§4.3), in proportion.
+/// `before`. The reservoir and the upper end of the cushion are 90 s and 216 s of 240 s in the
+/// paper (§4.3); here they are in proportion, except that the cushion leaves room for the segment.
 fn by_buffer(
     rates: &[DataRate],
     before: Option<usize>,
     level: Duration,
     capacity: Duration,
+    segment: Duration,
 ) -> usize {
     let top = rates.len() - 1;
-    let (reservoir, upper) = (capacity * 3 / 8, capacity * 9 / 10);
+    let upper = (capacity * 9 / 10).min(capacity - segment);
+    let reservoir = upper * 5 / 12;
     let before = before.unwrap_or(0);
     if level <= reservoir {
         return 0;
@@ -322,18 +326,26 @@ mod tests {
     /// at 216 s.
     #[test]
     fn bba_0_follows_its_map_with_hysteresis() {
-        let step = |before, level: u64| by_buffer(&ladder(), Some(before), s(level), s(240));
+        let step = |before, level: u64| by_buffer(&ladder(), Some(before), s(level), s(240), s(4));
         assert_eq!([step(3, 90), step(0, 91), step(0, 216)], [0, 0, 3]);
         // f(153 s) = 1.125 Mbit/s: between 1 and 2 Mbit/s.
         assert_eq!([step(0, 153), step(1, 153), step(2, 153)], [2, 2, 2]);
         // From 2 Mbit/s it falls once f is at most 1 Mbit/s, which it is at 144 s.
         assert_eq!([step(3, 145), step(3, 143)], [3, 2]);
-        assert_eq!(by_buffer(&ladder(), None, s(0), s(240)), 0);
+        assert_eq!(by_buffer(&ladder(), None, s(0), s(240), s(4)), 0);
+    }
+
+    /// A player asks when there is room for a segment: the top must be within reach then.
+    #[test]
+    fn bba_0_reaches_the_top_of_a_short_buffer() {
+        assert_eq!(by_buffer(&ladder(), Some(2), s(16), s(20), s(4)), 3);
+        assert_eq!(by_buffer(&ladder(), Some(0), s(0), s(4), s(4)), 0);
     }
 
     #[test]
     fn the_throughput_is_a_harmonic_mean_with_a_margin() {
-        let step = |throughputs: &[f64]| by_throughput(&ladder(), &throughputs.iter().copied().collect());
+        let step =
+            |throughputs: &[f64]| by_throughput(&ladder(), &throughputs.iter().copied().collect());
         assert_eq!(step(&[]), 0);
         // The harmonic mean of 1 and 3 Mbit/s is 1.5 Mbit/s.
         assert_eq!([step(&[1e6, 3e6]), step(&[2.2e6]), step(&[2.3e6])], [2, 2, 3]);

@@ -6,9 +6,7 @@ use super::names::COUNT;
 use airtcp_config::Section;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::{Count, Kind, POSITIVE_TIME, TextKind};
-use airtcp_settings::{
-    Decoded, Name, Reader, Settings, Value, alternatives, choice, settings,
-};
+use airtcp_settings::{Decoded, Name, Reader, Settings, Value, alternatives, choice, settings};
 
 /// What the application of a flow does.
 #[derive(Clone, Debug, PartialEq)]
@@ -191,7 +189,8 @@ choice! {
     #[default(Buffer)]
     pub enum Adaptation {
         /// by the playing time in the buffer: BBA-0 (Huang et al., SIGCOMM 2014), with its reservoir
-        /// of 3/8 and its cushion up to 9/10 of the buffer
+        /// of 3/8 and its cushion up to 9/10 of the buffer, or less where that leaves no room for a
+        /// segment
         Buffer = "buffer",
         /// the highest below 90 % of the throughput: the harmonic mean over the last five segments,
         /// their requests included
@@ -251,7 +250,8 @@ fn checked(table: &Section<'_>, video: Video) -> Option<Video> {
     let needed = video.start_at.max(video.segment);
     if video.buffer < needed {
         let key = if table.has("buffer") { "buffer" } else { "segment" };
-        let key = if table.has("start-at") && video.start_at > video.buffer { "start-at" } else { key };
+        let key =
+            if table.has("start-at") && video.start_at > video.buffer { "start-at" } else { key };
         let message = format!("a buffer of {} does not hold {needed}", video.buffer);
         table.push(table.problem(key, message).expected(format!("a buffer of at least {needed}")));
         return None;
@@ -267,7 +267,8 @@ fn arrivals(table: &Section<'_>, read: ArrivalsTable, links: &[Link]) -> Option<
         (None, Some(load), Some(name)) => {
             let names = || links.iter().map(|link| link.name.as_str());
             let Some(link) = links.iter().find(|link| link.name == name.text) else {
-                let problem = table.problem_at(name.spot, "link", format!("no link {:?}", name.text));
+                let problem =
+                    table.problem_at(name.spot, "link", format!("no link {:?}", name.text));
                 table.push(problem.nearest(&name.text, names()));
                 return None;
             };
@@ -294,4 +295,3 @@ fn arrivals(table: &Section<'_>, read: ArrivalsTable, links: &[Link]) -> Option<
     };
     Some(Arrivals { per_second, size, stop })
 }
-

@@ -82,8 +82,9 @@ impl Cdf {
             if content.is_empty() || content.starts_with('#') {
                 continue;
             }
-            let wrong =
-                |message: String, expected: &str| format!("line {line}: {message} (expected {expected})");
+            let wrong = |message: String, expected: &str| {
+                format!("line {line}: {message} (expected {expected})")
+            };
             let cells: Vec<&str> = content.split_whitespace().collect();
             let [size, probability] = cells[..] else {
                 let message = format!("{} values", cells.len());
@@ -149,7 +150,11 @@ impl Cdf {
 }
 
 /// Reads the law in a table: one of the keys `names`.
-fn law<R: Reader, T: Value>(table: &R, names: &[&'static str], number: fn(T) -> f64) -> Option<Law> {
+fn law<R: Reader, T: Value>(
+    table: &R,
+    names: &[&'static str],
+    number: fn(T) -> f64,
+) -> Option<Law> {
     let mut given = names.iter().copied().filter(|key| table.written(key));
     let Some(key) = given.next() else {
         table.refuse(None, "has no distribution".to_owned(), &names.join(" or "));
@@ -164,7 +169,8 @@ fn law<R: Reader, T: Value>(table: &R, names: &[&'static str], number: fn(T) -> 
         "exponential" => Some(Law::Exponential { mean: number(table.get::<Option<T>>(key)??) }),
         "pareto" => {
             let pareto = table.table(key)?;
-            let (shape, min, max) = (pareto.get("shape"), pareto.get::<T>("min"), pareto.get::<T>("max"));
+            let (shape, min, max) =
+                (pareto.get("shape"), pareto.get::<T>("min"), pareto.get::<T>("max"));
             let (shape, min, max) = (shape?, number(min?), number(max?));
             if min > max {
                 pareto.refuse(Some("max"), "is below `min`".to_owned(), "at least `min`");
@@ -379,7 +385,10 @@ mod tests {
     fn a_cdf_may_be_in_percent_and_have_mass_at_its_first_point() {
         let fractions = Cdf::read("# web\n0 0\n1000 0.25\n\n5000 1\n").expect("a right file");
         assert_eq!(fractions, Cdf::read("0 0\n1000 25\n5000 100\n").expect("percent"));
-        assert_eq!([0.0, 0.125, 0.25, 1.0].map(|u| fractions.quantile(u)), [0.0, 500.0, 1000.0, 5000.0]);
+        assert_eq!(
+            [0.0, 0.125, 0.25, 1.0].map(|u| fractions.quantile(u)),
+            [0.0, 500.0, 1000.0, 5000.0]
+        );
         let steps = Cdf::read("10 0.5\n10 0.6\n20 1\n").expect("a right file");
         assert_eq!([0.0, 0.59, 0.8].map(|u| steps.quantile(u)), [10.0, 10.0, 15.0]);
     }
@@ -392,7 +401,10 @@ mod tests {
             ("1 0\nx 1\n", "line 2: \"x\" (expected a number, 0 or more)"),
             ("1 -1\n", "line 1: \"-1\" (expected a number, 0 or more)"),
             ("9 0\n5 1\n", "line 2: size 5 (expected 9 or more: sizes ascend)"),
-            ("1 0.5\n2 0.4\n", "line 2: probability 0.4 (expected 0.5 or more: probabilities ascend)"),
+            (
+                "1 0.5\n2 0.4\n",
+                "line 2: probability 0.4 (expected 0.5 or more: probabilities ascend)",
+            ),
             (
                 "1 0.5\n2 0.9\n",
                 "line 2: the last probability is 0.9 (expected 1, or 100 for percentages)",

@@ -6,12 +6,12 @@ use super::node::NodeId;
 use super::traffic::{Network, ends, groups, is_new, name_by_ends};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration, Instant, Stream};
-use airtcp_settings::{InTable, Name};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
+use airtcp_settings::{InTable, Name};
 use airtcp_tcp::config::{
-    AckConfig, Congestion, EcnConfig, HyStartConfig, LinkReaction, PersistOnShrink, RECEIVER, SENDER,
-    SpuriousDetection,
+    AckConfig, Congestion, EcnConfig, HyStartConfig, LinkReaction, PersistOnShrink, RECEIVER,
+    SENDER, SpuriousDetection,
 };
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{TcpConfig, preset};

@@ -1800,12 +1800,10 @@ fn rates_delays_and_losses_follow_steps_as_files() {
             .map(|(rate, delay)| recorded(rate, delay).expect(rate).links[2].config.clone());
         assert_eq!(inline, file);
     };
-    let rate = steps(
-        "rate",
-        [(0, "\"250 kbit/s\""), (10, "\"none\""), (12, "\"500 kbit/s\"")],
-    );
+    let rate = steps("rate", [(0, "\"250 kbit/s\""), (10, "\"none\""), (12, "\"500 kbit/s\"")]);
     same((&rate, "\"170 ms\""), ("{ file = \"rate.csv\" }", "\"170 ms\""));
-    let delay = "{ steps = [{ at = \"0 s\", delay = \"170 ms\" }, { at = \"5 s\", delay = \"20 ms\" }] }";
+    let delay =
+        "{ steps = [{ at = \"0 s\", delay = \"170 ms\" }, { at = \"5 s\", delay = \"20 ms\" }] }";
     same(("\"250 kbit/s\"", delay), ("\"250 kbit/s\"", "{ file = \"delay.csv\" }"));
     let lossy = |loss: &str| {
         let loss = format!("\"170 ms\"\nloss = {{ kind = \"schedule\", {loss} }}");
@@ -1925,10 +1923,7 @@ fn mistakes_in_traffic_are_refused() {
             "{ kind = \"video\", ladder = [\"2 Mbit/s\"], buffer = \"6 s\" }",
             "buffer: a buffer of 6 s does not hold 8 s (expected a buffer of at least 8 s)",
         ),
-        (
-            "{ kind = \"on-off\", rate = \"1 Mbit/s\", on = \"1 s\" }",
-            "off: missing",
-        ),
+        ("{ kind = \"on-off\", rate = \"1 Mbit/s\", on = \"1 s\" }", "off: missing"),
         (
             "{ kind = \"requests\", answer = \"1 kB\" }\nbytes = \"1 MB\"",
             "bytes: has no effect beside traffic (expected either bytes or traffic)",
@@ -1950,7 +1945,10 @@ fn a_call_is_read_among_the_sources_and_checked() {
     let Datagrams::Call(spec) = &scenario.udp[0].datagrams else { panic!("{scenario:?}") };
     assert_eq!((spec.jitter_buffer, spec.packet()), (Duration::from_millis(40), Bytes(60)));
     let error = call("codec = \"g771\"").expect_err("no such codec").to_string();
-    assert!(error.contains("codec: \"g771\" is not a choice here (did you mean \"g711\"?)"), "{error}");
+    assert!(
+        error.contains("codec: \"g771\" is not a choice here (did you mean \"g711\"?)"),
+        "{error}"
+    );
     let error = call("start = \"20 s\"").expect_err("too late").to_string();
     assert!(error.contains("after the end of the run"), "{error}");
 }

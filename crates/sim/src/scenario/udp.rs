@@ -220,10 +220,10 @@ pub(super) fn sources(
 ) -> Vec<UdpSpec> {
     let mut sources: Vec<UdpSpec> = Vec::new();
     let mut taken = BTreeSet::new();
-    let calls = calls.iter().map(|section| {
-        (section, Call::read(section, None).map(Datagrams::Call))
-    });
-    for (section, datagrams) in udp.iter().map(|section| (section, datagrams(section))).chain(calls) {
+    let calls =
+        calls.iter().map(|section| (section, Call::read(section, None).map(Datagrams::Call)));
+    for (section, datagrams) in udp.iter().map(|section| (section, datagrams(section))).chain(calls)
+    {
         let name = section.get::<Option<Name>>("name");
         let start = section.get::<Instant>("start");
         let stop = section.get::<Option<Instant>>("stop");

@@ -17,7 +17,8 @@ use crate::apps::video::Player;
 use crate::apps::{App, BulkSource, Inbox, OnOffSource, OutageWatch, Requests, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{
-    self, Application, FlowId, FlowSpec, Node, NodeOutage, OutageLayer, Scenario, Station, UdpId, Wlan, WlanId,
+    self, Application, FlowId, FlowSpec, Node, NodeOutage, OutageLayer, Scenario, Station, UdpId,
+    Wlan, WlanId,
 };
 use airtcp_core::{
     Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, SeqNum, Source, Stream,
@@ -422,9 +423,15 @@ impl Host {
     }
 
     /// A closed endpoint.
-    pub(super) fn endpoint(&self, flow: Flow, isn: SeqNum, controls: &Controls) -> Endpoint<Length> {
+    pub(super) fn endpoint(
+        &self,
+        flow: Flow,
+        isn: SeqNum,
+        controls: &Controls,
+    ) -> Endpoint<Length> {
         let strategies = Strategies::with_controls(&self.config, controls);
-        let mut endpoint = Endpoint::with_strategies(Arc::clone(&self.config), flow, isn, strategies);
+        let mut endpoint =
+            Endpoint::with_strategies(Arc::clone(&self.config), flow, isn, strategies);
         if let Some(uptime) = self.uptime {
             endpoint.set_uptime(uptime);
         }

@@ -8,8 +8,8 @@ use crate::metrics::{
     percentiles,
 };
 use airtcp_core::{Duration, Histogram, Instant, Length};
-use airtcp_tcp::endpoint::{Limits, Stats};
 use airtcp_tcp::Endpoint;
+use airtcp_tcp::endpoint::{Limits, Stats};
 
 /// What the connections of a flow did.
 #[derive(Clone, Debug, Default)]

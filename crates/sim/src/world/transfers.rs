@@ -157,7 +157,11 @@ impl Pool {
     pub(super) fn socket(&self, number: u32, is_receiver: bool) -> Option<SocketId> {
         if number < self.fixed / 2 {
             let flow = FlowId(number);
-            return Some(if is_receiver { SocketId::receiver(flow) } else { SocketId::sender(flow) });
+            return Some(if is_receiver {
+                SocketId::receiver(flow)
+            } else {
+                SocketId::sender(flow)
+            });
         }
         let pair = *self.connections.get(&number)?;
         Some(if is_receiver { self.receiver(pair) } else { self.sender(pair) })
