@@ -157,7 +157,8 @@ mod tests {
         for (rating, score) in
             [(93.2, 4.41), (90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)]
         {
-            assert!((opinion(rating) - score).abs() < 0.005, "{rating}: {}", opinion(rating));
+            // 80 is 4.024, which the tables have as 4.03.
+            assert!((opinion(rating) - score).abs() < 0.007, "{rating}: {}", opinion(rating));
         }
         assert_eq!([opinion(0.0), opinion(3.0), opinion(100.0)], [1.0, 1.0, 4.5]);
     }

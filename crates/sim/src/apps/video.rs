@@ -319,7 +319,8 @@ mod tests {
         player.advance(at(12), events);
         let metrics = player.metrics("v", at(20));
         assert_eq!((metrics.state.as_str(), metrics.stalls, metrics.play_time), ("Ended", 0, 10.0));
-        assert_eq!(metrics.bitrate_mean, Some(250_000.0));
+        // The last 2 s in 500 kbit/s: 8 s were in the buffer.
+        assert_eq!(metrics.bitrate_mean, Some(300_000.0));
     }
 
     /// Algorithm 1 of the paper, on a buffer of 240 s: f rises from 250 kbit/s at 90 s to 2 Mbit/s

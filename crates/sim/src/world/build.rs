@@ -184,8 +184,9 @@ impl World {
         let start = self.flows[id].start;
         let mut isn = Stream::new(self.seed, &format!("flow/{name}/isn"));
         let mut isn = || SeqNum(isn.bits() as u32);
-        let host = |config, node: NodeId| Host::new(config, &scenario.nodes[node], self.seed);
-        let (sender, receiver) = (host(sender, *from), host(receiver, *to));
+        let spec =
+            |config, node: NodeId| EndpointSpec::new(config, &scenario.nodes[node], self.seed);
+        let (sender, receiver) = (spec(sender, *from), spec(receiver, *to));
         let tuple = addr::of_flow(id.0, *from, *to);
         let mut receiving = receiver.endpoint(tuple.reversed(), isn(), &self.controls);
         let mut sending = sender.endpoint(tuple, isn(), &self.controls);
@@ -409,13 +410,13 @@ enum End {
 }
 
 /// What the endpoints of one end of a flow have in common.
-pub(super) struct Host {
+pub(super) struct EndpointSpec {
     pub(super) config: Arc<TcpConfig>,
     /// If its timers tick and the configuration does not say since when.
     uptime: Option<Duration>,
 }
 
-impl Host {
+impl EndpointSpec {
     fn new(config: &Arc<TcpConfig>, node: &Node, seed: u64) -> Self {
         let draws_uptime = config.timer_hz.is_some() && config.uptime.is_none();
         let uptime = draws_uptime.then(|| uptime(node, seed));

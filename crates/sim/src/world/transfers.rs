@@ -5,7 +5,7 @@
 //! used again: there are as many as there were connections at once. Each connection has new ports,
 //! so that a late segment of an earlier one finds nobody.
 
-use super::build::Host;
+use super::build::EndpointSpec;
 use super::components::{ArrivalsId, SocketId};
 use super::report::Totals;
 use super::{Socket, World};
@@ -25,8 +25,8 @@ pub(super) struct ArrivalProcess {
     flow: FlowId,
     from: NodeId,
     to: NodeId,
-    sender: Host,
-    receiver: Host,
+    sender: EndpointSpec,
+    receiver: EndpointSpec,
     spec: Arrivals,
     /// Time of the next arrival.
     next: Instant,
@@ -44,7 +44,7 @@ impl ArrivalProcess {
         flow: FlowId,
         FlowSpec { name, from, to, .. }: &FlowSpec,
         spec: Arrivals,
-        [sender, receiver]: [Host; 2],
+        [sender, receiver]: [EndpointSpec; 2],
         start: Instant,
         seed: u64,
         alone: Option<Alone>,
