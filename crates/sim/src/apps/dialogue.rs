@@ -32,7 +32,7 @@ pub(crate) enum Next {
 /// What a client wants.
 #[derive(Debug)]
 pub(crate) enum Wants {
-    Requests(Requests),
+    Requests(Box<Requests>),
     Video(Player),
 }
 

@@ -211,7 +211,7 @@ impl World {
             Application::Requests(spec) => {
                 let alone = self.alone(scenario, flow, Duration::ZERO);
                 let requests = Requests::new(spec.clone(), self.seed, name, alone);
-                (dialogue(Wants::Requests(requests), inbox), Some(End::Receiver))
+                (dialogue(Wants::Requests(Box::new(requests)), inbox), Some(End::Receiver))
             }
             Application::Video(spec) => {
                 let player = Player::new(spec.clone(), start, stream("requests"));

@@ -270,7 +270,8 @@ impl World {
             process.tally.complete(self.now, number, bytes, took, &mut events);
         }
         let aborted = [sender, receiver].iter().any(|end| end.endpoint.aborted().is_some());
-        if !aborted && !(is_over(sender) && is_over(receiver)) {
+        let is_over = aborted || (is_over(sender) && is_over(receiver));
+        if !is_over {
             return;
         }
         if !*is_complete {
