@@ -87,7 +87,7 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
         ('metrics = ["cwnd"]', 'metrics = ["cwd"]', "metrics: no metric 'cwd'.*'cwnd'"),
         ('kind = "curve"', 'kind = "curv"', "kind: expected one of.*'curve'"),
         ('reduce = "mean"', 'reduce = "average"', "reduce: expected one of.*found 'average'"),
-        ('from = "flow.goodput"', 'from = "goodput"', "from: expected one of flow.FIELD"),
+        ('from = "flow.goodput"', 'from = "goodput"', "from: expected one of call.FIELD"),
         ('step = "5 s"', 'step = "5"', "step: expected a duration"),
         ('step = "5 s"', 'step = "0 s"', "step: expected more than 0, found '0 s'"),
         ("runs = 4", "runs = 4\nconfidence = 95", "confidence: expected less than 1, found 95"),
