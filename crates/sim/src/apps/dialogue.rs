@@ -33,7 +33,7 @@ pub(crate) enum Next {
 #[derive(Debug)]
 pub(crate) enum Wants {
     Requests(Box<Requests>),
-    Video(Player),
+    Video(Box<Player>),
 }
 
 impl Wants {

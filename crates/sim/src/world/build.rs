@@ -215,7 +215,7 @@ impl World {
             }
             Application::Video(spec) => {
                 let player = Player::new(spec.clone(), start, stream("requests"));
-                (dialogue(Wants::Video(player), inbox), Some(End::Receiver))
+                (dialogue(Wants::Video(Box::new(player)), inbox), Some(End::Receiver))
             }
             // Its transfers have connections of their own.
             Application::Arrivals(spec) => {
