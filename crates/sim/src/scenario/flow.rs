@@ -1,16 +1,17 @@
 //! `[[flow]]` and `[tcp]`: TCP connections and their endpoints.
 
+use super::application::{Application, Traffic, application};
 use super::names::{A_NODE, COUNT, fits};
 use super::node::NodeId;
 use super::traffic::{Network, ends, groups, is_new, name_by_ends};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration, Instant, Stream};
-use airtcp_settings::Name;
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
+use airtcp_settings::{InTable, Name};
 use airtcp_tcp::config::{
-    AckConfig, Congestion, EcnConfig, HyStartConfig, PersistOnShrink, RECEIVER, SENDER,
-    SpuriousDetection,
+    AckConfig, Congestion, EcnConfig, HyStartConfig, LinkReaction, PersistOnShrink, RECEIVER,
+    SENDER, SpuriousDetection,
 };
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{TcpConfig, preset};
@@ -19,7 +20,7 @@ use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One TCP connection and its application. Data flows `from` → `to`.
+/// A TCP connection, or many of them, and its application. Data flows `from` → `to`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
     /// Unique name; also names its random streams ("flow/ftp0/isn").
@@ -32,8 +33,8 @@ pub struct FlowSpec {
     pub start: Instant,
     /// A uniform random delay up to this is added (stream "flow/ftp0/start").
     pub jitter: Duration,
-    /// Bytes to transfer (then FIN), or an endless source.
-    pub bytes: Option<Bytes>,
+    /// What its application does.
+    pub application: Application,
     /// Endpoint of `from`; the flows of a table share it.
     pub sender: Arc<TcpConfig>,
     /// Endpoint of `to`, likewise.
@@ -92,7 +93,7 @@ impl RandomPairs {
 
 pub(super) static FLOW: Table = Table::new(
     "flow",
-    "A TCP connection and its application: a transfer from `from` to `to`.",
+    "A TCP connection and its application: a transfer from `from` to `to`, or other `traffic`.",
     &[Key::Fields(&[
         field(
             "name",
@@ -106,8 +107,8 @@ pub(super) static FLOW: Table = Table::new(
             "from",
             A_NODE,
             Required,
-            "Data sender; it opens the connection. Two groups of equal size are \
-             connected pair by pair.",
+            "Data sender; it opens the connection, except where `traffic` says otherwise. Two \
+             groups of equal size are connected pair by pair.",
         ),
         field("to", A_NODE, Required, "Data receiver."),
         field(
@@ -139,6 +140,12 @@ pub(super) static FLOW: Table = Table::new(
             "Bytes to transfer; then the connection is closed.",
         ),
         field(
+            "traffic",
+            Kind::Table(Traffic::TABLE),
+            Absent("a transfer of `bytes`"),
+            "Another application than a transfer of `bytes`.",
+        ),
+        field(
             "sender",
             Kind::Table(&preset::TABLE),
             Absent("as `[tcp]`"),
@@ -159,7 +166,7 @@ pub(super) fn flows(
     tcp: Option<&Section<'_>>,
     network: &Network<'_>,
 ) -> (Vec<FlowSpec>, Vec<RandomPairs>) {
-    let Network { nodes, duration, .. } = network;
+    let Network { nodes, links, duration, .. } = network;
     let mut flows: Vec<FlowSpec> = Vec::new();
     let mut drawn = Vec::new();
     let mut taken = BTreeSet::new();
@@ -169,11 +176,11 @@ pub(super) fn flows(
         let start = section.get::<Instant>("start");
         let stagger = section.get::<Duration>("stagger");
         let jitter = section.get::<Duration>("jitter");
-        let bytes = section.get::<Option<Bytes>>("bytes");
+        let application = application(section, links);
         let endpoints = tcp.and_then(|tcp| endpoints(section, tcp, network.controls));
         let Some((pairs, random)) = listed_or_drawn(section, network) else { continue };
-        let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(bytes)) =
-            (name, count, start, stagger, jitter, bytes)
+        let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(application)) =
+            (name, count, start, stagger, jitter, application)
         else {
             continue;
         };
@@ -184,6 +191,7 @@ pub(super) fn flows(
         }
         check_start(section, start.since_start() + stagger * (total - 1) + jitter, *duration);
         let Some((sender, receiver)) = endpoints else { continue };
+        check_application(section, &application, start, [&sender, &receiver]);
         let first = flows.len();
         for k in 0..total {
             let (from, to) = pairs[(k / each) as usize];
@@ -202,7 +210,7 @@ pub(super) fn flows(
                 to,
                 start: start + stagger * k,
                 jitter,
-                bytes,
+                application: application.clone(),
                 sender: Arc::clone(&sender),
                 receiver: Arc::clone(&receiver),
             });
@@ -235,6 +243,24 @@ fn check_start(section: &Section<'_>, last_start: Duration, duration: Option<Dur
         let key = keys.into_iter().find(|key| section.has(key)).unwrap_or("start");
         let message = format!("a flow starts at {last_start}, after the end of the run");
         section.push(section.problem(key, message).expected("a start before `duration`"));
+    }
+}
+
+/// What contradicts the application.
+fn check_application(
+    section: &Section<'_>,
+    application: &Application,
+    start: Instant,
+    ends: [&TcpConfig; 2],
+) {
+    let Application::Arrivals(arrivals) = application else { return };
+    if arrivals.stop.is_some_and(|stop| stop <= start) {
+        let message = format!("nothing begins after the start at {}", start.since_start());
+        section.push(section.problem("traffic", message).expected("a stop after `start`"));
+    }
+    if ends.iter().any(|end| end.on_link != LinkReaction::None) {
+        let message = "connections that come and go are not told of the link";
+        section.push(section.problem("traffic", message).expected("on-link = \"none\""));
     }
 }
 
