@@ -74,7 +74,9 @@ def test_a_run_writes_tables_report_and_figures(finished: Finished) -> None:
 def test_a_run_prints_counts_and_where_the_rest_is(
     studies: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = STUDY.replace('runs = 4\n', 'runs = 4\nsummary = "What it shows."\nheadline = "E1-lines"\n')
+    text = STUDY.replace(
+        "runs = 4\n", 'runs = 4\nsummary = "What it shows."\nheadline = "E1-lines"\n'
+    )
     (studies / "small" / "study.toml").write_text(text)
     assert run("--quick") == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]

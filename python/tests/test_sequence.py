@@ -1,4 +1,4 @@
-"""Sequence diagrams: those of the documentation are current, and what cannot be drawn is refused."""
+"""Sequence diagrams: those of the pages are current, and what cannot be drawn is refused."""
 
 from __future__ import annotations
 

@@ -217,7 +217,9 @@ def _trains(arrows: Iterable[Arrow]) -> list[Arrow]:
     """Joins what a node sends one after another."""
     joined: list[Arrow] = []
     for arrow in arrows:
-        legs = [i for i, old in enumerate(joined) if (old.begin, old.end) == (arrow.begin, arrow.end)]
+        legs = [
+            i for i, old in enumerate(joined) if (old.begin, old.end) == (arrow.begin, arrow.end)
+        ]
         old = joined[legs[-1]] if legs else None
         if (
             old
@@ -227,8 +229,9 @@ def _trains(arrows: Iterable[Arrow]) -> list[Arrow]:
             and (arrow.kind not in ("data", "sent again") or arrow.first == old.last)
         ):
             del joined[legs[-1]]
-            arrow = replace(arrow, first=old.first, count=old.count + 1)
-        joined.append(arrow)
+            joined.append(replace(arrow, first=old.first, count=old.count + 1))
+        else:
+            joined.append(arrow)
     return joined
 
 
@@ -285,9 +288,7 @@ def _draw(
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _heights(
-    arrows: Iterable[Arrow], outages: Iterable[tuple[float, float]]
-) -> dict[float, float]:
+def _heights(arrows: Iterable[Arrow], outages: Iterable[tuple[float, float]]) -> dict[float, float]:
     """Where each instant is."""
     instants = {arrow.sent for arrow in arrows}
     instants |= {arrow.arrived for arrow in arrows if arrow.arrived is not None}
