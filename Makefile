@@ -114,7 +114,8 @@ deny: ## licences, sources and advisories of the dependencies (needs cargo insta
 	cargo deny check licenses bans sources
 	cargo deny check advisories
 
-test-long: ## outages of minutes and mass outages, through the gateway (as root, a quarter of an hour)
+test-long: ## outages of minutes and mass outages through the gateway, and the whole model (as root, a quarter of an hour)
+	AIRTCP_LONG=1 cargo test --package airtcp-edge --test safety
 	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- --exact outages::long_outages
 	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- mass:: --nocapture
 
