@@ -1,4 +1,4 @@
-"""Code in pages: whole configurations pass `airtcp check`, and commands have the options they show."""
+"""Code in pages: configurations pass `airtcp check`, commands have the options that are shown."""
 
 from __future__ import annotations
 
