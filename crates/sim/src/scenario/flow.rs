@@ -8,7 +8,7 @@ use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
-use airtcp_settings::{InTable, Name};
+use airtcp_settings::{InTable, Name, choice};
 use airtcp_tcp::config::{
     AckConfig, Congestion, EcnConfig, HyStartConfig, LinkReaction, PersistOnShrink, RECEIVER,
     SENDER, SpuriousDetection,
@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub struct FlowSpec {
     /// Unique name; also names its random streams ("flow/ftp0/isn").
     pub name: String,
-    /// Data sender; it opens the connection. An example if the run [draws](RandomPairs) it.
+    /// Data sender. An example if the run [draws](RandomPairs) it.
     pub from: NodeId,
     /// Data receiver, likewise.
     pub to: NodeId,
@@ -35,10 +35,23 @@ pub struct FlowSpec {
     pub jitter: Duration,
     /// What its application does.
     pub application: Application,
+    /// Who opens the connection.
+    pub opens: End,
     /// Endpoint of `from`; the flows of a table share it.
     pub sender: Arc<TcpConfig>,
     /// Endpoint of `to`, likewise.
     pub receiver: Arc<TcpConfig>,
+}
+
+choice! {
+    /// An end of a flow.
+    #[default(Sender)]
+    pub enum End {
+        /// the data sender, `from`, as in an upload
+        Sender = "sender",
+        /// the data receiver, `to`, as in a download
+        Receiver = "receiver",
+    }
 }
 
 /// Whose draw the ends of a scenario's flows show before a run has a seed.
@@ -107,10 +120,16 @@ pub(super) static FLOW: Table = Table::new(
             "from",
             A_NODE,
             Required,
-            "Data sender; it opens the connection, except where `traffic` says otherwise. Two \
-             groups of equal size are connected pair by pair.",
+            "Data sender. Two groups of equal size are connected pair by pair.",
         ),
         field("to", A_NODE, Required, "Data receiver."),
+        field(
+            "opens",
+            Kind::Choice(End::WORDS),
+            Absent("as `traffic` says, or `sender`"),
+            "Who opens the connection. It decides when Linux's receiver measures its first round \
+             trip, and so how soon its window grows.",
+        ),
         field(
             "random-pairs",
             COUNT,
@@ -177,13 +196,16 @@ pub(super) fn flows(
         let stagger = section.get::<Duration>("stagger");
         let jitter = section.get::<Duration>("jitter");
         let application = application(section, links);
+        let opens = section.get::<Option<End>>("opens");
         let endpoints = tcp.and_then(|tcp| endpoints(section, tcp, network.controls));
         let Some((pairs, random)) = listed_or_drawn(section, network) else { continue };
-        let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(application)) =
-            (name, count, start, stagger, jitter, application)
+        let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter)) =
+            (name, count, start, stagger, jitter)
         else {
             continue;
         };
+        let (Some(application), Some(opens)) = (application, opens) else { continue };
+        let opens = opener(section, &application, opens);
         let each = count.unwrap_or(1);
         let total = pairs.len() as u64 * each;
         if !fits(section, "count", "flows", flows.len() as u64 + total) {
@@ -211,6 +233,7 @@ pub(super) fn flows(
                 start: start + stagger * k,
                 jitter,
                 application: application.clone(),
+                opens,
                 sender: Arc::clone(&sender),
                 receiver: Arc::clone(&receiver),
             });
@@ -244,6 +267,20 @@ fn check_start(section: &Section<'_>, last_start: Duration, duration: Option<Dur
         let message = format!("a flow starts at {last_start}, after the end of the run");
         section.push(section.problem(key, message).expected("a start before `duration`"));
     }
+}
+
+/// Who opens the connection: with some applications only one end can.
+fn opener(section: &Section<'_>, application: &Application, wanted: Option<End>) -> End {
+    let only = match application {
+        Application::Bulk(_) | Application::OnOff(_) => return wanted.unwrap_or_default(),
+        Application::Arrivals(_) => End::Sender,
+        Application::Requests(_) | Application::Video(_) => End::Receiver,
+    };
+    if wanted.is_some_and(|wanted| wanted != only) {
+        let message = format!("with this traffic the {} opens the connection", only.word());
+        section.push(section.problem("opens", message).expected(format!("\"{}\"", only.word())));
+    }
+    only
 }
 
 /// What contradicts the application.

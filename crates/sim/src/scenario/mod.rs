@@ -26,7 +26,7 @@ pub use airtcp_settings::units::duration;
 pub use application::{Adaptation, Application, Arrivals, Ladder, OnOffStream, Requests, Video};
 pub use distribution::{Sizes, Times};
 pub use document::{json_schema, markdown};
-pub use flow::{FlowId, FlowSpec, RandomPairs};
+pub use flow::{End, FlowId, FlowSpec, RandomPairs};
 pub use link::Link;
 pub use middlebox::{MiddleboxSpec, SignalSpec};
 pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};

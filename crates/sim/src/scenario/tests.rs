@@ -1934,6 +1934,10 @@ fn mistakes_in_traffic_are_refused() {
             "bytes: has no effect beside traffic (expected either bytes or traffic)",
         ),
         (
+            "{ kind = \"requests\", answer = \"1 kB\" }\nopens = \"sender\"",
+            "opens: with this traffic the receiver opens the connection (expected \"receiver\")",
+        ),
+        (
             "{ kind = \"arrivals\", per-second = 1, size = \"1 kB\" }\nreceiver = { on-link = \"freeze\" }",
             "traffic: connections that come and go are not told of the link (expected on-link = \"none\")",
         ),

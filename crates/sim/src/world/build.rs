@@ -17,8 +17,8 @@ use crate::apps::video::Player;
 use crate::apps::{App, BulkSource, Inbox, OnOffSource, OutageWatch, Requests, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{
-    self, Application, FlowId, FlowSpec, Node, NodeOutage, OutageLayer, Scenario, Station, UdpId,
-    Wlan, WlanId,
+    self, Application, End, FlowId, FlowSpec, Node, NodeOutage, OutageLayer, Scenario, Station,
+    UdpId, Wlan, WlanId,
 };
 use airtcp_core::{
     Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, SeqNum, Source, Stream,
@@ -180,7 +180,7 @@ impl World {
 
     /// Adds the two ends of a flow.
     fn open(&mut self, scenario: &Scenario, id: FlowId, flow: &FlowSpec) {
-        let FlowSpec { name, from, to, application, sender, receiver, .. } = flow;
+        let FlowSpec { name, from, to, application, opens, sender, receiver, .. } = flow;
         let start = self.flows[id].start;
         let mut isn = Stream::new(self.seed, &format!("flow/{name}/isn"));
         let mut isn = || SeqNum(isn.bits() as u32);
@@ -199,23 +199,23 @@ impl World {
             [App::Server(Box::new(server)), App::Client(Box::new(client))]
         };
         let sink = |inbox| App::Sink(Sink::new(inbox));
-        let (apps, opens) = match application {
+        let apps = match application {
             Application::Bulk(bytes) => {
                 let source = BulkSource::new(*bytes, buffer);
-                ([App::Source(source), sink(inbox)], Some(End::Sender))
+                [App::Source(source), sink(inbox)]
             }
             Application::OnOff(spec) => {
                 let source = OnOffSource::new(spec, start, stream("periods"));
-                ([App::OnOff(Box::new(source)), sink(inbox)], Some(End::Sender))
+                [App::OnOff(Box::new(source)), sink(inbox)]
             }
             Application::Requests(spec) => {
                 let alone = self.alone(scenario, flow, Duration::ZERO);
                 let requests = Requests::new(spec.clone(), self.seed, name, alone);
-                (dialogue(Wants::Requests(Box::new(requests)), inbox), Some(End::Receiver))
+                dialogue(Wants::Requests(Box::new(requests)), inbox)
             }
             Application::Video(spec) => {
                 let player = Player::new(spec.clone(), start, stream("requests"));
-                (dialogue(Wants::Video(Box::new(player)), inbox), Some(End::Receiver))
+                dialogue(Wants::Video(Box::new(player)), inbox)
             }
             // Its transfers have connections of their own.
             Application::Arrivals(spec) => {
@@ -226,16 +226,17 @@ impl World {
                     ArrivalProcess::new(id, flow, spec.clone(), ends, start, self.seed, alone);
                 self.flows[id].arrivals = Some(self.arrivals.push(process));
                 let idle = BulkSource::new(None, buffer);
-                ([App::Source(idle), sink(inbox)], None)
+                [App::Source(idle), sink(inbox)]
             }
         };
+        let is_idle = matches!(application, Application::Arrivals(_));
         match opens {
-            Some(End::Sender) => receiving.listen(),
-            Some(End::Receiver) => sending.listen(),
-            None => {}
+            _ if is_idle => {}
+            End::Sender => receiving.listen(),
+            End::Receiver => sending.listen(),
         }
         let [source, sink] = apps;
-        let opens_at = |end| (opens == Some(end)).then_some(start);
+        let opens_at = |end| (!is_idle && *opens == end).then_some(start);
         self.sockets.push(Socket {
             endpoint: sending,
             app: source,
@@ -400,13 +401,6 @@ impl World {
         }
         feeds.into()
     }
-}
-
-/// The end of a flow that opens its connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Sender,
-    Receiver,
 }
 
 /// What the endpoints of one end of a flow have in common.
