@@ -107,7 +107,7 @@ fn a_bad_scenario_is_refused_with_its_place_and_exit_code_2() {
     assert_eq!(text(&output.stdout), "");
     let stderr = text(&output.stderr);
     let message = "--set:1:1: link.AP-phone.loss.q: unknown key (expected one of kind, p, good-to-bad, \
-                   bad-to-good, loss-good, loss-bad, packets, place)\n  |\n1 | link.AP-phone.loss.q=1\n  | \
+                   bad-to-good, loss-good, loss-bad, steps, file, packets, place)\n  |\n1 | link.AP-phone.loss.q=1\n  | \
                    ^^^^^^^^^^^^^^^^^^^^\n";
     assert!(stderr.ends_with(message), "{stderr}");
 }
