@@ -57,7 +57,7 @@ fn busy() -> Scenario {
         fifo: false,
     });
     let mut scenario = common::dumbbell(4, &wireless, Duration::from_secs(10));
-    scenario.flows[1].application = Application::Bulk(Some(Bytes(100_000)));
+    scenario.flows[1].application = Arc::new(Application::Bulk(Some(Bytes(100_000))));
     scenario.flows[2].start = Instant::from_millis(1234);
     scenario.flows[3].sender = Arc::new(TcpConfig { mss: 700, ..TcpConfig::default() });
     scenario

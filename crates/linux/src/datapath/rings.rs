@@ -25,8 +25,14 @@ use std::thread::{self, JoinHandle};
 /// Mirrored packets read at once.
 const BATCH: usize = 256;
 
-/// Size of the small ring buffer: 8 ms of 1 Gbit/s.
-const SMALL: u64 = 1 << 20;
+/// Bounds on the size of the small ring buffer: 8 and 32 ms of 1 Gbit/s. The first fast transfer fills
+/// it while the daemon waits for its first turn: at 200 Mbit/s on a busy machine, 1 MiB was too little
+/// and packets were missed.
+const SMALLEST: u64 = 1 << 20;
+const SMALL: u64 = 4 << 20;
+
+/// The small one takes at most this part of the machine's memory.
+const SMALL_PART: u64 = 256;
 
 /// Bytes read at once from which on the large ones are needed: one super-packet, or a millisecond of
 /// 500 Mbit/s. A sender that begins slowly brings them before it is fast.
@@ -89,7 +95,7 @@ impl Rings {
     /// A small ring buffer, in the `places` of a program that is loaded.
     pub(super) fn new(places: MapHandle) -> libbpf_rs::Result<Self> {
         let (read, pool) = (Rc::default(), Arc::default());
-        let small = make("mirrored", SMALL)?;
+        let small = make("mirrored", small_size(memory()))?;
         set(&places, FIRST, Some(&small))?;
         let reader = reader(&[&small], &read, &pool)?;
         let (large, not_before) = (None, Instant::ZERO);
@@ -161,8 +167,7 @@ impl Rings {
     }
 
     fn grow(&mut self, now: Instant) -> libbpf_rs::Result<()> {
-        let memory = sysinfo().map_or(0, |system| system.ram_total());
-        let [first, backlog] = large_sizes(memory);
+        let [first, backlog] = large_sizes(memory());
         let rings = [make("mirrored", first)?, make("backlog", backlog)?];
         let reader = reader(&[&self.small, &rings[0], &rings[1]], &self.read, &self.pool)?;
         let places = [(FIRST, Some(&rings[0])), (BACKLOG, Some(&rings[1]))];
@@ -174,11 +179,25 @@ impl Rings {
     }
 }
 
+/// Memory of the machine, bytes.
+fn memory() -> u64 {
+    sysinfo().map_or(0, |system| system.ram_total())
+}
+
+/// The largest power of two, as the kernel wants it, within the bounds and up to `most`.
+fn power_of_two(most: u64, least: u64, largest: u64) -> u64 {
+    1 << most.clamp(least, largest).ilog2()
+}
+
+/// Size of the small ring buffer on a machine with this memory.
+fn small_size(memory: u64) -> u64 {
+    power_of_two(memory / SMALL_PART, SMALLEST, SMALL)
+}
+
 /// Sizes of the large ring buffers on a machine with this memory.
 fn large_sizes(memory: u64) -> [u64; 2] {
-    // The kernel wants powers of two.
-    let backlog = 1 << (memory / PART).clamp(SMALL, LONGEST_BACKLOG).ilog2();
-    [(backlog / BEFORE_BACKLOG).max(SMALL), backlog]
+    let backlog = power_of_two(memory / PART, SMALLEST, LONGEST_BACKLOG);
+    [(backlog / BEFORE_BACKLOG).max(SMALLEST), backlog]
 }
 
 fn make(name: &str, size: u64) -> libbpf_rs::Result<MapHandle> {
@@ -277,5 +296,6 @@ mod tests {
         assert_eq!(large_sizes(120 * MIB), [MIB, 2 * MIB]);
         assert_eq!(large_sizes(500 * MIB), [MIB, 8 * MIB]);
         assert_eq!(large_sizes(1 << 40), [4 * MIB, 32 * MIB]);
+        assert_eq!([120 * MIB, 600 * MIB, 1 << 40].map(small_size), [MIB, 2 * MIB, 4 * MIB]);
     }
 }

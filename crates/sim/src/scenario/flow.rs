@@ -33,8 +33,8 @@ pub struct FlowSpec {
     pub start: Instant,
     /// A uniform random delay up to this is added (stream "flow/ftp0/start").
     pub jitter: Duration,
-    /// What its application does.
-    pub application: Application,
+    /// What its application does; the flows of a table share it.
+    pub application: Arc<Application>,
     /// Who opens the connection.
     pub opens: End,
     /// Endpoint of `from`; the flows of a table share it.
@@ -206,6 +206,7 @@ pub(super) fn flows(
         };
         let (Some(application), Some(opens)) = (application, opens) else { continue };
         let opens = opener(section, &application, opens);
+        let application = Arc::new(application);
         let each = count.unwrap_or(1);
         let total = pairs.len() as u64 * each;
         if !fits(section, "count", "flows", flows.len() as u64 + total) {
@@ -232,7 +233,7 @@ pub(super) fn flows(
                 to,
                 start: start + stagger * k,
                 jitter,
-                application: application.clone(),
+                application: Arc::clone(&application),
                 opens,
                 sender: Arc::clone(&sender),
                 receiver: Arc::clone(&receiver),

@@ -961,7 +961,7 @@ fn absent_keys_have_the_defaults_of_the_endpoint() {
     let queue = QueueConfig::DropTail { limit: QueueLimit::Packets(50) };
     assert_eq!(scenario.links[3].config.queue, queue);
     assert_eq!(scenario.links[3].config.loss.model, LossConfig::None);
-    assert_eq!(scenario.flows[0].application, Application::Bulk(None));
+    assert_eq!(*scenario.flows[0].application, Application::Bulk(None));
 }
 
 #[test]
@@ -1252,7 +1252,7 @@ fn overrides_reach_every_part_of_the_file() {
     let flow = &scenario.flows[0];
     assert_eq!(flow.sender.spurious, SpuriousDetection::Eifel);
     assert_eq!(flow.sender.initial_window, InitialWindow::Segments(2));
-    assert_eq!(flow.application, Application::Bulk(Some(Bytes(1_000_000))));
+    assert_eq!(*flow.application, Application::Bulk(Some(Bytes(1_000_000))));
     assert_eq!(flow.receiver.rto.min, Duration::from_millis(200));
 }
 
@@ -1867,7 +1867,7 @@ fn of_traffic(traffic: &str) -> Result<Application, ConfigError> {
         _ => Err(format!("{path}: no such file")),
     };
     let scenario = Scenario::parse_with_files("t.toml", &text, &[], None, &files)?;
-    Ok(scenario.flows[0].application.clone())
+    Ok(Application::clone(&scenario.flows[0].application))
 }
 
 #[test]

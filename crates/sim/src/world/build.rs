@@ -199,7 +199,7 @@ impl World {
             [App::Server(Box::new(server)), App::Client(Box::new(client))]
         };
         let sink = |inbox| App::Sink(Sink::new(inbox));
-        let apps = match application {
+        let apps = match &**application {
             Application::Bulk(bytes) => {
                 let source = BulkSource::new(*bytes, buffer);
                 [App::Source(source), sink(inbox)]
@@ -229,7 +229,7 @@ impl World {
                 [App::Source(idle), sink(inbox)]
             }
         };
-        let is_idle = matches!(application, Application::Arrivals(_));
+        let is_idle = matches!(**application, Application::Arrivals(_));
         match opens {
             _ if is_idle => {}
             End::Sender => receiving.listen(),
@@ -243,7 +243,6 @@ impl World {
             open_at: opens_at(End::Sender),
             node: *from,
             peer: *to,
-            flow: id,
             source: Source::Sender(id.0),
         });
         self.sockets.push(Socket {
@@ -252,7 +251,6 @@ impl World {
             open_at: opens_at(End::Receiver),
             node: *to,
             peer: *from,
-            flow: id,
             source: Source::Receiver(id.0),
         });
     }
@@ -447,7 +445,7 @@ impl FlowInfo {
         Self {
             name: flow.name.clone(),
             start: start_of(flow, seed),
-            bytes: match flow.application {
+            bytes: match *flow.application {
                 Application::Bulk(bytes) => bytes,
                 _ => None,
             },

@@ -163,12 +163,20 @@ struct Socket {
     node: NodeId,
     /// The node of the other end.
     peer: NodeId,
-    flow: FlowId,
     /// The end of the flow that it is.
     source: Source,
 }
 
 impl Socket {
+    /// The flow whose end it is.
+    #[inline]
+    fn flow(&self) -> FlowId {
+        match self.source {
+            Source::Sender(flow) | Source::Receiver(flow) => FlowId(flow),
+            Source::Link(_) | Source::Node(_) => unreachable!("a socket is the end of a flow"),
+        }
+    }
+
     #[inline]
     fn next_deadline(&self) -> Option<Instant> {
         if self.open_at.is_some() {

@@ -208,7 +208,6 @@ impl World {
                 open_at: Some(self.now),
                 node,
                 peer,
-                flow,
                 source: Source::Sender(flow.0),
             },
             Socket {
@@ -217,7 +216,6 @@ impl World {
                 open_at: None,
                 node: peer,
                 peer: node,
-                flow,
                 source: Source::Receiver(flow.0),
             },
         ];

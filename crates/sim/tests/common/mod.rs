@@ -58,7 +58,7 @@ impl Network {
             to,
             start: Instant::ZERO,
             jitter: Duration::ZERO,
-            application: Application::Bulk(bytes),
+            application: Arc::new(Application::Bulk(bytes)),
             opens: End::Sender,
             sender: Arc::clone(&tcp),
             receiver: tcp,

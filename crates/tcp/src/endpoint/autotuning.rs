@@ -42,9 +42,9 @@ pub(super) struct Autotuning {
 
 impl Autotuning {
     /// Starts at the first data, which begins at `nxt`, in a window that ends at `edge`. The first
-    /// round trip began when the connection was `established`.
+    /// round trip `began` before, with the connection.
     pub(super) fn new(
-        established: Instant,
+        began: Instant,
         now: Instant,
         nxt: SeqNum,
         edge: SeqNum,
@@ -54,7 +54,7 @@ impl Autotuning {
         Self {
             window,
             most_read: Self::first_read(window, mss),
-            began: established,
+            began,
             began_at: nxt,
             rtt: None,
             edge,

@@ -50,8 +50,6 @@ pub(super) struct Receiver<P> {
     /// Current size of the buffer, bytes.
     capacity: u32,
     tuning: Option<Box<Autotuning>>,
-    /// When the connection was established.
-    pub(super) established: Instant,
     mss: u16,
     /// Largest segment that the peer sends, bytes.
     pub(super) peer_mss: u32,
@@ -95,7 +93,6 @@ impl<P: Payload> Receiver<P> {
             edge: SeqNum(0),
             capacity,
             tuning: None,
-            established: Instant::ZERO,
             mss: config.mss,
             peer_mss: u32::from(config.mss),
             shift_offered,
@@ -293,11 +290,12 @@ impl<P: Payload> Receiver<P> {
         self.islands.last().map_or(0, |island| island.right().bytes_after(self.nxt))
     }
 
-    /// Updates autotuning before data is taken in; `rtt` is for [`Autotuning::on_echo`].
-    fn tune_before(&mut self, now: Instant, most: u32, rtt: Option<Duration>) {
+    /// Updates autotuning before data is taken in; `rtt` is for [`Autotuning::on_echo`]. The first
+    /// round trip `began` when the connection was established, or data was sent.
+    fn tune_before(&mut self, began: Instant, now: Instant, most: u32, rtt: Option<Duration>) {
         if self.tuning.is_none() {
             let (window, mss) = (self.capacity, self.mss());
-            let tuning = Autotuning::new(self.established, now, self.nxt, self.edge, window, mss);
+            let tuning = Autotuning::new(began, now, self.nxt, self.edge, window, mss);
             self.tuning = Some(Box::new(tuning));
             self.capacity = Autotuning::first_buffer(most);
         }
@@ -599,7 +597,7 @@ impl<P: Payload> Endpoint<P> {
         let most = window_bytes(self.config.receive_buffer);
         if self.config.autotunes() {
             let rtt = rtt.filter(|_| self.tells_rtt(now, segment));
-            self.rx.tune_before(now, most, rtt);
+            self.rx.tune_before(self.tx.last_sent, now, most, rtt);
         }
         let before = self.rx.nxt;
         let held = self.rx.held(segment.seq, data_end(segment));
