@@ -76,7 +76,7 @@ mod tests {
         let mut world = World::with_controls(&scenario, 1, &controls);
         world.run(&mut Observers::default());
         let metrics = world.metrics();
-        assert_eq!((metrics.events, metrics.flows[0].delivered_bytes), (1_475_645, 1_384_086_488));
+        assert_eq!((metrics.events, metrics.flows[0].delivered_bytes), (1_475_648, 1_384_086_488));
     }
 
     #[test]
