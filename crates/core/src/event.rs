@@ -259,7 +259,7 @@ documented! {
 /// Who published an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// The end that opens the connection or sends its data, by index of the flow in the scenario.
+    /// The end that sends the data, by index of the flow in the scenario.
     Sender(u32),
     /// The end that receives the data, by index of the flow.
     Receiver(u32),

@@ -286,8 +286,8 @@ impl DelayConfig {
     pub fn least(&self) -> Duration {
         match &self.variation {
             None => self.base,
-            Some(Variation { from: Instant::ZERO, distribution, .. }) => distribution.least(),
-            Some(Variation { distribution, .. }) => distribution.least().min(self.base),
+            Some(Variation { from: Instant::ZERO, distribution, .. }) => distribution.lower_bound(),
+            Some(Variation { distribution, .. }) => distribution.lower_bound().min(self.base),
         }
     }
 }
@@ -359,22 +359,6 @@ pub enum Distribution {
     Mixture(Vec<(f64, Distribution)>),
     /// As a table says for the time.
     Table(Arc<Delays>),
-}
-
-impl Distribution {
-    /// The least value.
-    fn least(&self) -> Duration {
-        match self {
-            Self::Constant(delay) => *delay,
-            Self::Uniform { low, .. } => *low,
-            Self::Normal { .. } => Duration::ZERO,
-            Self::Exponential { offset, .. } => *offset,
-            Self::Mixture(parts) => {
-                parts.iter().map(|(_, part)| part.least()).min().unwrap_or_default()
-            }
-            Self::Table(delays) => delays.values().min().unwrap_or_default(),
-        }
-    }
 }
 
 /// Distributions other than mixtures.

@@ -59,7 +59,7 @@ fn a_flow_that_waits_for_the_window_is_limited_by_it() {
     assert!(fixed < 0.15 && (0.2..0.5).contains(&tuned), "{tuned} s, {fixed} s");
 }
 
-/// What slow start of a download loses decides how HyStart ends it: by a train of ACKs at 56
+/// How HyStart ends slow start decides what a download loses there: by a train of ACKs at 56
 /// segments, or by the delay at 88. On Linux 6.18 5 of 20 downloads over this path do the first, and
 /// 15 the second (TCPHystartTrainDetect, TCPHystartDelayDetect). It depends on the millisecond in which the receiver's clock ends its first round
 /// trip, which began when it opened the connection: its window grows, and it acknowledges each

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from airtcp.scenario import Scenario
+from airtcp.study.fields import seconds
 from airtcp.timeline.capture import Packet, read_packets
 from airtcp.timeline.model import NotPlottableError
 
@@ -143,12 +144,6 @@ def _path(path: Path, text: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _outages(text: Mapping[str, Any]) -> list[tuple[float, float]]:
     """The listed outages of nodes and links."""
-    units = {"ms": 1e-3, "s": 1.0, "min": 60.0}
-
-    def seconds(duration: str) -> float:
-        number, unit = duration.split()
-        return float(number) * units[unit]
-
     return [
         (seconds(begin), seconds(end))
         for part in (*text.get("node", []), *text.get("link", []))

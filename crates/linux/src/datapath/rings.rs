@@ -25,11 +25,12 @@ use std::thread::{self, JoinHandle};
 /// Mirrored packets read at once.
 const BATCH: usize = 256;
 
-/// Bounds on the size of the small ring buffer: 8 and 32 ms of 1 Gbit/s. The first fast transfer fills
-/// it while the daemon waits for its first turn: at 200 Mbit/s on a busy machine, 1 MiB was too little
-/// and packets were missed.
+/// Smallest size of any ring buffer: 8 ms of 1 Gbit/s.
 const SMALLEST: u64 = 1 << 20;
-const SMALL: u64 = 4 << 20;
+
+/// Largest size of the small ring buffer. All that comes before the daemon's first turn must fit. On a
+/// busy machine 1 MiB was too little at 200 Mbit/s: packets were missed.
+const LARGEST_SMALL: u64 = 4 << 20;
 
 /// The small one takes at most this part of the machine's memory.
 const SMALL_PART: u64 = 256;
@@ -184,14 +185,14 @@ fn memory() -> u64 {
     sysinfo().map_or(0, |system| system.ram_total())
 }
 
-/// The largest power of two, as the kernel wants it, within the bounds and up to `most`.
-fn power_of_two(most: u64, least: u64, largest: u64) -> u64 {
-    1 << most.clamp(least, largest).ilog2()
+/// The largest power of two, as the kernel wants it, that is not above `size` within the bounds.
+fn power_of_two(size: u64, least: u64, most: u64) -> u64 {
+    1 << size.clamp(least, most).ilog2()
 }
 
 /// Size of the small ring buffer on a machine with this memory.
 fn small_size(memory: u64) -> u64 {
-    power_of_two(memory / SMALL_PART, SMALLEST, SMALL)
+    power_of_two(memory / SMALL_PART, SMALLEST, LARGEST_SMALL)
 }
 
 /// Sizes of the large ring buffers on a machine with this memory.
@@ -259,7 +260,7 @@ mod tests {
 
     /// The map of a program that is not loaded; an error without the right to make one.
     fn places() -> libbpf_rs::Result<MapHandle> {
-        let template = make("template", SMALL)?;
+        let template = make("template", SMALLEST)?;
         let options = bpf_map_create_opts {
             sz: size_of::<bpf_map_create_opts>() as _,
             inner_map_fd: template.as_fd().as_raw_fd() as u32,

@@ -29,59 +29,13 @@ impl Totals {
         receiver: &Endpoint<Length>,
         now: Instant,
     ) {
-        add_stats(&mut self.tx, sender.stats());
-        add_stats(&mut self.rx, receiver.stats());
-        let Limits { idle, application, send_buffer, receive_window, path } = sender.limits(now);
-        self.limits.idle += idle;
-        self.limits.application += application;
-        self.limits.send_buffer += send_buffer;
-        self.limits.receive_window += receive_window;
-        self.limits.path += path;
+        self.tx += sender.stats();
+        self.rx += receiver.stats();
+        self.limits += sender.limits(now);
         let rtts = sender.rtt_samples();
         self.rtts.merge(rtts.histogram());
         self.rtt_min = self.rtt_min.into_iter().chain(rtts.least()).min();
     }
-}
-
-fn add_stats(sum: &mut Stats, stats: &Stats) {
-    let Stats {
-        data_segments_sent,
-        data_bytes_sent,
-        segments_retransmitted,
-        bytes_retransmitted,
-        acks_sent,
-        duplicate_acks_received,
-        timeouts,
-        timeouts_after_duplicates,
-        larger_restarts,
-        fast_retransmits,
-        cwnd_reductions,
-        spurious_detected,
-        window_probes,
-        tail_loss_probes,
-        bytes_acked,
-        bytes_delivered,
-        data_segments_received,
-        duplicate_segments_received,
-    } = stats;
-    sum.data_segments_sent += data_segments_sent;
-    sum.data_bytes_sent += data_bytes_sent;
-    sum.segments_retransmitted += segments_retransmitted;
-    sum.bytes_retransmitted += bytes_retransmitted;
-    sum.acks_sent += acks_sent;
-    sum.duplicate_acks_received += duplicate_acks_received;
-    sum.timeouts += timeouts;
-    sum.timeouts_after_duplicates += timeouts_after_duplicates;
-    sum.larger_restarts += larger_restarts;
-    sum.fast_retransmits += fast_retransmits;
-    sum.cwnd_reductions += cwnd_reductions;
-    sum.spurious_detected += spurious_detected;
-    sum.window_probes += window_probes;
-    sum.tail_loss_probes += tail_loss_probes;
-    sum.bytes_acked += bytes_acked;
-    sum.bytes_delivered += bytes_delivered;
-    sum.data_segments_received += data_segments_received;
-    sum.duplicate_segments_received += duplicate_segments_received;
 }
 
 impl World {

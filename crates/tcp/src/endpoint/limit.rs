@@ -3,6 +3,7 @@
 use super::Endpoint;
 use crate::recovery::RecoveryPhase;
 use airtcp_core::{Duration, Instant, Payload};
+use std::ops::AddAssign;
 
 /// The limit that keeps an established connection from sending more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,17 @@ impl Limits {
             Limit::Path => &mut self.path,
         };
         *total += time;
+    }
+}
+
+impl AddAssign for Limits {
+    fn add_assign(&mut self, other: Self) {
+        let Self { idle, application, send_buffer, receive_window, path } = other;
+        self.idle += idle;
+        self.application += application;
+        self.send_buffer += send_buffer;
+        self.receive_window += receive_window;
+        self.path += path;
     }
 }
 

@@ -39,6 +39,7 @@ use airtcp_core::{
 };
 pub use limit::{Limit, Limits};
 use receive::{Receiver, Reply};
+use std::ops::AddAssign;
 use std::sync::Arc;
 use transmit::Sender;
 
@@ -117,6 +118,49 @@ pub struct Stats {
     pub data_segments_received: u64,
     /// Data segments received that held nothing new (needless retransmissions).
     pub duplicate_segments_received: u64,
+}
+
+impl AddAssign<&Self> for Stats {
+    fn add_assign(&mut self, other: &Self) {
+        let Stats {
+            data_segments_sent,
+            data_bytes_sent,
+            segments_retransmitted,
+            bytes_retransmitted,
+            acks_sent,
+            duplicate_acks_received,
+            timeouts,
+            timeouts_after_duplicates,
+            larger_restarts,
+            fast_retransmits,
+            cwnd_reductions,
+            spurious_detected,
+            window_probes,
+            tail_loss_probes,
+            bytes_acked,
+            bytes_delivered,
+            data_segments_received,
+            duplicate_segments_received,
+        } = other;
+        self.data_segments_sent += data_segments_sent;
+        self.data_bytes_sent += data_bytes_sent;
+        self.segments_retransmitted += segments_retransmitted;
+        self.bytes_retransmitted += bytes_retransmitted;
+        self.acks_sent += acks_sent;
+        self.duplicate_acks_received += duplicate_acks_received;
+        self.timeouts += timeouts;
+        self.timeouts_after_duplicates += timeouts_after_duplicates;
+        self.larger_restarts += larger_restarts;
+        self.fast_retransmits += fast_retransmits;
+        self.cwnd_reductions += cwnd_reductions;
+        self.spurious_detected += spurious_detected;
+        self.window_probes += window_probes;
+        self.tail_loss_probes += tail_loss_probes;
+        self.bytes_acked += bytes_acked;
+        self.bytes_delivered += bytes_delivered;
+        self.data_segments_received += data_segments_received;
+        self.duplicate_segments_received += duplicate_segments_received;
+    }
 }
 
 /// One end of a TCP connection: a state machine driven by segments, timers and application calls.
