@@ -10,8 +10,7 @@ use crate::table::{self, Delays, Losses, Rates};
 use crate::trace::Trace;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::{
-    Fallback, Field, Key, Kind, POSITIVE_TIME, PROBABILITY, TIME, Table, TextKind, choose, field,
-    words,
+    Fallback, Field, Key, Kind, PATH, POSITIVE_TIME, PROBABILITY, TIME, Table, choose, field, words,
 };
 use airtcp_settings::{
     Decoded, Name, PacketsOrSize, Reader, Settings, Value, alternatives, choice, settings,
@@ -71,14 +70,6 @@ impl From<DataRate> for LinkRate {
     }
 }
 
-/// A file that a rate, a delay or a loss probability follows.
-static COURSE: TextKind = TextKind {
-    name: "path",
-    plural: "paths",
-    expected: "the path of a file",
-    expected_plural: "paths of files",
-};
-
 static RATE: Table = Table::new(
     "link.rate",
     "A rate that changes: either `steps` or `file`.",
@@ -91,7 +82,7 @@ static RATE: Table = Table::new(
         ),
         field(
             "file",
-            Kind::Text(&COURSE),
+            Kind::Text(&PATH),
             Fallback::Absent("no file"),
             "`.csv`: a table of time and rate, `time (s),rate (Mbit/s)` in its first line; each rate holds \
          until the next, the last to the end; at 0, packets wait. Any other name: a Mahimahi trace, \
@@ -266,7 +257,7 @@ static DELAY: Table = Table::new(
             ),
             field(
                 "file",
-                Kind::Text(&COURSE),
+                Kind::Text(&PATH),
                 Fallback::Absent("no file"),
                 "The same as a table of time and delay, `time (s),delay (ms)` in its first line. Perhaps \
                  compressed with gzip; relative to the file that names it.",
@@ -558,7 +549,7 @@ impl Settings for LossSchedule {
         ),
         field(
             "file",
-            Kind::Text(&COURSE),
+            Kind::Text(&PATH),
             Fallback::Absent("no file"),
             "The same as a table of time and loss, `time (s),loss (%)` in its first line. Perhaps \
              compressed with gzip; relative to the file that names it.",

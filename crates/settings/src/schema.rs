@@ -423,6 +423,13 @@ impl Field {
 pub const TIME: Kind = Kind::Duration { min: Duration::ZERO, max: Duration::MAX };
 /// A duration above zero.
 pub const POSITIVE_TIME: Kind = Kind::Duration { min: Duration::from_nanos(1), max: Duration::MAX };
+/// A file with values, read where it is named.
+pub static PATH: TextKind = TextKind {
+    name: "path",
+    plural: "paths",
+    expected: "the path of a file",
+    expected_plural: "paths of files",
+};
 /// From 0 to 1.
 pub const PROBABILITY: Kind = Kind::Number { min: 0.0, max: 1.0, above: false };
 /// A duration of at least `min`.

@@ -2,7 +2,7 @@
 
 use airtcp_core::{Bytes, Duration, Stream};
 use airtcp_settings::schema::Fallback::{Absent, Required};
-use airtcp_settings::schema::{Field, Key, Kind, POSITIVE_TIME, TIME, Table, TextKind, field};
+use airtcp_settings::schema::{Field, Key, Kind, PATH, POSITIVE_TIME, TIME, Table, field};
 use airtcp_settings::{Name, Reader, Value};
 use std::sync::Arc;
 
@@ -199,14 +199,6 @@ pub struct Sizes(Law);
 /// A size that may be drawn.
 const SIZE: Kind = Kind::Size { min: 1, max: u64::MAX };
 
-/// A file with a distribution.
-static CDF: TextKind = TextKind {
-    name: "path",
-    plural: "paths",
-    expected: "the path of a file",
-    expected_plural: "paths of files",
-};
-
 pub(super) static SIZES: Table = Table::new(
     "sizes",
     "A distribution of sizes: one of `exponential`, `pareto` and `file`.",
@@ -220,7 +212,7 @@ pub(super) static SIZES: Table = Table::new(
         ),
         field(
             "file",
-            Kind::Text(&CDF),
+            Kind::Text(&PATH),
             Absent("no file"),
             "The cumulative distribution, as in datacentre studies: a line `SIZE PROBABILITY` for \
              each point, in bytes and from 0 to 1 or to 100, straight in between. Perhaps \
