@@ -423,7 +423,7 @@ fn bit_errors_are_as_frequent_as_configured() {
 /// Number of 1000 broadcasts of 1024 B, MAC headers included, that get through at 2 Mbit/s.
 fn broadcasts_through(decibels: f64) -> usize {
     let mut config = dsss(decibels);
-    config.phy.broadcast_rate = DataRate::mbps(2);
+    crate::common::dsss(&mut config).broadcast_rate = DataRate::mbps(2);
     config.mac.queue = QueueLimit::Packets(2000);
     let places = vec![Position::default(), Position { x: 10.0, y: 0.0 }];
     let packets = vec![(0, 0, 0, 1024 - 28 - 8); 1000];

@@ -3,6 +3,7 @@
 //!
 //! Acceptance windows: 3 % for up to 10 stations, 5 % above.
 
+use crate::common::dsss;
 use airtcp_core::{Bytes, DataRate, Instant};
 use airtcp_net::config::QueueLimit;
 use airtcp_net::wifi::{
@@ -13,9 +14,9 @@ use std::f64::consts::TAU;
 
 /// Bianchi's assumptions: MAC header 28 B, no LLC, control frames at 1 Mbit/s, unlimited retries.
 fn assumptions(mut config: ChannelConfig, data_rate: u64, rts: bool) -> ChannelConfig {
-    config.phy.data_rate = DataRate::mbps(data_rate);
-    config.phy.control_rate = DataRate::mbps(1);
-    config.phy.whole_microseconds = false;
+    dsss(&mut config).data_rate = DataRate::mbps(data_rate);
+    dsss(&mut config).control_rate = DataRate::mbps(1);
+    dsss(&mut config).whole_microseconds = false;
     config.mac.header = Bytes(28);
     config.mac.llc = Bytes::ZERO;
     config.mac.rts_threshold = Bytes(if rts { 0 } else { 10_000 });
@@ -260,8 +261,8 @@ fn the_download_of_m_tcp_plus_takes_as_long_as_in_ns2() {
     // without; in another set-up, where its routing adds an IP header of 20 B to every packet,
     // 262.0 s and 286.4 s. (The paper prints 261.0 and 287.4.)
     let mut config = preset::ns2();
-    config.phy.data_rate = DataRate::kbps(5500);
-    config.phy.control_rate = DataRate::kbps(5500);
+    dsss(&mut config).data_rate = DataRate::kbps(5500);
+    dsss(&mut config).control_rate = DataRate::kbps(5500);
     config.mac.rts_threshold = Bytes(256);
     for (headers, per_ack, ns2) in [(40, 2, 259.2), (40, 1, 282.8), (60, 2, 262.0), (60, 1, 286.4)]
     {
