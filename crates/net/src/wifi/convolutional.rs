@@ -2,8 +2,8 @@
 //! convolutional code (Pei and Henderson, "Validation of OFDM error rate model in ns-3", Boeing
 //! 2010; the modulations: Proakis, Digital Communications, 4th ed., §5.2).
 //!
-//! The weights of the codes are those of Frenger, Orten and Ottosson, "Convolutional codes with
-//! optimum distance spectrum", IEEE Communications Letters 3(11), 1999, for 1/2, 2/3 and 3/4, and of
+//! The weights of the codes are those of Frenger, Orten, Ottosson and Svensson, "Multi-rate
+//! convolutional codes", Chalmers 1998, Tables 3.1.1 and 3.1.2, for 1/2, 2/3 and 3/4, and of
 //! Haccoun and Begin, "High-rate punctured convolutional codes for Viterbi and sequential decoding",
 //! IEEE Transactions on Communications 37(11), 1989, for 5/6. LDPC codes are better by a few dB.
 
@@ -88,4 +88,49 @@ fn bound(code: CodeRate, p: f64) -> f64 {
     let factor = libm::pow(base, step);
     let sum = weights.iter().rev().fold(0.0, |sum, weight| sum * factor + weight);
     sum * libm::pow(base, from) / (2.0 * period)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wifi::ofdm::OfdmMode;
+    use crate::wifi::standard::Band;
+    use airtcp_core::DataRate;
+
+    /// Frames of 2000 bytes. The numbers and tolerances are those with which ns-3 checks its NIST
+    /// model (`src/wifi/test/wifi-error-rate-models-test.cc`).
+    #[test]
+    fn the_frame_success_rates_are_those_of_ns3() {
+        for (rate, decibels, expected, tolerance) in [
+            (6, 2.5, 2.04e-10, 1e-10),
+            (6, 3.0, 0.020, 0.001),
+            (6, 4.0, 0.885, 0.001),
+            (9, 6.0, 0.097, 0.001),
+            (9, 7.0, 0.918, 0.001),
+            (12, 6.0, 0.0174, 0.001),
+            (12, 7.0, 0.881, 0.001),
+            (18, 9.5, 0.623, 0.001),
+            (18, 10.5, 0.985, 0.001),
+            (24, 13.0, 0.495, 0.001),
+            (24, 14.0, 0.974, 0.001),
+            (36, 16.5, 0.818, 0.001),
+            (36, 17.5, 0.993, 0.001),
+            (48, 21.0, 0.649, 0.001),
+            (48, 22.0, 0.983, 0.001),
+            (54, 21.0, 5.44e-8, 1e-8),
+            (54, 22.0, 0.410, 0.001),
+            (54, 23.0, 0.958, 0.001),
+        ] {
+            let scheme = OfdmMode::of_rate(DataRate::mbps(rate), Band::Ghz5).scheme;
+            let ours = super::intact(scheme, libm::pow(10.0, decibels / 10.0), 16_000.0);
+            let error = (ours - expected).abs();
+            assert!(error < tolerance, "{rate} Mbit/s at {decibels} dB: {ours}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn without_noise_nothing_is_lost_and_without_signal_everything() {
+        let scheme = crate::wifi::ofdm::CodingScheme::new(11);
+        assert!(super::intact(scheme, 1e9, 1e6) >= 1.0);
+        assert!(super::intact(scheme, 1.0, 1000.0) < 1e-12);
+    }
 }

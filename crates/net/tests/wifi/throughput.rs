@@ -25,34 +25,53 @@ fn assumptions(mut config: ChannelConfig, data_rate: u64, rts: bool) -> ChannelC
     config
 }
 
-/// Mbit/s of packets of `size` bytes from `n` saturated senders to one sink, over `seconds`. The
-/// senders are on a circle of 100 m around it, so that all are in range of each other and no frame
-/// is stronger than another.
+/// Mbit/s of packets of `size` bytes from `n` saturated senders to one sink, over `seconds`, with
+/// two packets at each sender. The senders are on a circle of 100 m around the sink.
 fn throughput(config: &ChannelConfig, n: u32, size: u64, seconds: u64) -> f64 {
-    let at = |x, y| StationConfig { position: Position { x, y } };
-    let senders = (0..n).map(|id| {
-        let angle = TAU * f64::from(id) / f64::from(n);
-        at(100.0 * angle.cos(), 100.0 * angle.sin())
-    });
-    let stations: Vec<_> = senders.chain([at(0.0, 0.0)]).collect();
-    let streams = (0..=n).map(|id| StationStreams::named(1, &format!("bianchi/{id}"))).collect();
-    let mut channel = Channel::new(config, &stations, streams);
-    let send = |channel: &mut Channel<()>, now, station| {
-        channel.send(now, station, Receiver::Station(StationId(n)), (), Bytes(size)).unwrap();
-    };
-    for id in (0..n).chain(0..n) {
-        send(&mut channel, Instant::ZERO, StationId(id));
-    }
-    let mut delivered = 0_u64;
-    while let Some(at) = channel.next_deadline().filter(|&at| at <= Instant::from_secs(seconds)) {
-        while let Some(output) = channel.poll(at) {
-            if let Output::Deliver { from, .. } = output {
-                delivered += 1;
-                send(&mut channel, at, from);
+    Cell { radius: 100.0, backlog: 2, size, seconds }.throughput(config, n)
+}
+
+/// Saturated senders around one sink, all in range of each other, and no frame stronger than
+/// another.
+pub(crate) struct Cell {
+    /// Distance from the sink, metres.
+    pub(crate) radius: f64,
+    /// Packets at each sender, of so many bytes.
+    pub(crate) backlog: u32,
+    pub(crate) size: u64,
+    pub(crate) seconds: u64,
+}
+
+impl Cell {
+    /// Mbit/s of packets from `n` senders.
+    pub(crate) fn throughput(&self, config: &ChannelConfig, n: u32) -> f64 {
+        let &Self { radius, backlog, size, seconds } = self;
+        let at = |x, y| StationConfig { position: Position { x, y } };
+        let senders = (0..n).map(|id| {
+            let angle = TAU * f64::from(id) / f64::from(n);
+            at(radius * angle.cos(), radius * angle.sin())
+        });
+        let stations: Vec<_> = senders.chain([at(0.0, 0.0)]).collect();
+        let streams = (0..=n).map(|id| StationStreams::named(1, &format!("bianchi/{id}")));
+        let mut channel = Channel::new(config, &stations, streams.collect());
+        let send = |channel: &mut Channel<()>, now, station| {
+            channel.send(now, station, Receiver::Station(StationId(n)), (), Bytes(size)).unwrap();
+        };
+        for id in (0..backlog).flat_map(|_| 0..n) {
+            send(&mut channel, Instant::ZERO, StationId(id));
+        }
+        let mut delivered = 0_u64;
+        let end = Instant::from_secs(seconds);
+        while let Some(at) = channel.next_deadline().filter(|&at| at <= end) {
+            while let Some(output) = channel.poll(at) {
+                if let Output::Deliver { from, .. } = output {
+                    delivered += 1;
+                    send(&mut channel, at, from);
+                }
             }
         }
+        delivered as f64 * size as f64 * 8e-6 / seconds as f64
     }
-    delivered as f64 * size as f64 * 8e-6 / seconds as f64
 }
 
 /// Saturation throughput of Bianchi's model, Mbit/s, with EIFS for bystanders of a collision: 2
