@@ -116,9 +116,14 @@ fn saturation_follows_bianchi_with_the_rules_of_ns2() {
     follows_bianchi(&preset::ns2());
 }
 
-/// Bianchi's formulas, in microseconds and bits, in his notation: they check the table.
-fn bianchi(n: u32, m: i32, (success, collision, slot): (f64, f64, f64), bits: f64) -> f64 {
-    let window = 32.0;
+/// Bianchi's formulas, in microseconds and bits, in his notation: W is the smallest window, which
+/// doubles m times.
+pub(crate) fn bianchi(
+    n: u32,
+    (window, m): (f64, i32),
+    (success, collision, slot): (f64, f64, f64),
+    bits: f64,
+) -> f64 {
     // tau falls with p and p grows with tau: bisection.
     let collides = |tau: f64| 1.0 - (1.0 - tau).powi(n as i32 - 1);
     let attempts = |p: f64| {
@@ -146,7 +151,7 @@ fn the_table_is_bianchis_formula() {
             let success = handshake + data + sifs + delay + ack + difs + delay;
             let lost = if rts { 352.0 } else { data };
             let collision = lost + difs + delay + sifs + 304.0;
-            let ours = bianchi(n, 5, (success, collision, 20.0), size as f64 * 8.0);
+            let ours = bianchi(n, (32.0, 5), (success, collision, 20.0), size as f64 * 8.0);
             assert!((ours - table).abs() < 6e-5, "{n}, column {index}: {ours} against {table}");
         }
     }
