@@ -6,8 +6,8 @@
 
 use airtcp_core::{Bytes, DataRate, Instant};
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, Output, PhyConfig, Position, Receiver, StationConfig, StationId, StationStreams,
-    preset,
+    Channel, ChannelConfig, Output, PhyConfig, Position, Receiver, StationConfig, StationId,
+    StationStreams, preset,
 };
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::f64::consts::TAU;

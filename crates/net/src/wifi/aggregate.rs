@@ -29,7 +29,11 @@ impl Aggregation {
     /// Length of so many MPDUs as one frame. Each but the last is padded to a multiple of four bytes
     /// with its delimiter; `padded` is the length of those, `last` that of the last MPDU.
     fn length(&self, padded: Bytes, last: Bytes) -> Bytes {
-        if padded == Bytes::ZERO && !self.always_delimited { last } else { padded + DELIMITER + last }
+        if padded == Bytes::ZERO && !self.always_delimited {
+            last
+        } else {
+            padded + DELIMITER + last
+        }
     }
 }
 

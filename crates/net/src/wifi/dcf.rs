@@ -886,8 +886,7 @@ impl<T: Copy> Dcf<T> {
                 self.transmit(now, cts, out);
                 if rules.mac.wait_for_data {
                     self.phase = Phase::AwaitData;
-                    let data_end =
-                        now + rules.cts + reserves - rules.phy.sifs - rules.ack.duration;
+                    let data_end = now + rules.cts + reserves - rules.phy.sifs - rules.ack.duration;
                     self.deadline = data_end + rules.data_margin;
                 } else {
                     self.phase = Phase::Sending;

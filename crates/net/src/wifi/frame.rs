@@ -123,7 +123,9 @@ impl<T> Body<T> {
     pub(crate) fn waited(&self) -> Duration {
         match self {
             Self::Data { waited, .. } => *waited,
-            Self::Rts | Self::Cts | Self::Ack | Self::Ampdu { .. } | Self::BlockAck => Duration::ZERO,
+            Self::Rts | Self::Cts | Self::Ack | Self::Ampdu { .. } | Self::BlockAck => {
+                Duration::ZERO
+            }
         }
     }
 

@@ -464,13 +464,7 @@ mod tests {
             }
         }
         // Tables 21-30 to 21-61, up to four streams.
-        let expected = [
-            (Mhz20, 1, 9),
-            (Mhz20, 2, 9),
-            (Mhz20, 4, 9),
-            (Mhz80, 3, 6),
-            (Mhz160, 3, 9),
-        ];
+        let expected = [(Mhz20, 1, 9), (Mhz20, 2, 9), (Mhz20, 4, 9), (Mhz80, 3, 6), (Mhz160, 3, 9)];
         assert_eq!(lacks, expected);
     }
 
@@ -493,7 +487,10 @@ mod tests {
         };
         // Training fields for one to four streams: 1, 2, 4, 4.
         assert_eq!([1, 2, 3, 4].map(|n| preamble(Format::Ht, n)), [36_000, 40_000, 48_000, 48_000]);
-        assert_eq!([1, 2, 3, 4].map(|n| preamble(Format::Vht, n)), [40_000, 44_000, 52_000, 52_000]);
+        assert_eq!(
+            [1, 2, 3, 4].map(|n| preamble(Format::Vht, n)),
+            [40_000, 44_000, 52_000, 52_000]
+        );
         assert_eq!([1, 2, 3, 4].map(|n| preamble(Format::He, n)), [43_200, 50_400, 64_800, 64_800]);
     }
 }

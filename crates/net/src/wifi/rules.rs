@@ -150,7 +150,9 @@ impl Rules {
     pub(crate) fn nav_for_others<T>(&self, frame: &Frame<T>) -> Option<Duration> {
         match frame.body {
             Body::Rts if self.mac.nav_reset => None,
-            Body::Data { .. } | Body::Ampdu { .. } if !self.mac.nav_from_data => Some(Duration::ZERO),
+            Body::Data { .. } | Body::Ampdu { .. } if !self.mac.nav_from_data => {
+                Some(Duration::ZERO)
+            }
             _ => Some(frame.reserves),
         }
     }

@@ -4,7 +4,7 @@ use crate::wifi::config::{MimoError, WifiError};
 use crate::wifi::ofdm::{CodingScheme, Format, Width};
 use crate::wifi::preset::Preset;
 use airtcp_core::{Bytes, DataRate, Duration};
-use airtcp_settings::schema::{Key, Kind, PRESET, POSITIVE_TIME};
+use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, PRESET};
 use airtcp_settings::{Reader, Settings, choice, settings};
 
 /// The physical layer of all stations of a channel. A preset chooses it, so its keys have an effect
@@ -202,7 +202,11 @@ impl PhyConfig {
             Self::Dsss(_) => ("802.11b", DSSS_RATES),
             Self::Ofdm(_) | Self::Erp(_) | Self::Mimo(..) => ("OFDM", OFDM_RATES),
         };
-        if rates.contains(&rate) { Ok(()) } else { Err(WifiError::rate(which, rate, standard, rates)) }
+        if rates.contains(&rate) {
+            Ok(())
+        } else {
+            Err(WifiError::rate(which, rate, standard, rates))
+        }
     }
 
     /// True if packets share frames and are acknowledged in blocks.

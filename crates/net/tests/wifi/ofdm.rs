@@ -30,8 +30,7 @@ fn he(width: Width, mcs: u32) -> ChannelConfig {
 /// Frames are lost by collisions only, whatever their powers, and attempts are unlimited.
 fn lossless(mut config: ChannelConfig) -> ChannelConfig {
     let capture_ratio = 1e6;
-    config.radio.reception =
-        Reception::FirstLock { capture_ratio, ignored_frame_sets_nav: false };
+    config.radio.reception = Reception::FirstLock { capture_ratio, ignored_frame_sets_nav: false };
     config.radio.rx_threshold = Power::from_dbm(-82.0);
     config.mac.short_retry_limit = u32::MAX;
     config.mac.long_retry_limit = u32::MAX;

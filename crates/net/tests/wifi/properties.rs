@@ -10,8 +10,8 @@ use airtcp_net::queue::fq_codel::FqCodelConfig;
 use airtcp_net::queue::pie::PieConfig;
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, FrameErrors, Output, PhyConfig, Position, Power, ReceivedFrame, Receiver,
-    Reception, SentFrame, StationConfig, StationId, StationStreams, preset,
+    Channel, ChannelConfig, FrameErrors, Output, PhyConfig, Position, Power, ReceivedFrame,
+    Receiver, Reception, SentFrame, StationConfig, StationId, StationStreams, preset,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
