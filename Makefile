@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # python/pyproject.toml has the tools' settings; the scripts outside the package use them, too.
-RUFF_SCRIPTS := --config python/pyproject.toml benches dist scripts/kernels studies
+RUFF_SCRIPTS := --config python/pyproject.toml benches dist docs/site scripts/kernels studies
 # Cargo's: `release` builds quickly; `dist` takes longer and runs faster.
 PROFILE := release
 # GATEWAY=no leaves out all live commands but link; then clang, libelf and zlib are not needed.
@@ -35,7 +35,7 @@ endif
 WITH_VERDICTS := [ $$? -ge 3 ]
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist test-dist demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint linters linters-meanwhile test-rust clean setup setup-simulate setup-test module
+.PHONY: help build dist test-dist docs demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint linters linters-meanwhile test-rust clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,11 @@ dist: ## what users install, into dist/out: binaries, wheels, Debian packages [A
 
 test-dist: ## installs and runs what make dist made, in bare trees (as root) [ARGS=wheel]
 	scripts/test-dist $(ARGS)
+
+docs: ## the documentation as a site, into target/docs
+	@scripts/setup docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo 'file://$(CURDIR)/target/docs/index.html'
 
 demo: module ## build the simulator, then reproduce the Packet Control paper and Table 3 of M-TCP+ in quick form
 	$(BIN)/airtcp study run packet-control --quick || $(WITH_VERDICTS)
@@ -109,7 +114,8 @@ deny: ## licences, sources and advisories of the dependencies (needs cargo insta
 	cargo deny check licenses bans sources
 	cargo deny check advisories
 
-test-long: ## outages of minutes and mass outages, through the gateway (as root, a quarter of an hour)
+test-long: ## outages of minutes and mass outages through the gateway, and the whole model (as root, a quarter of an hour)
+	AIRTCP_LONG=1 cargo test --package airtcp-edge --test safety
 	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- --exact outages::long_outages
 	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- mass:: --nocapture
 
@@ -126,7 +132,7 @@ bench-link: setup ## packet rate and punctuality of the link emulator, beside a 
 	cargo bench --package airtcp-emu --bench link
 
 bench-peers: setup-simulate ## the same work in airtcp, ns-2, ns-3 and htsim [ARGS='dumbbell --htsim DIR']
-	scripts/pgo --no-default-features
+	scripts/pgo --no-default-features --features simulator
 	$(BIN)/python benches/peers/run.py $(ARGS)
 
 bench-gateway: setup-test ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']

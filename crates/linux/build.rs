@@ -29,9 +29,12 @@ fn source(program: &str) -> String {
 
 fn compile(clang: &str, program: &str) -> Result<(), String> {
     let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
+    // The kernel that loads it has the byte order of this target.
+    let is_big = env::var("CARGO_CFG_TARGET_ENDIAN").is_ok_and(|order| order == "big");
+    let target = if is_big { "bpfeb" } else { "bpfel" };
     let object = PathBuf::from(folder).join(format!("{program}.bpf.o"));
     let status = Command::new(clang)
-        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror"])
+        .args(["-target", target, "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror"])
         // The folder of the build does not become a part of the object.
         .arg("-fdebug-compilation-dir=.")
         .args(["-c", &source(program), "-o"])

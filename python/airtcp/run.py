@@ -75,6 +75,21 @@ class Run:
         return self._frame("udp")
 
     @property
+    def transfers(self) -> pd.DataFrame:
+        """One row per flow with requests or arriving transfers, indexed by the flow's name."""
+        return self._frame("transfers")
+
+    @property
+    def videos(self) -> pd.DataFrame:
+        """One row per flow with a video, indexed by the flow's name."""
+        return self._frame("videos")
+
+    @property
+    def calls(self) -> pd.DataFrame:
+        """One row per call, indexed by its name."""
+        return self._frame("calls")
+
+    @property
     def middleboxes(self) -> pd.DataFrame:
         """One row per node with a middlebox, indexed by the node's name; a column per counter.
 
@@ -187,6 +202,9 @@ _PARTS = {
     "links": ("link", "links"),
     "stations": ("station", "stations"),
     "udp": ("UDP source", "UDP sources"),
+    "transfers": ("flow of transfers", "flows of transfers"),
+    "videos": ("video", "videos"),
+    "calls": ("call", "calls"),
     "middleboxes": ("middlebox", "middleboxes"),
 }
 """The parts of a run's metrics, and what one and several of it are called."""

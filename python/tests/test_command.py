@@ -71,6 +71,25 @@ def test_a_run_writes_tables_report_and_figures(finished: Finished) -> None:
     assert "8 of 8 runs" in finished.err
 
 
+def test_a_run_prints_counts_and_where_the_rest_is(
+    studies: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = STUDY.replace(
+        "runs = 4\n", 'runs = 4\nsummary = "What it shows."\nheadline = "E1-lines"\n'
+    )
+    (studies / "small" / "study.toml").write_text(text)
+    assert run("--quick") == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines[0] == ["A", "small", "study", "holds", "undecided", "refuted"]
+    assert lines[2:4] == [["E1", "First", "1"], ["What", "it", "shows."]]
+    assert lines[-2][:2] == ["figure:", "results/small/figures/E1-lines.svg"]
+    assert (tmp_path / lines[-2][1]).exists()
+    assert lines[-1][:2] == ["report:", "results/small/report.html"]
+    assert not any("faster" in words for words in lines)
+    assert run("--quick", "--claims") == 0
+    assert "Size 2 is faster" in capsys.readouterr().out
+
+
 def test_cells_have_the_columns_and_the_papers_numbers(finished: Finished) -> None:
     text = (finished.folder / "cells.csv").read_text()
     assert text.splitlines()[0] == (
@@ -159,9 +178,9 @@ def test_a_calibrated_cell_leaves_the_score(
 ) -> None:
     (studies / "small" / "study.toml").write_text(STUDY + CALIBRATED)
     assert run() == 0
-    score = "No number of the paper is a prediction (1 calibrated, left out)"
+    score = "All numbers of the paper are calibrated, and not compared"
     out = tmp_path / "results" / "small"
-    assert score in capsys.readouterr().out
+    assert "calibrated" not in capsys.readouterr().out, "there is nothing to say of the numbers"
     assert score in (out / "report.html").read_text()
     cells = pd.read_csv(out / "cells.csv")
     assert set(cells[cells.calibrated].metric) == {"goodput"}

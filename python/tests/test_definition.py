@@ -87,7 +87,7 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
         ('metrics = ["cwnd"]', 'metrics = ["cwd"]', "metrics: no metric 'cwd'.*'cwnd'"),
         ('kind = "curve"', 'kind = "curv"', "kind: expected one of.*'curve'"),
         ('reduce = "mean"', 'reduce = "average"', "reduce: expected one of.*found 'average'"),
-        ('from = "flow.goodput"', 'from = "goodput"', "from: expected one of flow.FIELD"),
+        ('from = "flow.goodput"', 'from = "goodput"', "from: expected one of call.FIELD"),
         ('step = "5 s"', 'step = "5"', "step: expected a duration"),
         ('step = "5 s"', 'step = "0 s"', "step: expected more than 0, found '0 s'"),
         ("runs = 4", "runs = 4\nconfidence = 95", "confidence: expected less than 1, found 95"),
@@ -188,8 +188,9 @@ def test_all_mistakes_are_named_at_once_in_the_order_of_the_text(tmp_path: Path)
     ) == [
         "study.toml:3: papre: unknown key (did you mean 'paper'?)",
         "study.toml:5: runs: expected a whole number, found '4'",
-        "study.toml:29: metric.cwnd.from: expected one of flow.FIELD, link.FIELD, middlebox.FIELD, "
-        "station.FIELD, udp.FIELD, run.FIELD, trace.SERIES, found 'cwnd'",
+        "study.toml:29: metric.cwnd.from: expected one of call.FIELD, flow.FIELD, link.FIELD, "
+        "middlebox.FIELD, station.FIELD, transfer.FIELD, udp.FIELD, video.FIELD, run.FIELD, "
+        "trace.SERIES, found 'cwnd'",
         "study.toml:42: experiment[0].figure[0].kind: expected one of curve, bars, lines, trace, "
         "timeline, found 'curv' (did you mean 'curve'?)",
         "study.toml:58: experiment[0].figure[1].log-x: expected true or false, found 1",

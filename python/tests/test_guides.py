@@ -105,6 +105,8 @@ def test_every_page_that_code_names_exists() -> None:
         for file in files:
             if file.suffix not in {"", ".rs", ".c", ".py", ".toml", ".sh", ".service"}:
                 continue
+            if any(part.startswith(".") for part in file.relative_to(ROOT).parts):
+                continue  # caches of tools
             if file.is_file():
                 pages = PAGE_IN_CODE.findall(file.read_text(errors="replace"))
                 missing += [

@@ -27,6 +27,19 @@ def test_middleboxes_is_a_frame_by_node() -> None:
     assert run.middleboxes["freezes"].isna().to_dict() == {"AP": False, "BS": True}
 
 
+def test_what_applications_did_is_in_frames_by_name() -> None:
+    run = Run(
+        {
+            "transfers": [{"name": "web", "completed": 3, "completion_cdf": [0.1, 0.2]}],
+            "videos": [{"name": "film", "stalls": 1}],
+            "calls": [{"name": "call", "mos": 4.1}],
+        }
+    )
+    assert run.transfers.loc["web", "completed"] == 3
+    assert run.videos.loc["film", "stalls"] == 1
+    assert run.calls.loc["call", "mos"] == 4.1
+
+
 def test_a_run_shows_its_flows_as_a_short_table() -> None:
     flow = {"name": "ftp", "goodput": 3.4272e6, "download_time": None, "timeouts": 2}
     metrics = {"scenario": "phone", "seed": 7, "duration": 60.0, "flows": [flow], "links": [{}, {}]}

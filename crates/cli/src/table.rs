@@ -1,6 +1,7 @@
 //! Results for people: one row per flow, and on request per link and station, with a confidence
-//! interval if there are several runs. Also aligns the columns of any table.
+//! interval if there are several runs.
 
+use crate::aligned;
 use airtcp_sim::metrics::{FlowMetrics, LinkMetrics, RunMetrics, StationMetrics};
 use std::fmt::Write;
 
@@ -199,23 +200,6 @@ fn limited_by<'a>(flows: impl Iterator<Item = &'a FlowMetrics> + Clone) -> Strin
         Some((limit, time)) if time > 0.0 => format!("{limit} {:.0} %", 100.0 * time / all),
         _ => "-".to_owned(),
     }
-}
-
-/// Rows as lines with aligned columns: flush left for those in `left`, else flush right.
-pub fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> String {
-    let width =
-        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let mut out = String::new();
-    for row in rows {
-        let cell = |(i, text): (usize, &String)| match left.contains(&i) {
-            true => format!("{text:<0$}", widths[i]),
-            false => format!("{text:>0$}", widths[i]),
-        };
-        let line = row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ");
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
-    out
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::documented;
 use crate::segment::Flow;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
-use crate::units::Bytes;
+use crate::units::{Bytes, DataRate};
 use std::net::IpAddr;
 
 documented! {
@@ -72,6 +72,21 @@ documented! {
         Reset,
         /// The application gave up.
         User,
+    }
+}
+
+documented! {
+    /// What a player of video does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum PlayerState {
+        /// It waits for its first segments.
+        Starting,
+        /// It shows the video.
+        Playing,
+        /// Its buffer ran empty, and it waits for segments.
+        Stalled,
+        /// It has shown the whole video.
+        Ended,
     }
 }
 
@@ -183,6 +198,30 @@ documented! {
             /// Time since the path came back; if it went down again before then, the time it was
             /// up.
             dead: Duration,
+        },
+        /// A transfer is complete at the receiver: the answer to a request, or a transfer on a
+        /// connection of its own.
+        TransferCompleted {
+            /// Its number among those of the flow, from 0, in the order of their starts.
+            number: u64,
+            /// Its size.
+            bytes: Bytes,
+            /// Time since the request was sent, or since the connection was opened for it.
+            time: Duration,
+        },
+        /// A player of video asks for the next segment.
+        SegmentRequested {
+            /// Bitrate of the segment, bit/s.
+            bitrate: DataRate,
+            /// Playing time in the buffer.
+            buffer: Duration,
+        },
+        /// A player of video changed its state.
+        Player {
+            /// The new state.
+            state: PlayerState,
+            /// Playing time in the buffer.
+            buffer: Duration,
         },
         /// A packet was dropped.
         Dropped {

@@ -43,6 +43,12 @@ impl Histogram {
 
     #[cold]
     fn grow(&mut self, bucket: usize) {
+        self.make_room(bucket);
+        self.counts[bucket - self.first] = 1;
+    }
+
+    /// Extends the array to a bucket outside of it.
+    fn make_room(&mut self, bucket: usize) {
         let doubling = 1 << SUBDIVISION;
         let start = bucket - bucket % doubling;
         if self.counts.is_empty() {
@@ -53,7 +59,20 @@ impl Histogram {
         self.first -= below;
         let needed = start + doubling - self.first;
         self.counts.resize(needed.max(self.counts.len()), 0);
-        self.counts[bucket - self.first] = 1;
+    }
+
+    /// Counts the values of another, too.
+    pub fn merge(&mut self, other: &Self) {
+        self.zeros += other.zeros;
+        self.positive += other.positive;
+        for (bucket, &count) in (other.first..).zip(&other.counts).filter(|(_, count)| **count > 0)
+        {
+            if self.counts.get(bucket.wrapping_sub(self.first)).is_none() {
+                self.make_room(bucket);
+            }
+            let own = &mut self.counts[bucket - self.first];
+            *own = own.saturating_add(count);
+        }
     }
 
     /// Number of values recorded, zeros included.
@@ -118,6 +137,24 @@ mod tests {
         let of = |units: u64| bucket(Duration::from_nanos(units << UNIT));
         let buckets: Vec<usize> = (0..5000).map(of).collect();
         assert!(buckets.windows(2).all(|pair| pair[1] - pair[0] <= 1), "{buckets:?}");
+    }
+
+    #[test]
+    fn merged_counts_are_those_of_all_values() {
+        let of = |values: &[u64]| {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|&ns| histogram.record(Duration::from_nanos(ns)));
+            histogram
+        };
+        let parts: [&[u64]; 4] = [&[0, 5_000_000], &[2_000, 900_000_000], &[], &[40_000_000, 0]];
+        let mut merged = Histogram::default();
+        parts.iter().for_each(|part| merged.merge(&of(part)));
+        let whole = of(&parts.concat());
+        assert_eq!(merged.count(), whole.count());
+        for q in 0..=20 {
+            let q = f64::from(q) / 20.0;
+            assert_eq!(merged.quantile(q), whole.quantile(q), "{q}");
+        }
     }
 
     #[test]

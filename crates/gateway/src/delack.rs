@@ -152,6 +152,7 @@ impl Connection {
             hops: Some(hops),
             rtt,
             window_grew: false,
+            rto: None,
         };
         let decision = self.policy.on_data(&arrival);
         let ends = segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST | Flags::URG);

@@ -56,6 +56,7 @@ enum {
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_LPM_TRIE = 11,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
@@ -163,5 +164,6 @@ enum {
 /* Encoding of map attributes that libbpf reads (BTF-defined maps). */
 #define uint_field(name, value) int(*name)[value]
 #define type_field(name, type) type *name
+#define maps_field(name, type) type *name[]
 
 #endif

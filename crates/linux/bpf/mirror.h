@@ -222,23 +222,30 @@ struct mirror_header {
 	__u64 round_trip;
 };
 
-/*
- * Small enough to stay in the processor's caches, which halves the time of a copy (benches/gateway).
- * Holds one millisecond of 30 Gbit/s; the daemon reads every half millisecond.
- */
-struct {
+/* A ring buffer, for the verifier. The daemon makes them, in the sizes that it wants. */
+struct ring {
 	uint_field(type, BPF_MAP_TYPE_RINGBUF);
-	uint_field(max_entries, 4 * 1024 * 1024);
-} mirrored SEC(".maps");
+	uint_field(max_entries, 4096);
+};
 
-/* Takes packets once `mirrored` is full, until the daemon has read all of it: the daemon reads
-   `mirrored` first, so the order stays. Holds nine milliseconds of 30 Gbit/s. */
+/* Places of the ring buffers in use. */
+enum {
+	/* Takes the packets. */
+	RING_FIRST,
+	/* Takes packets once the first is full, until the daemon has read all of it: the daemon reads the first
+	   one first, so the order stays. Absent while little is mirrored. */
+	RING_BACKLOG,
+	RINGS,
+};
+
 struct {
-	uint_field(type, BPF_MAP_TYPE_RINGBUF);
-	uint_field(max_entries, 32 * 1024 * 1024);
-} backlog SEC(".maps");
+	uint_field(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	uint_field(max_entries, RINGS);
+	type_field(key, __u32);
+	maps_field(values, struct ring);
+} rings SEC(".maps");
 
-/* Packets for which neither ring buffer had room. */
+/* Packets for which no ring buffer had room. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	uint_field(max_entries, 1);
@@ -314,15 +321,21 @@ static inline_always int may_be_tcp(__u8 next_header)
 	       next_header == PROTOCOL_ROUTING || next_header == PROTOCOL_DESTINATION;
 }
 
-/* Reserves a record; NULL if neither ring buffer has room. */
+/* A ring buffer in use; NULL if there is none. */
+static inline_always void *ring_at(__u32 place)
+{
+	return bpf_map_lookup_elem(&rings, &place);
+}
+
+/* Reserves a record; NULL if no ring buffer has room. */
 static inline_always void *reserve(__u64 size)
 {
-	void *record = 0;
+	void *first = ring_at(RING_FIRST), *backlog = ring_at(RING_BACKLOG), *record = 0;
 
-	if (!bpf_ringbuf_query(&backlog, UNREAD_BYTES))
-		record = bpf_ringbuf_reserve(&mirrored, size, 0);
-	if (!record)
-		record = bpf_ringbuf_reserve(&backlog, size, 0);
+	if (first && (!backlog || !bpf_ringbuf_query(backlog, UNREAD_BYTES)))
+		record = bpf_ringbuf_reserve(first, size, 0);
+	if (!record && backlog)
+		record = bpf_ringbuf_reserve(backlog, size, 0);
 	return record;
 }
 

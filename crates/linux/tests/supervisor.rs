@@ -5,7 +5,9 @@
 
 #![cfg(target_os = "linux")]
 
-use airtcp_linux::daemon::supervisor::{Heartbeat, INTERVAL, Timing, supervise};
+use airtcp_linux::daemon::supervisor::{
+    Heartbeat, INTERVAL, LONGEST_REST, Pace, Timing, supervise,
+};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGTERM};
@@ -54,15 +56,23 @@ fn daemon(behaviour: &str) -> i32 {
     match behaviour {
         "bad input" => return 2,
         "cannot start" => return 1,
+        "hangs at work" | "hangs at rest" => {
+            let is_at_work = behaviour == "hangs at work";
+            heart.beat(Instant::now(), if is_at_work { Pace::Working } else { Pace::Resting });
+            while signals.pending().next().is_none() {
+                std::thread::sleep(INTERVAL);
+            }
+            return 0;
+        }
         "dies at once" => {
-            heart.beat(Instant::now());
+            heart.beat(Instant::now(), Pace::Working);
             return 1;
         }
         _ => {}
     }
     loop {
         if behaviour != "never comes up" {
-            heart.beat(Instant::now());
+            heart.beat(Instant::now(), Pace::Working);
         }
         for signal in signals.pending() {
             match signal {
@@ -191,6 +201,20 @@ fn a_daemon_that_hangs_is_killed_and_started_again_within_a_second() {
     assert_ne!(first, second);
     // A second and, for machines with other things to do, another.
     assert!(outage < Duration::from_secs(2), "{outage:?}");
+}
+
+#[test]
+fn a_daemon_that_rests_may_be_silent_for_longer_than_one_that_works() {
+    let killed_after = |daemon| {
+        let mut fixture = Fixture::new(daemon);
+        fixture.started();
+        let begin = Instant::now();
+        fixture.started();
+        begin.elapsed()
+    };
+    let (working, resting) = (killed_after("hangs at work"), killed_after("hangs at rest"));
+    let longest = Timing::default().silence + LONGEST_REST;
+    assert!(working < longest && longest <= resting, "{working:?}, {resting:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::queue::dualpi2::DualPi2Config;
 use crate::queue::fq_codel::FqCodelConfig;
 use crate::queue::pie::PieConfig;
 use crate::queue::red::RedConfig;
-use crate::table::{Delays, Rates};
+use crate::table::{self, Delays, Losses, Rates};
 use crate::trace::Trace;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::{
@@ -24,9 +24,9 @@ settings! {
     /// outages, perhaps behind a policer.
     #[derive(Clone, Debug, PartialEq)]
     pub struct LinkConfig {
-        /// Rate at which packets are serialised: constant, or a table with a file.
+        /// Rate at which packets are serialised: constant, or a table with steps or a file.
         pub rate: LinkRate,
-        /// One-way propagation delay: constant, or a table with a distribution or a file.
+        /// One-way propagation delay: constant, or a table with a distribution, steps or a file.
         pub delay: DelayConfig,
         /// Random or listed losses.
         #[absent = "no losses"]
@@ -71,7 +71,7 @@ impl From<DataRate> for LinkRate {
     }
 }
 
-/// A file that a rate or a delay follows.
+/// A file that a rate, a delay or a loss probability follows.
 static COURSE: TextKind = TextKind {
     name: "path",
     plural: "paths",
@@ -81,16 +81,92 @@ static COURSE: TextKind = TextKind {
 
 static RATE: Table = Table::new(
     "link.rate",
-    "A rate that follows a file.",
-    &[Key::Fields(&[field(
-        "file",
-        Kind::Text(&COURSE),
-        Fallback::Required,
-        "`.csv`: a table of time and rate, `time (s),rate (Mbit/s)` in its first line; each rate holds \
+    "A rate that changes: either `steps` or `file`.",
+    &[Key::Fields(&[
+        field(
+            "steps",
+            Kind::Tables(&RATE_STEPS),
+            Fallback::Absent("no steps"),
+            "The rates and the times from which they hold, the last one to the end.",
+        ),
+        field(
+            "file",
+            Kind::Text(&COURSE),
+            Fallback::Absent("no file"),
+            "`.csv`: a table of time and rate, `time (s),rate (Mbit/s)` in its first line; each rate holds \
          until the next, the last to the end; at 0, packets wait. Any other name: a Mahimahi trace, \
          which repeats. Perhaps compressed with gzip; relative to the file that names it.",
-    )])],
+        ),
+    ])],
 );
+
+static RATE_STEPS: Table = Table::new(
+    "link.rate.steps",
+    "A rate, from some time on.",
+    &[Key::Fields(&[
+        AT,
+        field(
+            "rate",
+            Kind::WordOr("none", &Kind::Rate),
+            Fallback::Required,
+            "The rate; with `none` packets wait. The last one is a rate.",
+        ),
+    ])],
+);
+
+const AT: Field = field(
+    "at",
+    TIME,
+    Fallback::Required,
+    "Time from which it holds: 0 s in the first step, and then ascending.",
+);
+
+/// Reads the steps of a table, each with a `value`.
+fn steps<R: Reader, T: Copy>(
+    table: &R,
+    value: impl Fn(&R) -> Option<T>,
+) -> Option<table::Table<T>> {
+    let mut read: Vec<(Instant, T)> = Vec::new();
+    let mut complete = true;
+    for step in table.tables("steps") {
+        let (at, value) = (step.get::<Instant>("at"), value(&step));
+        let (Some(at), Some(value)) = (at, value) else {
+            complete = false;
+            continue;
+        };
+        let since = at.since_start();
+        match read.last() {
+            None if complete && !since.is_zero() => {
+                step.refuse(Some("at"), format!("nothing holds until {since}"), "0 s");
+                return None;
+            }
+            Some((before, _)) if at <= *before => {
+                let before = before.since_start();
+                let message = format!("{since} does not come after {before}");
+                step.refuse(Some("at"), message, &format!("a time after {before}"));
+                return None;
+            }
+            _ => read.push((at, value)),
+        }
+    }
+    if complete { table::Table::new(read) } else { None }
+}
+
+/// The one of `steps` and `file` that a table has.
+fn steps_or_file<R: Reader>(table: &R) -> Option<&'static str> {
+    match (table.written("steps"), table.written("file")) {
+        (true, false) => Some("steps"),
+        (false, true) => Some("file"),
+        (true, true) => {
+            table.refuse(Some("file"), "contradicts `steps`".to_owned(), "either steps or file");
+            None
+        }
+        (false, false) => {
+            table.refuse(None, "says nothing".to_owned(), "steps or file");
+            None
+        }
+    }
+}
 
 /// Reads the rate in a file.
 fn rate_in(name: &str, text: &str) -> Result<LinkRate, String> {
@@ -112,8 +188,16 @@ impl Value for LinkRate {
         let Some(table) = from.table(key) else {
             return from.get(key).map(Self::Constant);
         };
-        let file = table.get::<Name>("file")?;
-        table.file("file", &file, |text| rate_in(&file.text, text))
+        if steps_or_file(&table)? == "file" {
+            let file = table.get::<Option<Name>>("file")??;
+            return table.file("file", &file, |text| rate_in(&file.text, text));
+        }
+        let rates = Rates::new(steps(&table, |step| step.get::<Option<DataRate>>("rate"))?);
+        if rates.is_none() {
+            let message = "the last rate is none, and packets would wait for ever".to_owned();
+            table.refuse(Some("steps"), message, "a last rate");
+        }
+        rates.map(|rates| Self::Table(Arc::new(rates)))
     }
 
     fn show(&self, kind: &Kind) -> Option<String> {
@@ -147,7 +231,7 @@ pub struct Variation {
 static DELAY: Table = Table::new(
     "link.delay",
     "A one-way delay that varies from packet to packet: at most one of `constant`, `uniform`, `normal`, \
-     `exponential`, `mixture`, `file`. It gives the whole delay, not an addition to `base`.",
+     `exponential`, `mixture`, `steps`, `file`. It gives the whole delay, not an addition to `base`.",
     &[
         Key::Fields(&[
             field(
@@ -172,16 +256,41 @@ static DELAY: Table = Table::new(
             Fallback::Absent("not a mixture"),
             "One of several distributions, drawn for each packet.",
         )]),
-        Key::Fields(&[field(
-            "file",
-            Kind::Text(&COURSE),
-            Fallback::Absent("no file"),
-            "A table of time and delay, `time (s),delay (ms)` in its first line. A packet has the delay \
-             that holds when its last byte leaves; each holds until the next, the last to the end. \
-             Perhaps compressed with gzip; relative to the file that names it.",
-        )]),
+        Key::Fields(&[
+            field(
+                "steps",
+                Kind::Tables(&DELAY_STEPS),
+                Fallback::Absent("no steps"),
+                "The delays and the times from which they hold, the last one to the end. A packet has \
+                 the delay that holds when its last byte leaves.",
+            ),
+            field(
+                "file",
+                Kind::Text(&COURSE),
+                Fallback::Absent("no file"),
+                "The same as a table of time and delay, `time (s),delay (ms)` in its first line. Perhaps \
+                 compressed with gzip; relative to the file that names it.",
+            ),
+        ]),
     ],
 );
+
+static DELAY_STEPS: Table = Table::new(
+    "link.delay.steps",
+    "A delay, from some time on.",
+    &[Key::Fields(&[AT, field("delay", TIME, Fallback::Required, "The delay.")])],
+);
+
+impl DelayConfig {
+    /// The least delay that a packet may have.
+    pub fn least(&self) -> Duration {
+        match &self.variation {
+            None => self.base,
+            Some(Variation { from: Instant::ZERO, distribution, .. }) => distribution.least(),
+            Some(Variation { distribution, .. }) => distribution.least().min(self.base),
+        }
+    }
+}
 
 impl Value for DelayConfig {
     const KIND: Kind = Kind::OrTable(&TIME, &DELAY);
@@ -197,7 +306,7 @@ impl Value for DelayConfig {
         let Some(distribution) = distribution else {
             for key in ["from", "fifo"].into_iter().filter(|key| table.written(key)) {
                 let message = "has no effect without a distribution".to_owned();
-                let expected = "uniform, normal, exponential, constant, mixture or file";
+                let expected = "uniform, normal, exponential, constant, mixture, steps or file";
                 table.refuse(Some(key), message, expected);
             }
             if base.is_none() {
@@ -250,6 +359,22 @@ pub enum Distribution {
     Mixture(Vec<(f64, Distribution)>),
     /// As a table says for the time.
     Table(Arc<Delays>),
+}
+
+impl Distribution {
+    /// The least value.
+    fn least(&self) -> Duration {
+        match self {
+            Self::Constant(delay) => *delay,
+            Self::Uniform { low, .. } => *low,
+            Self::Normal { .. } => Duration::ZERO,
+            Self::Exponential { offset, .. } => *offset,
+            Self::Mixture(parts) => {
+                parts.iter().map(|(_, part)| part.least()).min().unwrap_or_default()
+            }
+            Self::Table(delays) => delays.values().min().unwrap_or_default(),
+        }
+    }
 }
 
 /// Distributions other than mixtures.
@@ -308,7 +433,7 @@ static MIXTURE: Table = Table::new(
 /// invalid.
 fn distribution<R: Reader>(table: &R, mixture: bool) -> Option<Option<Distribution>> {
     type Read<R> = fn(&R, &str) -> Option<Distribution>;
-    let readers: [(&str, Read<R>); 6] = [
+    let readers: [(&str, Read<R>); 7] = [
         ("constant", |table, key| Some(Distribution::Constant(table.get::<Option<_>>(key)??))),
         ("uniform", |table, key| {
             let (low, high) = table.get::<Option<_>>(key)??;
@@ -325,12 +450,16 @@ fn distribution<R: Reader>(table: &R, mixture: bool) -> Option<Option<Distributi
             Some(Distribution::Exponential { offset: offset?, mean: mean? })
         }),
         ("mixture", |table, _| Some(Distribution::Mixture(mixture_parts(table)?))),
+        ("steps", |table, _| {
+            let delays: Delays = steps(table, |step| step.get::<Duration>("delay"))?;
+            Some(Distribution::Table(Arc::new(delays)))
+        }),
         ("file", |table, _| {
             let file = table.get::<Option<Name>>("file")??;
             table.file("file", &file, Delays::read).map(Arc::new).map(Distribution::Table)
         }),
     ];
-    let readers = &readers[..if mixture { 6 } else { 4 }];
+    let readers = &readers[..if mixture { 7 } else { 4 }];
     let mut given = readers.iter().filter(|(key, _)| table.written(key));
     let Some((key, read)) = given.next() else { return Some(None) };
     if let Some((second, _)) = given.next() {
@@ -357,7 +486,7 @@ fn mixture_parts<R: Reader>(table: &R) -> Option<Vec<(f64, Distribution)>> {
 
 /// The models that lose packets.
 const LOSSY: &[&str] =
-    &words::<3>(&choose(LossConfig::WORDS, ["bernoulli", "gilbert-elliott", "list"]));
+    &words::<4>(&choose(LossConfig::WORDS, ["bernoulli", "gilbert-elliott", "schedule", "list"]));
 
 settings! {
     /// Random or listed losses of a link.
@@ -410,6 +539,8 @@ alternatives! {
             #[kind = PROBABILITY]
             loss_bad: f64 = 1.0,
         },
+        /// each packet independently, with a probability that changes
+        "schedule" => Schedule(..LossSchedule),
         /// exactly these packets
         "list" => List(
             /// Ordinals, from 0, of the data packets sent over the link; a retransmission has an
@@ -417,6 +548,51 @@ alternatives! {
             packets: Vec<u64>
         ),
     }
+}
+
+/// Loss probabilities by time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LossSchedule(pub Arc<Losses>);
+
+static LOSS_STEPS: Table = Table::new(
+    "link.loss.steps",
+    "A loss probability, from some time on.",
+    &[Key::Fields(&[
+        AT,
+        field("p", PROBABILITY, Fallback::Required, "Probability that a packet is lost."),
+    ])],
+);
+
+impl Settings for LossSchedule {
+    const KEYS: &'static [Key] = &[Key::Fields(&[
+        field(
+            "steps",
+            Kind::Tables(&LOSS_STEPS),
+            Fallback::Absent("no steps"),
+            "The probabilities and the times from which they hold, the last one to the end; either \
+             this or `file`. On the medium the time is that when a packet's last byte leaves.",
+        ),
+        field(
+            "file",
+            Kind::Text(&COURSE),
+            Fallback::Absent("no file"),
+            "The same as a table of time and loss, `time (s),loss (%)` in its first line. Perhaps \
+             compressed with gzip; relative to the file that names it.",
+        ),
+    ])];
+
+    fn read<R: Reader>(from: &R, _base: Option<&Self>) -> Option<Self> {
+        let losses = if steps_or_file(from)? == "file" {
+            let file = from.get::<Option<Name>>("file")??;
+            from.file("file", &file, Losses::read)?
+        } else {
+            steps(from, |step| step.get::<f64>("p"))?
+        };
+        Some(Self(Arc::new(losses)))
+    }
+
+    /// A schedule is not written on one line.
+    fn write(&self, _to: &mut Vec<(&'static str, String)>) {}
 }
 
 choice! {

@@ -537,7 +537,7 @@ impl<T> Link<T> {
             self.counters.policer_drops += 1;
             return Err(DropReason::Policer);
         }
-        if self.loss_place == LossPlace::BeforeQueue && self.loses(meta.data) {
+        if self.loss_place == LossPlace::BeforeQueue && self.loses(now, meta.data) {
             self.counters.loss_drops += 1;
             return Err(DropReason::Loss);
         }
@@ -838,7 +838,7 @@ impl<T> Link<T> {
             None => start + self.transmission_time(size),
         };
         let arrival = departure + self.delay.draw(departure);
-        let unlucky = self.loss_place == LossPlace::Medium && self.loses(data);
+        let unlucky = self.loss_place == LossPlace::Medium && self.loses(departure, data);
         let lost = if self.outage_takes(start, departure) {
             Some(DropReason::Outage)
         } else {
@@ -878,8 +878,8 @@ impl<T> Link<T> {
     }
 
     #[inline]
-    fn loses(&mut self, data: bool) -> bool {
-        self.loss.as_mut().is_some_and(|loss| loss.loses(data))
+    fn loses(&mut self, now: Instant, data: bool) -> bool {
+        self.loss.as_mut().is_some_and(|loss| loss.loses(now, data))
     }
 
     #[inline]

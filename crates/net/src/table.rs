@@ -1,5 +1,5 @@
-//! A rate or a delay that follows a table: comma-separated values of time and value, with the units
-//! in the first line.
+//! A rate, a delay or a loss probability that follows a table: comma-separated values of time and
+//! value, with the units in the first line.
 //!
 //! ```text
 //! time (s),rate (Mbit/s)
@@ -35,6 +35,13 @@ pub struct TableError {
 }
 
 impl<T: Copy> Table<T> {
+    /// The value at each of these times; `None` unless they ascend strictly from the start.
+    pub fn new(steps: Vec<(Instant, T)>) -> Option<Self> {
+        let starts = steps.first().is_some_and(|(since, _)| *since == Instant::ZERO);
+        let ascends = steps.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        (starts && ascends).then_some(Self { steps })
+    }
+
     /// The value at `now`.
     pub fn at(&self, now: Instant) -> T {
         self.steps[self.index(now)].1
@@ -50,11 +57,12 @@ impl<T: Copy> Table<T> {
     }
 
     /// Reads a table whose second column is called `name`; `value` makes one of base units, to which
-    /// numbers are rounded.
+    /// numbers are rounded, and of which there are at most `most`.
     fn parse(
         text: &str,
         name: &str,
         of: &[Unit],
+        most: Option<(u64, &str)>,
         value: impl Fn(u64) -> T,
     ) -> Result<Self, TableError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -66,6 +74,7 @@ impl<T: Copy> Table<T> {
             message: format!("{:?} is no header", shortened(found)),
             expected: match name {
                 "rate" => "`time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`".to_owned(),
+                "loss" => "`time (UNIT),loss (%)`, such as `time (s),loss (%)`".to_owned(),
                 _ => format!("`time (UNIT),{name} (UNIT)`, such as `time (s),{name} (ms)`"),
             },
         };
@@ -110,7 +119,11 @@ impl<T: Copy> Table<T> {
                 }
                 _ => {}
             }
-            steps.push((since, value(read(cell, value_unit)?)));
+            let number = read(cell, value_unit)?;
+            if let Some((_, expected)) = most.filter(|(most, _)| number > *most) {
+                return Err(wrong(format!("{cell:?} is out of range"), expected));
+            }
+            steps.push((since, value(number)));
             last_line = line;
         }
         if steps.is_empty() {
@@ -152,7 +165,25 @@ impl Delays {
     /// # Errors
     /// The first wrong line.
     pub fn read(text: &str) -> Result<Self, TableError> {
-        Self::parse(text, "delay", units::DURATION, Duration::from_nanos)
+        Self::parse(text, "delay", units::DURATION, None, Duration::from_nanos)
+    }
+}
+
+/// Loss probabilities by time.
+pub type Losses = Table<f64>;
+
+/// A probability in units of 10⁻⁹.
+const SHARE: &[Unit] = &[("%", 10_000_000)];
+const CERTAIN: u64 = 1_000_000_000;
+
+impl Losses {
+    /// Reads a table of loss probabilities.
+    ///
+    /// # Errors
+    /// The first wrong line.
+    pub fn read(text: &str) -> Result<Self, TableError> {
+        let share = |parts| parts as f64 / CERTAIN as f64;
+        Self::parse(text, "loss", SHARE, Some((CERTAIN, "0 to 100")), share)
     }
 }
 
@@ -161,20 +192,23 @@ impl Delays {
 pub struct Rates(Table<Option<DataRate>>);
 
 impl Rates {
+    /// Rates by time; `None` without a last rate.
+    pub fn new(table: Table<Option<DataRate>>) -> Option<Self> {
+        let (_, last) = table.steps[table.steps.len() - 1];
+        last.map(|_| Self(table))
+    }
+
     /// Reads a table of rates.
     ///
     /// # Errors
     /// The first wrong line.
     pub fn read(text: &str) -> Result<Self, TableError> {
-        let table = Table::parse(text, "rate", units::RATE, DataRate::from_bits_per_sec)?;
-        match table.steps.last() {
-            Some((_, Some(_))) => Ok(Self(table)),
-            _ => Err(TableError {
-                line: text.trim_end().lines().count(),
-                message: "the last rate is 0, and packets would wait for ever".to_owned(),
-                expected: "a last rate above zero".to_owned(),
-            }),
-        }
+        let table = Table::parse(text, "rate", units::RATE, None, DataRate::from_bits_per_sec)?;
+        Self::new(table).ok_or_else(|| TableError {
+            line: text.trim_end().lines().count(),
+            message: "the last rate is 0, and packets would wait for ever".to_owned(),
+            expected: "a last rate above zero".to_owned(),
+        })
     }
 
     /// The mean rate until the last line; of a single line, its rate.
@@ -248,6 +282,31 @@ mod tests {
         let delays = Delays::read("time (s),delay (ms)\n0,20\n\n# later\n1.5, 200\n").unwrap();
         let at = |n| delays.at(ms(n)).as_millis();
         assert_eq!([at(0), at(1499), at(1500), at(99_999)], [20, 20, 200, 200]);
+    }
+
+    #[test]
+    fn losses_are_in_percent() {
+        let losses = Losses::read("time (s),loss (%)\n0,0\n1,12.5\n2,100\n").unwrap();
+        assert_eq!([0, 1000, 2000].map(|n| losses.at(ms(n))), [0.0, 0.125, 1.0]);
+        for (text, expected) in [
+            ("0,100.1", "line 2: \"100.1\" is out of range (expected 0 to 100)"),
+            ("0,-1", "line 2: \"-1\" is out of range (expected a number, 0 or more)"),
+        ] {
+            let error = Losses::read(&format!("time (s),loss (%)\n{text}\n")).expect_err(text);
+            assert_eq!(error.to_string(), expected);
+        }
+        let error = Losses::read("time (s),loss\n0,1\n").expect_err("no unit").to_string();
+        assert!(error.starts_with("line 1: \"time (s),loss\" is no header"), "{error}");
+    }
+
+    #[test]
+    fn a_table_begins_at_the_start_and_goes_on() {
+        assert!(Table::new(vec![(ms(0), 1), (ms(5), 2)]).is_some());
+        for steps in [vec![], vec![(ms(1), 1)], vec![(ms(0), 1), (ms(0), 2)]] {
+            assert!(Table::new(steps).is_none());
+        }
+        let last = |rate| Rates::new(Table::new(vec![(ms(0), rate)]).unwrap());
+        assert!(last(None).is_none() && last(Some(DataRate::mbps(1))).is_some());
     }
 
     #[test]
@@ -333,7 +392,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "(time \\(s\\),(rate \\(Mbit/s\\)|delay \\(s\\))\n)?([0-9.,e# -]{0,12}\n){0,5}") {
-            let _ = (Rates::read(&text), Delays::read(&text));
+            let _ = (Rates::read(&text), Delays::read(&text), Losses::read(&text));
         }
 
         /// A table whose rate never changes serves as that rate does.

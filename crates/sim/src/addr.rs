@@ -14,6 +14,9 @@ const FIRST_SENDER_PORT: u16 = 57_001;
 const SENDER_PORTS: u32 = 8_500;
 const FIRST_RECEIVER_PORT: u16 = 49_152;
 
+/// The number of flows and connections that ports tell apart.
+pub const FLOWS: u32 = SENDER_PORTS * (FIRST_SENDER_PORT - FIRST_RECEIVER_PORT) as u32;
+
 /// The address of a node.
 pub fn of_node(node: NodeId) -> IpAddr {
     v4_of_node(node).into()

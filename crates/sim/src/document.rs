@@ -1,11 +1,12 @@
 //! What a run gives out, as documentation: `airtcp schema --metrics`.
 
 use crate::metrics::{
-    FlowMetrics, LinkMetrics, MiddleboxMetrics, RunMetrics, StationMetrics, UdpMetrics,
+    CallMetrics, FlowMetrics, LinkMetrics, MiddleboxMetrics, RunMetrics, StationMetrics,
+    TransferMetrics, UdpMetrics, VideoMetrics,
 };
 use crate::trace::recorder::Series;
 use airtcp_core::documented::Documented;
-use airtcp_core::event::{AbortReason, Cause, DropReason, Event, Spurious};
+use airtcp_core::event::{AbortReason, Cause, DropReason, Event, PlayerState, Spurious};
 use airtcp_edge::MechanismConfig;
 use std::fmt::Write;
 
@@ -14,7 +15,8 @@ const INTRODUCTION: &str = "# Metrics and events
 <!-- Generated from the declarations. Do not edit: `cargo run -p airtcp-cli -- schema --metrics > docs/metrics.md` -->
 
 `airtcp run --json` prints one JSON object a line for each run; in Python it is `Run.metrics`. A study takes a field by
-`from = \"flow.FIELD\"`, `link.FIELD`, `station.FIELD`, `udp.FIELD`, `middlebox.FIELD` or `run.FIELD` ([studies](studies.md)).
+`from = \"flow.FIELD\"`, `link.FIELD`, `station.FIELD`, `udp.FIELD`, `transfer.FIELD`, `video.FIELD`,
+`call.FIELD`, `middlebox.FIELD` or `run.FIELD` ([studies](studies.md)).
 Numbers are in SI units: seconds, bit/s, bytes. Percentiles are of the nearest rank, from buckets 3 % wide: the middle
 of a bucket is at most 1.6 % off.
 ";
@@ -41,17 +43,20 @@ below. Times are in seconds, sizes in bytes; sequence and acknowledgement number
 ";
 
 /// The parts of a run: name, title and fields.
-const PARTS: [(&str, &str, &[Documented]); 6] = [
+const PARTS: [(&str, &str, &[Documented]); 9] = [
     ("runs", "A run", RunMetrics::FIELDS),
     ("flows", "`flows`: one TCP flow", FlowMetrics::FIELDS),
     ("links", "`links`: one unidirectional link", LinkMetrics::FIELDS),
     ("stations", "`stations`: one station of a wireless cell", StationMetrics::FIELDS),
     ("udp", "`udp`: one source of cross traffic", UdpMetrics::FIELDS),
+    ("transfers", "`transfers`: the transfers of one flow", TransferMetrics::FIELDS),
+    ("videos", "`videos`: one player of video", VideoMetrics::FIELDS),
+    ("calls", "`calls`: one direction of a voice call", CallMetrics::FIELDS),
     ("middleboxes", "`middleboxes`: one node with a middlebox", MiddleboxMetrics::FIELDS),
 ];
 
 /// The fields of a run's parts, by the name of the part; those of the run itself under `runs`.
-pub fn fields() -> [(&'static str, &'static [Documented]); 6] {
+pub fn fields() -> [(&'static str, &'static [Documented]); 9] {
     PARTS.map(|(part, _, fields)| (part, fields))
 }
 
@@ -112,6 +117,7 @@ fn field(field: &Documented) -> String {
         "Spurious" => Spurious::VARIANTS,
         "DropReason" => DropReason::VARIANTS,
         "AbortReason" => AbortReason::VARIANTS,
+        "PlayerState" => PlayerState::VARIANTS,
         _ => &[],
     };
     let text = prose(field);
@@ -170,7 +176,12 @@ mod tests {
             link = [{ between = ["A", "B"], rate = "1 Mbit/s", delay = "1 ms" }]
             wlan = [{ name = "cell", stations = ["B", "C"] }]
             udp = [{ from = "A", to = "C", rate = "1 kbit/s" }]
-            flow = [{ from = "A", to = "C" }]"#;
+            call = [{ name = "call", from = "A", to = "C" }]
+            flow = [
+                { from = "A", to = "C" },
+                { name = "web", from = "A", to = "C", traffic = { kind = "requests", answer = "1 kB" } },
+                { name = "film", from = "A", to = "C", traffic = { kind = "video", ladder = ["1 Mbit/s"] } },
+            ]"#;
         let scenario = Scenario::parse("t.toml", text, &[]).expect("a right scenario");
         let run = serde_json::to_value(World::new(&scenario, 1).metrics()).expect("numbers");
         let fields = |object: &serde_json::Value| {
@@ -184,6 +195,9 @@ mod tests {
         assert_eq!(fields(&run["links"][0]), documented(LinkMetrics::FIELDS));
         assert_eq!(fields(&run["stations"][0]), documented(StationMetrics::FIELDS));
         assert_eq!(fields(&run["udp"][0]), documented(UdpMetrics::FIELDS));
+        assert_eq!(fields(&run["transfers"][0]), documented(TransferMetrics::FIELDS));
+        assert_eq!(fields(&run["videos"][0]), documented(VideoMetrics::FIELDS));
+        assert_eq!(fields(&run["calls"][0]), documented(CallMetrics::FIELDS));
         let snoop = MechanismConfig::COUNTERS.iter().find(|(word, _)| *word == "snoop");
         let mut middlebox = documented(snoop.expect("it is there").1);
         middlebox.extend(documented(MechanismConfig::INVALID_PACKETS));

@@ -32,6 +32,12 @@ documented! {
         pub stations: Vec<StationMetrics>,
         /// One for each source of cross traffic, in the order of the scenario.
         pub udp: Vec<UdpMetrics>,
+        /// One for each flow with requests or arriving transfers, in the order of the scenario.
+        pub transfers: Vec<TransferMetrics>,
+        /// One for each flow with a video, in the order of the scenario.
+        pub videos: Vec<VideoMetrics>,
+        /// One for each call, in the order of the scenario.
+        pub calls: Vec<CallMetrics>,
         /// One for each node with a middlebox, in the order of the scenario.
         pub middleboxes: Vec<MiddleboxMetrics>,
     }
@@ -50,7 +56,8 @@ documented! {
         pub throughput: f64,
         /// Bytes delivered in order over the same time, bit/s.
         pub goodput: f64,
-        /// Start to the delivery of the last byte, s; `None` for endless and unfinished flows.
+        /// Start to the delivery of the last byte, s; `None` for endless and unfinished flows, and
+        /// those with `traffic`.
         pub download_time: Option<f64>,
         /// Bytes delivered in order to the receiving application.
         pub delivered_bytes: u64,
@@ -60,7 +67,9 @@ documented! {
         pub data_segments_sent: u64,
         /// Ratio of retransmitted data segments to those sent for the first time.
         pub retransmission_ratio: f64,
-        /// Congestion window at the end, bytes.
+        /// Congestion window at the end, bytes. Of a flow with `traffic.kind = "arrivals"`, this,
+        /// `ssthresh`, `rto`, `srtt`, `jitter` and `state` say nothing; counters and RTT samples
+        /// are those of all its connections together.
         pub cwnd: u32,
         /// Slow-start threshold at the end, bytes.
         pub ssthresh: u32,
@@ -237,6 +246,145 @@ documented! {
         pub throughput: f64,
         /// User data of these packets over the same time, bit/s.
         pub goodput: f64,
+        /// Mean time under way of the packets that arrived, s; `None` without them.
+        pub delay_mean: Option<f64>,
+        /// Median of this time, s, to within 1.6 %.
+        pub delay_p50: Option<f64>,
+        /// 95th percentile of this time, likewise.
+        pub delay_p95: Option<f64>,
+        /// 99th percentile of this time, likewise.
+        pub delay_p99: Option<f64>,
+    }
+}
+
+documented! {
+    /// The transfers of one flow: the answers to its requests, or its arriving transfers. Values are
+    /// `None` without transfers.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct TransferMetrics {
+        /// Name of the flow.
+        pub name: String,
+        /// Transfers that began.
+        pub started: u64,
+        /// Transfers of which the last byte arrived.
+        pub completed: u64,
+        /// Arriving transfers whose connection was aborted before that.
+        pub aborted: u64,
+        /// Mean completion time, s. It runs from the request, or from the opening of the connection
+        /// if it was opened for the transfer, to the last byte at the receiver.
+        pub completion_mean: Option<f64>,
+        /// Median completion time, s, to within 1.6 %.
+        pub completion_p50: Option<f64>,
+        /// 95th percentile of completion times, likewise.
+        pub completion_p95: Option<f64>,
+        /// 99th percentile of completion times, likewise.
+        pub completion_p99: Option<f64>,
+        /// The percentiles of completion times from the first to the 100th, likewise: their
+        /// cumulative distribution.
+        pub completion_cdf: Vec<f64>,
+        /// Mean slowdown: completion time over the time that the transfer would take alone on the
+        /// path, with the least delays of its links, and its bytes and headers at their mean rates;
+        /// `None` where the path has a wireless cell.
+        pub slowdown_mean: Option<f64>,
+        /// Median slowdown, to within 1.6 %.
+        pub slowdown_p50: Option<f64>,
+        /// 95th percentile of slowdowns, likewise.
+        pub slowdown_p95: Option<f64>,
+        /// 99th percentile of slowdowns, likewise.
+        pub slowdown_p99: Option<f64>,
+        /// Small transfers completed: those of at most 100 kB (this and the next class as in
+        /// pFabric, SIGCOMM 2013).
+        pub small_completed: u64,
+        /// Their mean completion time, s.
+        pub small_completion_mean: Option<f64>,
+        /// 99th percentile of their completion times, s.
+        pub small_completion_p99: Option<f64>,
+        /// Their mean slowdown.
+        pub small_slowdown_mean: Option<f64>,
+        /// 99th percentile of their slowdowns.
+        pub small_slowdown_p99: Option<f64>,
+        /// Medium transfers completed: those above 100 kB and of at most 10 MB.
+        pub medium_completed: u64,
+        /// Their mean completion time, s.
+        pub medium_completion_mean: Option<f64>,
+        /// 99th percentile of their completion times, s.
+        pub medium_completion_p99: Option<f64>,
+        /// Their mean slowdown.
+        pub medium_slowdown_mean: Option<f64>,
+        /// 99th percentile of their slowdowns.
+        pub medium_slowdown_p99: Option<f64>,
+        /// Large transfers completed: those above 10 MB.
+        pub large_completed: u64,
+        /// Their mean completion time, s.
+        pub large_completion_mean: Option<f64>,
+        /// 99th percentile of their completion times, s.
+        pub large_completion_p99: Option<f64>,
+        /// Their mean slowdown.
+        pub large_slowdown_mean: Option<f64>,
+        /// 99th percentile of their slowdowns.
+        pub large_slowdown_p99: Option<f64>,
+    }
+}
+
+documented! {
+    /// One player of video.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct VideoMetrics {
+        /// Name of its flow.
+        pub name: String,
+        /// Time from the opening of the connection to the first picture, s; `None` before it.
+        pub startup_delay: Option<f64>,
+        /// Times that the buffer ran empty (rebuffering), the start not included.
+        pub stalls: u64,
+        /// Total length of these stalls, s.
+        pub stall_time: f64,
+        /// Playing time shown, s.
+        pub play_time: f64,
+        /// Mean bitrate of the segments received, bit/s; `None` without one.
+        pub bitrate_mean: Option<f64>,
+        /// Times that a segment was asked for in another bitrate than the one before.
+        pub bitrate_switches: u64,
+        /// Segments received.
+        pub segments: u64,
+        /// Playing time in the buffer at the end, s.
+        pub buffer: f64,
+        /// State at the end: Starting, Playing, Stalled or Ended.
+        pub state: String,
+    }
+}
+
+documented! {
+    /// One direction of a voice call.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct CallMetrics {
+        /// Name of the call.
+        pub name: String,
+        /// Frames sent that should have been played by the end.
+        pub frames: u64,
+        /// Those of them that did not arrive.
+        pub frames_lost: u64,
+        /// Those of them that arrived too late to be played.
+        pub frames_late: u64,
+        /// Bursts of frames that were concealed, as they were lost or late; one frame is a burst,
+        /// too.
+        pub bursts: u64,
+        /// Frames in the longest burst.
+        pub longest_burst: u64,
+        /// Median of the frames' times under way, s, to within 1.6 %; `None` without frames.
+        pub delay_p50: Option<f64>,
+        /// 95th percentile of these times, likewise.
+        pub delay_p95: Option<f64>,
+        /// 99th percentile of these times, likewise.
+        pub delay_p99: Option<f64>,
+        /// Delay from mouth to ear, s: the least time under way, the jitter buffer, a frame and
+        /// the codec's look-ahead; `None` if no frame arrived.
+        pub mouth_to_ear_delay: Option<f64>,
+        /// Rating R of the E-model (ITU-T G.107), 0 to 100, from codec, concealed frames, their
+        /// bursts and the delay (Cole and Rosenbluth 2001); echo and loudness do not count. `None`
+        /// without frames.
+        pub r_factor: Option<f64>,
+        /// Mean opinion score for this rating, 1 to 4.5 (ITU-T G.107, Annex B).
+        pub mos: Option<f64>,
     }
 }
 

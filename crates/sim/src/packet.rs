@@ -3,7 +3,7 @@
 
 use crate::addr;
 use crate::scenario::UdpId;
-use airtcp_core::{Addr, Bytes, Ecn, Flow, Length, Payload, Segment, SeqNum};
+use airtcp_core::{Addr, Bytes, Ecn, Flow, Instant, Length, Payload, Segment, SeqNum};
 use airtcp_routing::NodeId;
 use airtcp_routing::router::Message;
 use std::net::Ipv4Addr;
@@ -29,6 +29,8 @@ pub struct Datagram {
     pub number: u32,
     /// Addresses and ports.
     pub flow: Flow,
+    /// Time at which it was sent.
+    pub sent: Instant,
     /// User data, as a length only.
     pub payload: Length,
 }

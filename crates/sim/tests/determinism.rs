@@ -5,8 +5,7 @@ mod common;
 
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
 use airtcp_net::config::{Distribution, LossConfig, OutageConfig, OutageMode, Schedule, Variation};
-use airtcp_sim::scenario::Scenario;
-use airtcp_sim::scenario::UdpSpec;
+use airtcp_sim::scenario::{Application, DatagramArrivals, Datagrams, Scenario, Sizes, UdpSpec};
 use airtcp_sim::trace::{Crossing, PacketTap};
 use airtcp_sim::{Observers, World};
 use airtcp_tcp::TcpConfig;
@@ -58,7 +57,7 @@ fn busy() -> Scenario {
         fifo: false,
     });
     let mut scenario = common::dumbbell(4, &wireless, Duration::from_secs(10));
-    scenario.flows[1].bytes = Some(Bytes(100_000));
+    scenario.flows[1].application = Application::Bulk(Some(Bytes(100_000)));
     scenario.flows[2].start = Instant::from_millis(1234);
     scenario.flows[3].sender = Arc::new(TcpConfig { mss: 700, ..TcpConfig::default() });
     scenario
@@ -201,10 +200,15 @@ fn tree(parents: &[usize], kinds: &[u8], ends: &[(usize, usize, bool)]) -> Scena
             continue;
         }
         if udp {
-            let rate = (k % 3 > 0).then(|| DataRate::kbps(400));
-            let (start, stop, size, on_off) = (Instant::ZERO, None, Bytes(500), None);
-            let name = format!("u{k}");
-            network.0.udp.push(UdpSpec { name, from, to, start, stop, size, rate, on_off });
+            let size = Sizes::constant(Bytes(500));
+            let arrivals = DatagramArrivals::Constant;
+            let rate = DataRate::kbps(400);
+            let datagrams = match k % 3 {
+                0 => Datagrams::Saturated { size },
+                _ => Datagrams::Paced { rate, size, arrivals, on_off: None },
+            };
+            let (name, start, stop) = (format!("u{k}"), Instant::ZERO, None);
+            network.0.udp.push(UdpSpec { name, from, to, start, stop, datagrams });
         } else {
             network.flow(from, to, None, &TcpConfig { mss: 1000, ..TcpConfig::default() });
         }

@@ -8,7 +8,7 @@
 //!
 //! The number of wake-ups (`events` in the metrics) describes the engine, not the results, and is
 //! left out. So are [summaries](SUMMARIES) of what is in the digests already: RTT samples,
-//! time-outs and ACKs are events, and queues show in them. So are numbers that are zero or missing:
+//! time-outs and ACKs are events, and queues and the delays of datagrams show in them. So are numbers that are zero or missing:
 //! a new counter of something that does not happen moves nothing.
 
 use airtcp_sim::scenario::{Scenario, files};
@@ -35,7 +35,8 @@ struct Row {
 }
 
 /// Metrics left out, by the beginnings of their names.
-const SUMMARIES: [&str; 8] = [
+const SUMMARIES: [&str; 9] = [
+    "delay_",
     "events",
     "fairness",
     "jitter",

@@ -242,7 +242,8 @@ fn tshark_reads_cross_traffic_as_udp() {
     let mut pcap = writer(&scenario(), 42, None);
     for number in 0..3 {
         let payload = Length(u64::from(number) * 486);
-        let datagram = Packet::Udp(Datagram { source: UdpId(0), number, flow, payload });
+        let datagram =
+            Packet::Udp(Datagram { source: UdpId(0), number, flow, sent: Instant::ZERO, payload });
         let at = Instant::from_millis(number.into());
         pcap.on_packet(&crossing(at, FH, Direction::Sent, &datagram));
     }

@@ -793,7 +793,7 @@ alternatives! {
             #[source = "RFC 1122 §4.2.3.2"]
             timeout: Duration = Duration::from_millis(200),
             /// Segments acknowledged at once when the connection begins, and again after a segment
-            /// with nothing new (Linux's quick ACKs).
+            /// with nothing new or a silence of more than an RTO (Linux's quick ACKs).
             #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
             quick: u32 = 0,
         },

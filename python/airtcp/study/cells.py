@@ -136,13 +136,11 @@ class Score:
 
     def __str__(self) -> str:
         """In words, for a reader of the results."""
-        words = (
-            f"{self.near} of {self.predicted} numbers of the paper are met within {100 * NEAR:g} %"
-            if self.predicted
-            else "No number of the paper is a prediction"
-        )
+        if not self.predicted:
+            return "All numbers of the paper are calibrated, and not compared"
+        met = f"{self.near} of {self.predicted} numbers of the paper are met"
         left_out = f" ({self.calibrated} calibrated, left out)" if self.calibrated else ""
-        return words + left_out
+        return f"{met} within {100 * NEAR:g} %{left_out}"
 
 
 def score(cells: Iterable[Cell]) -> Score:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -81,7 +82,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--runs", type=positive, metavar="N", help="runs (seeds) per variant")
     add_options(run)
     run.add_argument("--out", type=Path, metavar="DIR", help="default: results/STUDY")
-    run.add_argument("--json", action="store_true", help="one JSON object a line")
+    shown = run.add_mutually_exclusive_group()
+    shown.add_argument(
+        "--claims", action="store_true", help="show each claim, and the paper's numbers beside ours"
+    )
+    shown.add_argument("--json", action="store_true", help="one JSON object a line")
     run.set_defaults(action=_run)
     every = actions.add_parser(
         "all", help="run all studies, into results/STUDY", epilog=_VERDICT_CODES
@@ -184,7 +189,7 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
     if options.json:
         _print_json(study, results, judgements, out)
     else:
-        _print_table(study, results, judgements, out)
+        _print_results(study, experiments, results, judgements, out, all_claims=options.claims)
     verdicts = {judgement.verdict for judgement in judgements}
     if Verdict.REFUTED in verdicts:
         return REFUTED
@@ -247,10 +252,42 @@ def _print_json(study: Study, results: Results, judgements: Sequence[Judgement],
 _COLOURS = {Verdict.HOLDS: "green", Verdict.UNDECIDED: "yellow", Verdict.REFUTED: "red"}
 
 
-def _print_table(
-    study: Study, results: Results, judgements: Sequence[Judgement], out: Path
+def _print_results(
+    study: Study,
+    experiments: Sequence[Experiment],
+    results: Results,
+    judgements: Sequence[Judgement],
+    out: Path,
+    *,
+    all_claims: bool,
 ) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    if all_claims:
+        _print_rows(console, results, judgements)
+    grid = Grid("", study.title, *_COLOURS, box=box.SIMPLE)
+    for experiment in experiments:
+        own = [judgement for judgement in judgements if judgement.experiment == experiment.id]
+        counts = [sum(one.verdict == verdict for one in own) for verdict in _COLOURS]
+        cells = [
+            f"[{colour}]{number}[/]" if number else ""
+            for number, colour in zip(counts, _COLOURS.values(), strict=True)
+        ]
+        grid.add_row(experiment.id, experiment.title, *cells)
+    console.print(grid)
+    if study.summary:
+        console.print(study.summary, markup=False)
+    runs = claims.runs_text(results.sizes)
+    print(f"{claims.summary(judgements)} ({runs} per variant)")
+    met = score(results.cells)
+    if met.predicted:
+        print(met)
+    drawn = [figure for experiment in experiments for figure in experiment.figures]
+    for figure in sorted(drawn, key=lambda figure: figure.id != study.headline)[:1]:
+        print(f"figure: {out / 'figures' / figure.id}.svg ({figure.title})")
+    print(f"report: {out / 'report.html'} (every claim; --claims prints them)")
+
+
+def _print_rows(console: Console, results: Results, judgements: Sequence[Judgement]) -> None:
     known = [cell for cell in results.cells if cell.paper]
     if known:
         grid = Grid("experiment", "variant", "metric", "ours", "paper")
@@ -270,12 +307,6 @@ def _print_table(
         brief = "; ".join(filter(None, (judgement.brief, judgement.needed)))
         grid.add_row(judgement.experiment, judgement.claim.text, mark, brief)
     console.print(grid)
-    runs = claims.runs_text(results.sizes)
-    print(f"{claims.summary(judgements)} ({runs} per variant)")
-    met = score(results.cells)
-    if met.predicted or met.calibrated:
-        print(met)
-    print(f"report: {out / 'report.html'}")
 
 
 def _paper_number(cell: Cell) -> str:

@@ -17,11 +17,14 @@ Floats = npt.NDArray[np.float64]
 
 
 FIELD_SOURCES: Mapping[str, str] = {
+    "call": "calls",
     "flow": "flows",
     "link": "links",
     "middlebox": "middleboxes",
     "station": "stations",
+    "transfer": "transfers",
     "udp": "udp",
+    "video": "videos",
     "run": "",
 }
 """The parts of a run's metrics that can hold a field, and their keys in the metrics."""

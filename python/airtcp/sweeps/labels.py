@@ -11,7 +11,7 @@ from airtcp._native import METRICS, UNITS
 
 _QUANTITY = re.compile(r"(?P<number>[+-]?[0-9.]+(?:e[+-]?[0-9]+)?)\s*(?P<unit>[^\s0-9]\S*)")
 _UNIT = re.compile(r", (?P<unit>bit/s|bytes|s)(?![\w/])")
-_ELEMENTS = ("link", "node", "flow", "udp", "wlan", "group")
+_ELEMENTS = ("link", "node", "flow", "udp", "call", "wlan", "group")
 """Tables of a scenario whose parts have names."""
 
 _WORDS = {

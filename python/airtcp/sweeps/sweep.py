@@ -33,6 +33,9 @@ ROWS: Mapping[str, str] = {
     "links": "link",
     "stations": "station",
     "udp": "source",
+    "transfers": "flow",
+    "videos": "flow",
+    "calls": "call",
     "middleboxes": "middlebox",
     "runs": "",
 }
@@ -163,8 +166,8 @@ def sweep(
         scenario: A scenario, or its file.
         grid: For each key, as of `Scenario.load(set=…)`, its values.
         seeds: The seeds, or how many: 1, 2, …
-        rows: What a row of the table is: one of the `flows`, `links`, `stations`, `udp` sources or
-            `middleboxes` of a run, or the run itself (`runs`).
+        rows: What a row of the table is: one of the `flows`, `links`, `stations`, `udp` sources,
+            `transfers`, `videos`, `calls` or `middleboxes` of a run, or the run itself (`runs`).
         jobs: How many run at once; default: one per core.
         client: A `distributed.Client`: its cluster's workers do the runs instead.
         keep: A folder in which finished runs are kept; what it has is not run again.

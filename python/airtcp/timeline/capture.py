@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -105,27 +106,97 @@ class _Connection:
         )
 
 
+@dataclass(frozen=True)
+class Packet:
+    """A TCP segment as one of a run's interfaces captured it.
+
+    Attributes:
+        time: Simulated time, s.
+        sent: The interface sent it; else it received it.
+        source: Address that it is from.
+        seq: Relative sequence number.
+        length: Bytes of payload.
+        ack: Relative acknowledgement number.
+        window: Window offered, bytes.
+        flags: TCP's flags.
+    """
+
+    time: float
+    sent: bool
+    source: str
+    seq: int
+    length: int
+    ack: int
+    window: int
+    flags: int
+
+    def same_as(self, other: Packet) -> bool:
+        """Whether both are the same segment, perhaps at two interfaces."""
+        return (self.source, self.seq, self.length, self.ack, self.window, self.flags) == (
+            other.source,
+            other.seq,
+            other.length,
+            other.ack,
+            other.window,
+            other.flags,
+        )
+
+
+_PACKET_FIELDS = (
+    "frame.time_epoch",
+    "frame.packet_flags_direction",
+    "ip.src",
+    "tcp.seq",
+    "tcp.len",
+    "tcp.ack",
+    "tcp.window_size",
+    "tcp.flags",
+)
+_SENT = 2
+
+
+def read_packets(path: Path) -> list[Packet]:
+    """The TCP segments in a capture of a run with one connection.
+
+    Raises:
+        NotPlottableError: tshark is missing or refuses the file.
+    """
+    packets = []
+    for line in _tshark(path, _PACKET_FIELDS):
+        time, direction, source, *numbers = line.split("\t")
+        seq, length, ack, window, flags = (int(number or "0", 0) for number in numbers)
+        sent = int(direction, 0) == _SENT
+        packets.append(Packet(float(time), sent, source, seq, length, ack, window, flags))
+    return packets
+
+
+def _tshark(path: Path, fields: Sequence[str], *options: str) -> list[str]:
+    """A line of tab-separated fields for each TCP segment in a capture."""
+    tshark = shutil.which("tshark")
+    if tshark is None:
+        raise NotPlottableError(
+            f"{path}: reading captures needs tshark (Debian: apt install tshark)"
+        )
+    words = [word for name in fields for word in ("-e", name)]
+    command = [tshark, "-n", "-r", str(path), *options]
+    command += ["-Y", "tcp", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = done.stderr.strip().splitlines() or ["no reason given"]
+        raise NotPlottableError(f"{path}: tshark cannot read it: {reason[-1]}")
+    return done.stdout.splitlines()
+
+
 def read_capture(path: Path) -> Contents:
     """The TCP connections in a capture that carry data, those with most segments first.
 
     Raises:
         NotPlottableError: tshark is missing or refuses the file, or there is no connection in it.
     """
-    tshark = shutil.which("tshark")
-    if tshark is None:
-        raise NotPlottableError(
-            f"{path}: reading captures needs tshark (Debian: apt install tshark)"
-        )
-    fields = [word for name in _FIELDS for word in ("-e", name)]
-    command = [tshark, "-n", "-r", str(path), "-o", "tcp.relative_sequence_numbers:FALSE"]
-    command += ["-Y", "tcp", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a", *fields]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        reason = done.stderr.strip().splitlines() or ["no reason given"]
-        raise NotPlottableError(f"{path}: tshark cannot read it: {reason[-1]}")
+    lines = _tshark(path, _FIELDS, "-o", "tcp.relative_sequence_numbers:FALSE")
     connections: dict[str, _Connection] = defaultdict(_Connection)
     began: float | None = None
-    for line in done.stdout.splitlines():
+    for line in lines:
         time, stream, ip4, ip6, port, to4, to6, to_port, *numbers, left, right = line.split("\t")
         began = float(time) if began is None else began
         seq, length, ack, window, flags = (int(number or "0", 0) for number in numbers)

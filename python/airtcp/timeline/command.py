@@ -16,6 +16,7 @@ from airtcp.timeline.events import read_events
 from airtcp.timeline.mahimahi import HEAD, read_mahimahi
 from airtcp.timeline.model import Contents, NotPlottableError
 from airtcp.timeline.panels import FLOW_VIEWS, LINK_VIEWS, end_of, flow_chart, link_chart
+from airtcp.timeline.sequence import sequence_svg
 from airtcp.words import nearest
 
 COMMAND = "airtcp plot"
@@ -53,6 +54,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="VIEW,…",
         help=f"of {', '.join(views)}; default: all for which there are data",
     )
+    parser.add_argument(
+        "--sequence",
+        action="store_true",
+        help="a sequence diagram of a scenario with three nodes and one flow instead (SVG, with "
+        "tshark)",
+    )
     parser.add_argument("--flow", metavar="NAME", help="default: the first flow")
     parser.add_argument("--from", type=float, dest="start", metavar="S", help="start at this time")
     parser.add_argument("--until", type=float, metavar="S", help="end at this time")
@@ -74,6 +81,9 @@ def _plot(options: argparse.Namespace) -> None:
     out = options.out or Path(f"{options.file.stem}.svg")
     if out.suffix not in FORMATS:
         raise NotPlottableError(f"{out}: unknown kind of picture (expected {', '.join(FORMATS)})")
+    if options.sequence:
+        _plot_sequence(options, out)
+        return
     contents = _read(options)
     known = LINK_VIEWS if contents.link else FLOW_VIEWS
     for view in options.views:
@@ -102,6 +112,21 @@ def _plot(options: argparse.Namespace) -> None:
             also = "one other flow" if others == 1 else f"{others} other flows"
             print(f"{name}; --flow shows one of {also}", file=sys.stderr)
     out.write_bytes(draw(chart, out.suffix))
+    print(out)
+
+
+def _plot_sequence(options: argparse.Namespace, out: Path) -> None:
+    if options.file.suffix != ".toml" or out.suffix != ".svg":
+        raise NotPlottableError(f"{options.file}: --sequence draws a scenario's .toml, as .svg")
+    for given, option in ((options.views, "--views"), (options.flow, "--flow")):
+        if given:
+            raise NotPlottableError(f"{option} has no effect with --sequence")
+    start = 0.0 if options.start is None else options.start
+    if options.until is not None and not 0 <= start < options.until:
+        raise NotPlottableError(f"nothing from {start:g} s until {options.until:g} s")
+    overrides = dict(_pair(text) for text in options.set or [])
+    seed = 1 if options.seed is None else options.seed
+    out.write_bytes(sequence_svg(options.file, overrides, seed, (start, options.until)))
     print(out)
 
 

@@ -16,6 +16,7 @@ mod exchange;
 mod failures;
 mod host;
 mod hostile;
+mod idle;
 mod info;
 mod karak;
 mod lateness;

@@ -95,7 +95,7 @@ mark = "0x10/240"
 mode = "observe"
 nfqueue = { queue = 65534, length = 200 }
 limits = { memory = "1 GiB", flows = 7, flows-per-mobile = 3, idle = "5 min" }
-metrics = { listen = "[::1]:9100" }
+metrics = { listen = "[::1]:4711" }
 mobile = [{ name = "m", addresses = ["10.0.0.1", "10.1.0.0/16"], interfaces = ["eth0", "br-lan.7"], mechanism = "holdover", copy = "when-fading" }]
 [signals]
 carrier = true
@@ -128,7 +128,7 @@ lead = "0 s"
     assert_eq!((state, control), ("/dev/shm/airtcp".into(), "/run/a.sock".into()));
     let idle = Duration::from_secs(300);
     assert_eq!(limits, Limits { memory: Bytes(1 << 30), flows: 7, flows_per_mobile: 3, idle });
-    assert_eq!(metrics, Some("[::1]:9100".parse().unwrap()));
+    assert_eq!(metrics, Some("[::1]:4711".parse().unwrap()));
     assert_eq!(record, Some("/var/tmp/a.pcapng".into()));
     assert_eq!(groups[0].addresses(), ["10.0.0.1/32", "10.1.0.0/16"].map(|p| p.parse().unwrap()));
     assert_eq!(groups[0].interfaces(), ["eth0", "br-lan.7"].map(|name| name.parse().unwrap()));

@@ -9,6 +9,7 @@
 //! share a turn.
 
 use super::path::Path;
+use super::supervisor::{LONGEST_REST, Pace};
 use crate::command::{Command, Handle, Inbox};
 use crate::datapath::mirror::{Mirror, Prepared, Taken};
 use crate::kernel::clock::now;
@@ -26,8 +27,9 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// Longest time between two heartbeats of the loop.
-pub(super) const HEARTBEAT: Duration = Duration::from_millis(50);
+/// Longest time between two heartbeats of the loop while it works, and the time without work after which
+/// it rests.
+const HEARTBEAT: Duration = Duration::from_millis(50);
 
 /// Commands handled in one round.
 const COMMANDS: usize = 256;
@@ -79,17 +81,28 @@ impl Driver {
         }
     }
 
-    /// Runs until [`Command::Stop`]. Calls `beat` at least every 50 ms while it is alive.
+    /// Runs until [`Command::Stop`]. Calls `beat` in time for the next heartbeat of the [`Pace`] that it
+    /// passes.
     ///
     /// # Errors
     /// The queue failed.
-    pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut()) -> io::Result<()> {
+    pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut(Pace)) -> io::Result<()> {
         let (mut batch, mut mirrored, mut effects) = (Vec::new(), Vec::new(), Vec::new());
         let (mut commands, mut taken) = (Vec::new(), Taken::None);
-        let mut is_behind = false;
+        let (mut is_behind, mut last_work) = (false, now());
         loop {
-            beat();
-            self.receive(inbox, is_behind, taken, &mut batch)?;
+            let quiet = Duration::from_nanos(now().since(last_work).as_nanos());
+            let pace = if quiet < HEARTBEAT { Pace::Working } else { Pace::Resting };
+            beat(pace);
+            if pace == Pace::Resting {
+                self.path.rest();
+                self.mirror.rest();
+            }
+            self.receive(inbox, pace, is_behind, taken, &mut batch)?;
+            if pace == Pace::Resting {
+                // What comes now must not hang for as long as a rest.
+                beat(Pace::Working);
+            }
             let is_woken = batch.is_empty();
             self.mirror.follow();
             // First the packets that were mirrored before those behind them were queued.
@@ -102,7 +115,8 @@ impl Driver {
                 self.carry_out(&mut effects);
             }
             let time = now();
-            if self.role.next_deadline().is_some_and(|due| due <= time) {
+            let is_due = self.role.next_deadline().is_some_and(|due| due <= time);
+            if is_due {
                 self.role.on_timer(time, &mut effects);
                 self.carry_out(&mut effects);
             }
@@ -113,6 +127,9 @@ impl Driver {
             }
             commands.extend(inbox.commands.try_iter().take(COMMANDS));
             is_behind = commands.len() == COMMANDS;
+            if is_due || !is_woken || taken != Taken::None || !commands.is_empty() {
+                last_work = time;
+            }
             let is_signal =
                 |command: &Command| matches!(command, Command::Signal(_) | Command::Withdrawn(_));
             if commands.iter().any(is_signal) {
@@ -131,19 +148,24 @@ impl Driver {
         }
     }
 
-    /// Waits for a packet, a command or the next deadline, and takes the queued packets. `taken` is
-    /// the result of the last look at mirrored packets.
+    /// Waits for a packet, a command, the next deadline or the next heartbeat, and takes the queued
+    /// packets. `taken` is the result of the last look at mirrored packets.
     fn receive(
         &mut self,
         inbox: &Inbox,
+        pace: Pace,
         is_behind: bool,
         taken: Taken,
         batch: &mut Vec<Intercepted>,
     ) -> io::Result<()> {
+        let longest = match pace {
+            Pace::Working => HEARTBEAT,
+            Pace::Resting => LONGEST_REST,
+        };
         let timeout = match self.role.next_deadline() {
             _ if is_behind => Duration::ZERO,
-            Some(due) => Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT),
-            None => HEARTBEAT,
+            Some(due) => Duration::from_nanos(due.since(now()).as_nanos()).min(longest),
+            None => longest,
         };
         let wake = inbox.wake.as_fd();
         match (self.mirror.program(), taken) {
@@ -165,8 +187,7 @@ impl Driver {
         mirrored: &mut Vec<Intercepted>,
         effects: &mut Vec<Effect>,
     ) -> io::Result<Taken> {
-        let Some(program) = self.mirror.program() else { return Ok(Taken::None) };
-        let taken = program.take(mirrored)?;
+        let taken = self.mirror.take(now(), mirrored)?;
         for packet in mirrored.drain(..) {
             self.role.on_packet(now(), &packet, effects);
             self.carry_out(effects);

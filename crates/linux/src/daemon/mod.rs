@@ -51,6 +51,7 @@ use std::hash::BuildHasher;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
+use supervisor::Pace;
 
 /// Reason why the gateway cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -105,12 +106,12 @@ const fn serving(mode: Mode) -> &'static str {
 pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
 
 /// Runs a gateway until SIGTERM, SIGINT or an error. SIGHUP reloads the configuration. Calls `beat`
-/// at least every 50 ms while it is alive.
+/// in time for the next heartbeat of the pace that it passes.
 ///
 /// # Errors
 /// Something required is missing, and nothing was changed; or the queue failed, and its rules are
 /// removed.
-pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
+pub fn run(read: Arc<Read>, beat: &mut dyn FnMut(Pace)) -> Result<(), DaemonError> {
     let config = read().map_err(DaemonError::Config)?;
     for caution in config.cautions() {
         tracing::warn!("{caution}");
@@ -169,7 +170,7 @@ fn observe(
     config: GatewayConfig,
     read: Arc<Read>,
     listeners: Listeners,
-    beat: &mut dyn FnMut(),
+    beat: &mut dyn FnMut(Pace),
 ) -> Result<(), DaemonError> {
     let threads = Threads::start(read, listeners, &config)?;
     let mut mirror = Mirror::default();
@@ -192,7 +193,7 @@ fn serve(
     config: GatewayConfig,
     threads: Threads,
     mut effects: Vec<Effect>,
-    beat: &mut dyn FnMut(),
+    beat: &mut dyn FnMut(Pace),
 ) -> Result<(), DaemonError> {
     let (state, agents) = (serving(config.mode), threads.agents.clone());
     let handle = threads.handle.clone();

@@ -41,6 +41,14 @@ impl Path {
         }
     }
 
+    /// Gives memory back that only many packets need.
+    pub fn rest(&mut self) {
+        match self {
+            Self::Queue { queue, .. } => queue.rest(),
+            Self::Beside => {}
+        }
+    }
+
     /// Sets the verdict on a packet in the queue; see [`Nfqueue::decide`].
     ///
     /// # Errors

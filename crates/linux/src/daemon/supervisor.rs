@@ -4,7 +4,8 @@
 //! child's standard input, joins them: the child's loop sends a byte at least every [`INTERVAL`],
 //! and each side sees when the other has ended. A child that is silent for [`Timing::silence`], or
 //! stopped, is killed: while it lives, packets wait in its queue; once it is dead, they pass, and
-//! its promises are on file.
+//! its promises are on file. A child that has nothing to do says that it [rests](Pace::Resting), and
+//! both wake up less often: on a battery, or on a router, each wake-up costs.
 //!
 //! The parent does nothing that could fail or block for long, so that it needs no parent itself. If
 //! it dies nevertheless, the child gets SIGTERM (`PR_SET_PDEATHSIG`).
@@ -25,6 +26,9 @@ use std::time::{Duration, Instant};
 
 /// Longest interval between two calls of [`Heartbeat::beat`].
 pub const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Longest time from the heartbeat of a child that rests to its next one.
+pub const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// Exit code of a daemon that rejects its input: restarting it would not help.
 const BAD_INPUT: i32 = 2;
@@ -49,7 +53,17 @@ const OVERSLEPT: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Heartbeat {
     parent: UnixStream,
-    last: Option<Instant>,
+    last: Option<(Instant, Pace)>,
+}
+
+/// When the next heartbeat comes, as the last one said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Pace {
+    /// Within [`INTERVAL`].
+    Working = b'w',
+    /// The loop waits for something to do: at once when it comes, and within [`LONGEST_REST`] without.
+    Resting = b'r',
 }
 
 impl Heartbeat {
@@ -73,12 +87,15 @@ impl Heartbeat {
 
     /// Reports that the loop is alive at `now`; the first call, that the daemon is up. Cheap; never
     /// blocks.
-    pub fn beat(&mut self, now: Instant) {
-        if self.last.is_none_or(|last| now.duration_since(last) >= INTERVAL / 2) {
-            self.last = Some(now);
+    pub fn beat(&mut self, now: Instant, pace: Pace) {
+        let is_known = |(last, before): (Instant, _)| {
+            before == pace && now.duration_since(last) < INTERVAL / 2
+        };
+        if !self.last.is_some_and(is_known) {
+            self.last = Some((now, pace));
             // A full socket means that the supervisor is stopped. If it dies, the daemon gets
             // SIGTERM.
-            let _ = self.parent.write(&[0]);
+            let _ = self.parent.write(&[pace as u8]);
         }
     }
 }
@@ -88,7 +105,7 @@ impl Heartbeat {
 pub struct Timing {
     /// Longest time from the start to the first heartbeat.
     pub start: Duration,
-    /// Longest time between two heartbeats.
+    /// Longest time between two heartbeats; after one of a child that rests, [`LONGEST_REST`] more.
     pub silence: Duration,
     /// Longest time from the request to stop to the end.
     pub stop: Duration,
@@ -225,7 +242,7 @@ impl Supervisor {
             let now = Instant::now();
             if let Some(status) = child.try_wait()? {
                 // Its last heartbeats may not have been read yet.
-                came_up |= matches!(heart.as_mut().map(beats), Some(Beats::Some));
+                came_up |= matches!(heart.as_mut().map(beats), Some(Beats::Some(_)));
                 return Ok(End { status, asked, came_up });
             }
             if is_stopped(child)? {
@@ -248,9 +265,13 @@ impl Supervisor {
                 }
             }
             match heart.as_mut().map(beats) {
-                Some(Beats::Some) if !asked => {
+                Some(Beats::Some(last)) if !asked => {
                     (came_up, second_chance) = (true, true);
-                    deadline = Some(now + self.timing.silence);
+                    let rest = match last {
+                        Pace::Working => Duration::ZERO,
+                        Pace::Resting => LONGEST_REST,
+                    };
+                    deadline = Some(now + self.timing.silence + rest);
                 }
                 // The daemon is ending; otherwise the deadline passes.
                 Some(Beats::Closed) => heart = None,
@@ -318,18 +339,23 @@ impl Supervisor {
 /// Heartbeats since the last call of [`beats`].
 enum Beats {
     None,
-    Some,
+    /// The last one's pace.
+    Some(Pace),
     Closed,
 }
 
 fn beats(heart: &mut UnixStream) -> Beats {
     let mut beats = Beats::None;
+    let mut bytes = [0; 64];
     loop {
-        match heart.read(&mut [0; 64]) {
+        match heart.read(&mut bytes) {
             // Heartbeats before the end count; the end is read again next time.
-            Ok(0) if matches!(beats, Beats::Some) => return beats,
+            Ok(0) if matches!(beats, Beats::Some(_)) => return beats,
             Ok(0) => return Beats::Closed,
-            Ok(_) => beats = Beats::Some,
+            Ok(count) if bytes[count - 1] == Pace::Resting as u8 => {
+                beats = Beats::Some(Pace::Resting);
+            }
+            Ok(_) => beats = Beats::Some(Pace::Working),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return beats,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return Beats::Closed,
@@ -362,9 +388,9 @@ mod tests {
     fn the_last_heartbeats_count_although_the_socket_is_closed() {
         let (mut mine, mut theirs) = UnixStream::pair().unwrap();
         mine.set_nonblocking(true).unwrap();
-        theirs.write_all(&[0]).unwrap();
+        theirs.write_all(&[Pace::Resting as u8, Pace::Working as u8]).unwrap();
         drop(theirs);
-        assert!(matches!(beats(&mut mine), Beats::Some));
+        assert!(matches!(beats(&mut mine), Beats::Some(Pace::Working)));
         assert!(matches!(beats(&mut mine), Beats::Closed));
     }
 }

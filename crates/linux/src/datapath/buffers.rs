@@ -39,6 +39,11 @@ impl BufferPool {
         self.wrap(buffer, 0..packet.len())
     }
 
+    /// Frees the unused buffers.
+    pub(crate) fn clear(&self) {
+        self.buffers().clear();
+    }
+
     fn put_back(&self, buffer: Box<[u8]>) {
         let mut buffers = self.buffers();
         if buffers.len() < POOL_SIZE {
@@ -90,5 +95,7 @@ mod tests {
             assert_eq!(pool.copy(&packet), packet);
         }
         assert_eq!(pool.buffers().len(), 1, "used for both");
+        pool.clear();
+        assert_eq!(pool.buffers().len(), 0);
     }
 }

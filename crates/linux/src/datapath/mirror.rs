@@ -27,6 +27,7 @@
 
 use super::buffers::BufferPool;
 use super::flow_tables::{self, FlowTable};
+use super::rings::Rings;
 use super::tc::{self, Attachments, Places};
 use crate::kernel::bpf::{self, map, mapped, prefix};
 use crate::kernel::host::interface;
@@ -42,16 +43,14 @@ use airtcp_wire::{Checksums, is_unfinished};
 use ipnet::IpNet;
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, NF_INET_FORWARD, NF_INET_LOCAL_IN, NF_INET_LOCAL_OUT,
-    NFPROTO_IPV4, NFPROTO_IPV6, NetfilterOpts, Object, ProgramMut, RingBuffer, RingBufferBuilder,
+    NFPROTO_IPV4, NFPROTO_IPV6, NetfilterOpts, Object, ProgramMut,
 };
 use nix::time::{ClockId, clock_getres};
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::rc::Rc;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -62,9 +61,6 @@ static TC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mirror_tc.bpf.o"));
 
 /// Priority at the hook: before table mangle (-150), at whose end packets are queued.
 const PRIORITY: i32 = -151;
-
-/// Mirrored packets read at once.
-const BATCH: usize = 256;
 
 /// Polling interval while packets arrive: a wake-up for each would cost more than its copy.
 const INTERVAL: Duration = Duration::from_micros(500);
@@ -333,6 +329,24 @@ impl Mirror {
         }
     }
 
+    /// Appends the mirrored packets that wait, in order; not more than a batch of them.
+    ///
+    /// # Errors
+    /// The ring buffer cannot be read.
+    pub fn take(&mut self, now: Instant, batch: &mut Vec<Intercepted>) -> io::Result<Taken> {
+        match &mut self.program {
+            Some(program) => program.rings.take(now, batch),
+            None => Ok(Taken::None),
+        }
+    }
+
+    /// Gives memory back that only many packets need.
+    pub fn rest(&self) {
+        if let Some(program) = &self.program {
+            program.rings.rest();
+        }
+    }
+
     /// The source of mirrored packets, if any are mirrored.
     pub fn program(&self) -> Option<&MirrorProgram> {
         self.program.as_ref()
@@ -414,11 +428,7 @@ enum Attached {
 pub struct MirrorProgram {
     object: Object,
     switch: MirrorSwitch,
-    /// The program's ring buffers, in the order in which they are read.
-    rings: [MapHandle; 2],
-    /// Reads the rings into `taken`.
-    reader: RingBuffer<'static>,
-    taken: Rc<RefCell<Vec<Intercepted>>>,
+    rings: Rings,
     wanted: MirrorTargets,
     mark: Mark,
     /// Key of the program's hashes. Kept across reloads, so that entries keep their places.
@@ -455,7 +465,7 @@ impl fmt::Debug for MirrorProgram {
     }
 }
 
-/// Result of [`MirrorProgram::take`].
+/// Result of [`Mirror::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// No packets: the caller can sleep until the program is readable.
@@ -515,19 +525,7 @@ impl MirrorProgram {
         mark: Mark,
         counted: Option<usize>,
     ) -> libbpf_rs::Result<Self> {
-        let handle = |name| MapHandle::try_from(&map(&object, name));
-        let rings = [handle("mirrored")?, handle("backlog")?];
-        let taken = Rc::<RefCell<Vec<Intercepted>>>::default();
-        let pool = Arc::<BufferPool>::default();
-        let mut builder = RingBufferBuilder::new();
-        for ring in &rings {
-            let (taken, pool) = (taken.clone(), pool.clone());
-            builder.add(ring, move |record| {
-                taken.borrow_mut().extend(intercepted(record, &pool));
-                0
-            })?;
-        }
-        let reader = builder.build()?;
+        let rings = Rings::new(MapHandle::try_from(&map(&object, "rings"))?)?;
         let attached = match path {
             MirrorPath::Netfilter => {
                 let _forwarded = attach(&object, "mirror_forwarded", NF_INET_FORWARD)?;
@@ -541,19 +539,7 @@ impl MirrorProgram {
         let (wanted, indices) = (MirrorTargets::default(), BTreeMap::new());
         let switch = MirrorSwitch::of(&object)?;
         let secret = RandomState::new().build_hasher().finish();
-        Ok(Self {
-            object,
-            switch,
-            rings,
-            reader,
-            taken,
-            wanted,
-            mark,
-            secret,
-            counted,
-            indices,
-            attached,
-        })
+        Ok(Self { object, switch, rings, wanted, mark, secret, counted, indices, attached })
     }
 
     /// Mirrors the packets of these mobiles and uplinks from now on.
@@ -614,25 +600,10 @@ impl MirrorProgram {
         Ok(())
     }
 
-    /// Appends the waiting packets in order, at most [`BATCH`] of them.
-    ///
-    /// # Errors
-    /// The ring buffer cannot be read.
-    pub fn take(&self, batch: &mut Vec<Intercepted>) -> io::Result<Taken> {
-        let count = self.reader.consume_raw_n(BATCH);
-        batch.append(&mut self.taken.borrow_mut());
-        match usize::try_from(count) {
-            Ok(0) => Ok(Taken::None),
-            Ok(BATCH) => Ok(Taken::Most),
-            Ok(_) => Ok(Taken::Some),
-            Err(_) => Err(io::Error::from_raw_os_error(-count)),
-        }
-    }
-
     /// Descriptors of which one is readable while packets wait, or interfaces may have changed
     /// ([`Mirror::follow`]).
     pub fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        let mut fds: Vec<_> = self.rings.iter().map(AsFd::as_fd).collect();
+        let mut fds: Vec<_> = self.rings.fds().collect();
         if let Attached::Tc(attachments) = &self.attached {
             fds.push(attachments.changes());
         }
@@ -820,7 +791,7 @@ fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {
 }
 
 /// Parses a record of the ring buffer: `struct mirror_header`, then the packet.
-fn intercepted(record: &[u8], pool: &Arc<BufferPool>) -> Option<Intercepted> {
+pub(super) fn intercepted(record: &[u8], pool: &Arc<BufferPool>) -> Option<Intercepted> {
     let (head, packet) = record.split_at_checked(HEAD)?;
     let field = |at| u32_at(head, at);
     let nanos = |at| u64::from_ne_bytes(head[at..at + 8].try_into().expect("8 bytes"));

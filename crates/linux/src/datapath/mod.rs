@@ -1,7 +1,7 @@
 //! Packets from the kernel to the gateway, and back.
 //!
 //! Read first: docs/internals/datapath.md. Then in this order: [`nfqueue`] (packets that wait for a verdict), [`mirror`] (copies of packets
-//! that the kernel forwards by itself), `tc` and [`flow_tables`], `buffers` (memory of packets), `inject` (packets that the
+//! that the kernel forwards by itself), `rings` (their buffers), `tc` and [`flow_tables`], `buffers` (memory of packets), `inject` (packets that the
 //! gateway makes), [`rules`] (firewall rules that select packets).
 //!
 //! # Connection tracking
@@ -28,5 +28,6 @@ pub mod flow_tables;
 mod inject;
 pub mod mirror;
 pub mod nfqueue;
+mod rings;
 pub mod rules;
 pub(crate) mod tc;

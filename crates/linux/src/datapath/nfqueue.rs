@@ -28,6 +28,8 @@ use std::time::Duration;
 
 /// Most messages read in one system call.
 const BATCH: usize = 128;
+/// Buffers for messages at first; twice as many after a system call that filled all of them.
+const FEW: usize = 4;
 /// Size of the largest packet in the socket's receive buffer, including the kernel's bookkeeping.
 const WAITING: usize = 70 * 1024;
 /// Bounds on the size of the receive buffer.
@@ -130,7 +132,7 @@ impl Nfqueue {
         let injector = Injector::open()
             .map_err(|error| NfqueueError::new("sending packets (raw sockets)", error))?;
         let pool = Arc::<BufferPool>::default();
-        let buffers = (0..BATCH).map(|_| ReceiveBuffer::new(pool.clone())).collect();
+        let buffers = (0..FEW).map(|_| ReceiveBuffer::new(pool.clone())).collect();
         let queue = Self { netlink, queue, buffers, injector, verdicts: Vec::new(), passed: None };
         queue.set_mark(Mark::default())?;
         Ok(queue)
@@ -148,7 +150,7 @@ impl Nfqueue {
 
     /// Reads waiting messages without blocking; false if there were none.
     fn read(&mut self, batch: &mut Vec<Intercepted>) -> io::Result<bool> {
-        let mut headers = MultiHeaders::<()>::preallocate(BATCH, None);
+        let mut headers = MultiHeaders::<()>::preallocate(self.buffers.len(), None);
         let mut vectors: Vec<_> =
             self.buffers.iter_mut().map(|slot| [IoSliceMut::new(&mut slot.buffer)]).collect();
         let fd = self.netlink.socket().as_raw_fd();
@@ -160,6 +162,11 @@ impl Nfqueue {
         };
         for (slot, &length) in self.buffers.iter_mut().zip(&lengths) {
             batch.extend(slot.take(length)?);
+        }
+        let count = self.buffers.len();
+        if lengths.len() == count {
+            let pool = self.buffers[0].pool.clone();
+            self.buffers.resize_with((2 * count).min(BATCH), || ReceiveBuffer::new(pool.clone()));
         }
         Ok(!lengths.is_empty())
     }
@@ -189,6 +196,13 @@ impl Nfqueue {
         }
         wait(wakes.iter().copied().chain([self.netlink.socket().as_fd()]), timeout)?;
         self.read(batch).map(drop)
+    }
+
+    /// Gives memory back that only many packets need.
+    pub fn rest(&mut self) {
+        self.buffers.truncate(FEW);
+        self.buffers.shrink_to_fit();
+        self.buffers[0].pool.clear();
     }
 
     /// Sets the verdict on a packet, in the order of arrival. Takes effect with [`Nfqueue::flush`].

@@ -45,8 +45,11 @@ fn start(config: GatewayConfig) -> Option<Mirror> {
     copies.program().is_some().then_some(copies)
 }
 
-fn take_all(source: &Mirror, copies: &mut Vec<Intercepted>) {
-    while source.program().unwrap().take(copies).unwrap() != Taken::None {}
+/// The time, if ring buffers that have grown are not to be given back.
+const NOW: airtcp_core::Instant = airtcp_core::Instant::ZERO;
+
+fn take_all(source: &mut Mirror, copies: &mut Vec<Intercepted>) {
+    while source.take(NOW, copies).unwrap() != Taken::None {}
 }
 
 /// For each step, does `step` in the gateway's namespace, where the program is, and then `action`;
@@ -60,13 +63,13 @@ fn mirrored_of<T: Send + 'static>(
 ) -> Option<Vec<Vec<Intercepted>>> {
     let ((ready, is_ready), (done, is_done)) = (mpsc::channel(), mpsc::channel());
     let thread = net.run("g", move || {
-        let source = start(config)?;
+        let mut source = start(config)?;
         let of_each = steps.into_iter().map(|next| {
             step(&source, next);
             ready.send(()).unwrap();
             is_done.recv().unwrap();
             let mut copies = Vec::new();
-            take_all(&source, &mut copies);
+            take_all(&mut source, &mut copies);
             copies
         });
         Some(of_each.collect())
@@ -91,7 +94,7 @@ fn queued_and_mirrored<F: FnMut()>(
     let thread = net.run("g", {
         let wake = wake.clone();
         move || {
-            let source = start(by(path, mirroring()))?;
+            let mut source = start(by(path, mirroring()))?;
             let mut queue = Nfqueue::open(QUEUE, 4000).unwrap();
             let mut turn = prepare(&source);
             ready.send(()).unwrap();
@@ -112,7 +115,7 @@ fn queued_and_mirrored<F: FnMut()>(
                 }
                 queue.flush().unwrap();
                 queued.append(&mut batch);
-                source.program().unwrap().take(&mut copies).unwrap();
+                source.take(NOW, &mut copies).unwrap();
                 if queued.len() + copies.len() > before {
                     quiet_since = quiet_since.map(|_| Instant::now());
                 }
@@ -451,10 +454,12 @@ fn unread_packets_are_missed_and_delay_nothing() {
         let missed = missed.clone();
         move |source: &Mirror, ()| {
             missed.store(source.missed().unwrap() as usize, Ordering::Relaxed);
+            // What was read before makes room for more, but not at once.
+            std::thread::sleep(QUIET);
         }
     };
-    let mut sizes = [60_000_000, 100_000].into_iter();
-    let copies = mirrored_of(&net, mirroring(), vec![(), ()], step, || {
+    let mut sizes = [60_000_000, 60_000_000, 100_000].into_iter();
+    let copies = mirrored_of(&net, mirroring(), vec![(); 3], step, || {
         net.download(FIXED[0], sizes.next().unwrap());
     });
     let Some(copies) = copies else { return };
@@ -463,13 +468,14 @@ fn unread_packets_are_missed_and_delay_nothing() {
         let of_one = |copy| segment(copy).payload.len();
         copies[n].iter().map(of_one).sum::<usize>()
     };
-    assert!((16_000_000..60_000_000).contains(&bytes(0)), "{}", bytes(0));
-    // They are in two ring buffers, of 4 and 32 MiB.
-    let data = || copies[0].iter().map(segment).filter(|segment| !segment.payload.is_empty());
+    assert!((300_000..1 << 20).contains(&bytes(0)), "{}", bytes(0));
+    // These are in larger ring buffers, of 4 and 32 MiB on a machine with memory.
+    assert!((1 << 20..60_000_000).contains(&bytes(1)), "{}", bytes(1));
+    let data = || copies[1].iter().map(segment).filter(|segment| !segment.payload.is_empty());
     let mut pairs = data().zip(data().skip(1));
     let is_late = pairs.any(|(earlier, later)| later.seq.before(earlier.seq - (1 << 20)));
     assert!(!is_late, "in the order in which they were made");
-    assert!(bytes(1) >= 100_000, "{}: there is room again", bytes(1));
+    assert!(bytes(2) >= 100_000, "{}: there is room again", bytes(2));
 }
 
 #[test]

@@ -1,11 +1,13 @@
-//! UDP cross traffic: sources of datagrams of one size, and the datagrams' fates.
+//! Sources of datagrams: UDP cross traffic and the speakers of calls; and the datagrams' fates.
 
+use super::Periods;
+use super::call::Listener;
 use crate::addr;
-use crate::metrics::UdpMetrics;
+use crate::metrics::{CallMetrics, UdpMetrics, percentiles};
 use crate::packet::{Datagram, UDP_OVERHEAD};
-use crate::scenario::{OnOff, UdpId, UdpSpec};
+use crate::scenario::{DatagramArrivals, Datagrams, FRAME, OnOff, Sizes, UdpId, UdpSpec};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Duration, Flow, Instant, Length, Stream};
+use airtcp_core::{Bytes, Duration, Flow, Histogram, Instant, Length, Stream};
 use airtcp_routing::NodeId;
 
 /// Packets of a saturated source on its first hop: one in service, one behind it.
@@ -13,6 +15,8 @@ const SATURATION: u32 = 2;
 /// Interval at which a saturated source retries after the queue, filled by other traffic, refused a
 /// packet.
 const RETRY: Duration = Duration::from_millis(1);
+/// The largest IP packet.
+const LARGEST: Bytes = Bytes(65_535);
 
 /// A source at work.
 pub(crate) struct UdpSource {
@@ -23,64 +27,62 @@ pub(crate) struct UdpSource {
     pub(crate) destination: NodeId,
     flow: Flow,
     id: UdpId,
-    payload: Length,
+    size: Sizes,
+    sizes: Stream,
     start: Instant,
     stop: Option<Instant>,
     pace: Pace,
     sent: u64,
     received: u64,
+    /// Bytes of user data in them.
+    payload_received: u64,
     dropped: u64,
     no_route: u64,
     expired: u64,
+    /// Times under way of those received, and their sum.
+    delays: Histogram,
+    delay: Duration,
+    listener: Option<Box<Listener>>,
 }
 
 enum Pace {
     /// A packet every `gap`, with pauses.
-    Constant { gap: Duration, next: Instant, pauses: Option<Pauses> },
+    Constant { gap: Duration, next: Instant, pauses: Option<Periods> },
+    /// The same, and the gaps are random, with this mean.
+    Poisson { gap: Duration, next: Instant, pauses: Option<Periods>, stream: Stream },
     /// Packets on the first hop, and when to check it next.
     Saturated { under_way: u32, next: Option<Instant> },
-}
-
-struct Pauses {
-    spec: OnOff,
-    /// End of the present period of sending.
-    until: Instant,
-    stream: Stream,
-}
-
-impl Pauses {
-    fn draw(&mut self, mean: Duration) -> Duration {
-        match self.spec.exponential {
-            true => Duration::from_secs_f64(self.stream.exponential(mean.as_secs_f64())),
-            false => mean,
-        }
-    }
-
-    /// The start of the next sending period of positive length.
-    fn resume(&mut self) -> Instant {
-        loop {
-            let start = self.until + self.draw(self.spec.off);
-            self.until = start + self.draw(self.spec.on);
-            if self.until > start {
-                return start;
-            }
-        }
-    }
 }
 
 impl UdpSource {
     /// The source `id` of the scenario.
     pub(crate) fn new(id: UdpId, spec: &UdpSpec, seed: u64) -> Self {
-        let UdpSpec { name, from, to, start, stop, size, rate, on_off } = spec;
-        let pace = match rate {
-            None => Pace::Saturated { under_way: 0, next: Some(*start) },
-            Some(rate) => {
-                let stream = Stream::new(seed, &format!("cbr/{name}"));
-                let mut pauses = on_off.map(|spec| Pauses { spec, until: *start, stream });
-                if let Some(pauses) = &mut pauses {
-                    pauses.until = *start + pauses.draw(pauses.spec.on);
-                }
-                Pace::Constant { gap: rate.transmission_time(*size), next: *start, pauses }
+        let UdpSpec { name, from, to, start, stop, datagrams } = spec;
+        let stream = |of: &str| Stream::new(seed, &format!("cbr/{name}{of}"));
+        let (size, pace, call) = match datagrams {
+            Datagrams::Saturated { size } => {
+                (size.clone(), Pace::Saturated { under_way: 0, next: Some(*start) }, None)
+            }
+            Datagrams::Paced { rate, size, arrivals, on_off } => {
+                let pauses = on_off
+                    .clone()
+                    .map(|OnOff { on, off }| Periods::new(on, off, *start, stream("")));
+                let mean = Bytes(libm::round(size.mean()) as u64);
+                let gap = rate.transmission_time(mean).max(Duration::from_nanos(1));
+                let pace = match arrivals {
+                    DatagramArrivals::Constant => Pace::Constant { gap, next: *start, pauses },
+                    DatagramArrivals::Poisson => {
+                        let stream = stream("/arrivals");
+                        let mut pace = Pace::Poisson { gap, next: *start, pauses, stream };
+                        pace.go_on();
+                        pace
+                    }
+                };
+                (size.clone(), pace, None)
+            }
+            Datagrams::Call(call) => {
+                let pace = Pace::Constant { gap: FRAME, next: *start, pauses: None };
+                (Sizes::constant(call.packet()), pace, Some(call.clone()))
             }
         };
         Self {
@@ -89,15 +91,20 @@ impl UdpSource {
             destination: *to,
             flow: addr::of_flow(id.0, *from, *to),
             id,
-            payload: Length((*size - UDP_OVERHEAD).get()),
+            size,
+            sizes: stream("/sizes"),
             start: *start,
             stop: *stop,
             pace,
             sent: 0,
             received: 0,
+            payload_received: 0,
             dropped: 0,
             no_route: 0,
             expired: 0,
+            delays: Histogram::default(),
+            delay: Duration::ZERO,
+            listener: call.map(|call| Box::new(Listener::new(call))),
         }
     }
 
@@ -109,7 +116,7 @@ impl UdpSource {
     /// The next time at which it has something to send.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let next = match self.pace {
-            Pace::Constant { next, .. } => Some(next),
+            Pace::Constant { next, .. } | Pace::Poisson { next, .. } => Some(next),
             Pace::Saturated { next, .. } => next,
         };
         next.filter(|&next| self.stop.is_none_or(|stop| next < stop))
@@ -118,14 +125,9 @@ impl UdpSource {
     /// Number of packets to send now; [`UdpSource::datagram`] makes each.
     pub(crate) fn wake(&mut self, now: Instant) -> u32 {
         match &mut self.pace {
-            Pace::Constant { next, .. } if *next > now => 0,
-            Pace::Constant { gap, next, pauses } => {
-                *next += *gap;
-                if let Some(pauses) = pauses
-                    && *next >= pauses.until
-                {
-                    *next = pauses.resume();
-                }
+            Pace::Constant { next, .. } | Pace::Poisson { next, .. } if *next > now => 0,
+            Pace::Constant { .. } | Pace::Poisson { .. } => {
+                self.pace.go_on();
                 1
             }
             Pace::Saturated { next: Some(next), .. } if *next > now => 0,
@@ -139,7 +141,7 @@ impl UdpSource {
     }
 
     /// The next datagram, sent now.
-    pub(crate) fn datagram(&mut self) -> Datagram {
+    pub(crate) fn datagram(&mut self, now: Instant) -> Datagram {
         let number = self.sent as u32;
         self.sent += 1;
         if let Pace::Saturated { under_way, next } = &mut self.pace {
@@ -148,7 +150,12 @@ impl UdpSource {
                 *next = None;
             }
         }
-        Datagram { source: self.id, number, flow: self.flow, payload: self.payload }
+        if let Some(listener) = &mut self.listener {
+            listener.sent(now);
+        }
+        let size = self.size.draw(&mut self.sizes).clamp(UDP_OVERHEAD, LARGEST);
+        let payload = Length((size - UDP_OVERHEAD).get());
+        Datagram { source: self.id, number, flow: self.flow, sent: now, payload }
     }
 
     /// A packet has left the first hop. `true`: it crossed the hop, or was lost on it after the
@@ -161,9 +168,16 @@ impl UdpSource {
         }
     }
 
-    /// A datagram arrived.
-    pub(crate) fn received(&mut self) {
+    /// A datagram of this source arrived.
+    pub(crate) fn received(&mut self, now: Instant, datagram: &Datagram) {
         self.received += 1;
+        self.payload_received += datagram.payload.0;
+        let delay = now.since(datagram.sent);
+        self.delays.record(delay);
+        self.delay += delay;
+        if let Some(listener) = &mut self.listener {
+            listener.received(now, datagram.number);
+        }
     }
 
     /// A datagram was lost.
@@ -180,11 +194,9 @@ impl UdpSource {
     pub(crate) fn metrics(&self, now: Instant) -> UdpMetrics {
         let end = self.stop.map_or(now, |stop| stop.min(now));
         let active = end.since(self.start).as_secs_f64();
-        let payload = self.payload.0;
-        let packet = payload + UDP_OVERHEAD.get();
-        let rate = |bytes: u64| {
-            if active > 0.0 { (8 * bytes * self.received) as f64 / active } else { 0.0 }
-        };
+        let rate = |bytes: u64| if active > 0.0 { (8 * bytes) as f64 / active } else { 0.0 };
+        let headers = UDP_OVERHEAD.get() * self.received;
+        let [delay_p50, delay_p95, delay_p99] = percentiles(&self.delays);
         UdpMetrics {
             name: self.name.clone(),
             packets_sent: self.sent,
@@ -192,8 +204,36 @@ impl UdpSource {
             packets_dropped: self.dropped,
             no_route_drops: self.no_route,
             ttl_drops: self.expired,
-            throughput: rate(packet),
-            goodput: rate(payload),
+            throughput: rate(self.payload_received + headers),
+            goodput: rate(self.payload_received),
+            delay_mean: (self.received > 0)
+                .then(|| self.delay.as_secs_f64() / self.received as f64),
+            delay_p50,
+            delay_p95,
+            delay_p99,
+        }
+    }
+
+    /// What the listener heard, if it is a call.
+    pub(crate) fn call_metrics(&self, now: Instant) -> Option<CallMetrics> {
+        self.listener.as_ref().map(|listener| listener.metrics(&self.name, now))
+    }
+}
+
+impl Pace {
+    /// On to the next packet.
+    fn go_on(&mut self) {
+        let (next, gap, pauses) = match self {
+            Self::Constant { gap, next, pauses } => (next, *gap, pauses),
+            Self::Poisson { gap, next, pauses, stream } => {
+                let gap = Duration::from_secs_f64(stream.exponential(gap.as_secs_f64()));
+                (next, gap, pauses)
+            }
+            Self::Saturated { .. } => return,
+        };
+        *next += gap;
+        if let Some(pauses) = pauses {
+            *next = pauses.next_on(*next);
         }
     }
 }

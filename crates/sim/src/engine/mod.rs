@@ -101,6 +101,25 @@ impl Wakeups {
         }
     }
 
+    /// Makes room for components 0 to `components` - 1 and for as many again, if there is not: the
+    /// new ones sleep.
+    pub fn reserve(&mut self, components: usize) {
+        if components <= self.armed.len() {
+            return;
+        }
+        let mut larger = Self::new((2 * components).min(1 << COMPONENT_BITS).max(components));
+        larger.now = self.now;
+        for (component, &armed) in self.armed.enumerated() {
+            let place = self.place(component);
+            larger.armed[component] = armed;
+            let key = self.matches[(place - 1) / 4][(place - 1) % 4];
+            if key != Key::NEVER {
+                larger.play(larger.place(component), key);
+            }
+        }
+        *self = larger;
+    }
+
     /// Ensures that `component` wakes up at `deadline` or earlier; a deadline in the past is due
     /// now.
     #[inline]
@@ -296,6 +315,21 @@ mod tests {
         w.arm(ComponentId(1), Some(ms(3)));
         w.sleep(ComponentId(0), None);
         assert_eq!(drain(&mut w, Instant::MAX), [(ms(10), ComponentId(1))]);
+    }
+
+    /// While a component is awake, too.
+    #[test]
+    fn room_for_more_components_leaves_the_others_as_they_were() {
+        let mut w = Wakeups::new(3);
+        w.arm(ComponentId(0), Some(ms(7)));
+        w.arm(ComponentId(1), Some(ms(1)));
+        w.arm(ComponentId(2), Some(ms(7)));
+        assert_eq!(w.next(ms(9)), Some((ms(1), ComponentId(1))));
+        w.reserve(100);
+        w.arm(ComponentId(99), Some(ms(2)));
+        w.sleep(ComponentId(1), Some(ms(8)));
+        let order = [(2, 99), (7, 0), (7, 2), (8, 1)];
+        assert_eq!(drain(&mut w, ms(9)), order.map(|(at, n)| (ms(at), ComponentId(n))));
     }
 
     proptest! {

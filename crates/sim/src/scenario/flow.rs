@@ -1,16 +1,17 @@
 //! `[[flow]]` and `[tcp]`: TCP connections and their endpoints.
 
+use super::application::{Application, Traffic, application};
 use super::names::{A_NODE, COUNT, fits};
 use super::node::NodeId;
 use super::traffic::{Network, ends, groups, is_new, name_by_ends};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration, Instant, Stream};
-use airtcp_settings::Name;
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
+use airtcp_settings::{InTable, Name, choice};
 use airtcp_tcp::config::{
-    AckConfig, Congestion, EcnConfig, HyStartConfig, PersistOnShrink, RECEIVER, SENDER,
-    SpuriousDetection,
+    AckConfig, Congestion, EcnConfig, HyStartConfig, LinkReaction, PersistOnShrink, RECEIVER,
+    SENDER, SpuriousDetection,
 };
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{TcpConfig, preset};
@@ -19,12 +20,12 @@ use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One TCP connection and its application. Data flows `from` → `to`.
+/// A TCP connection, or many of them, and its application. Data flows `from` → `to`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
     /// Unique name; also names its random streams ("flow/ftp0/isn").
     pub name: String,
-    /// Data sender; it opens the connection. An example if the run [draws](RandomPairs) it.
+    /// Data sender. An example if the run [draws](RandomPairs) it.
     pub from: NodeId,
     /// Data receiver, likewise.
     pub to: NodeId,
@@ -32,12 +33,25 @@ pub struct FlowSpec {
     pub start: Instant,
     /// A uniform random delay up to this is added (stream "flow/ftp0/start").
     pub jitter: Duration,
-    /// Bytes to transfer (then FIN), or an endless source.
-    pub bytes: Option<Bytes>,
+    /// What its application does.
+    pub application: Application,
+    /// Who opens the connection.
+    pub opens: End,
     /// Endpoint of `from`; the flows of a table share it.
     pub sender: Arc<TcpConfig>,
     /// Endpoint of `to`, likewise.
     pub receiver: Arc<TcpConfig>,
+}
+
+choice! {
+    /// An end of a flow.
+    #[default(Sender)]
+    pub enum End {
+        /// the data sender, `from`, as in an upload
+        Sender = "sender",
+        /// the data receiver, `to`, as in a download
+        Receiver = "receiver",
+    }
 }
 
 /// Whose draw the ends of a scenario's flows show before a run has a seed.
@@ -92,7 +106,7 @@ impl RandomPairs {
 
 pub(super) static FLOW: Table = Table::new(
     "flow",
-    "A TCP connection and its application: a transfer from `from` to `to`.",
+    "A TCP connection and its application: a transfer from `from` to `to`, or other `traffic`.",
     &[Key::Fields(&[
         field(
             "name",
@@ -106,10 +120,16 @@ pub(super) static FLOW: Table = Table::new(
             "from",
             A_NODE,
             Required,
-            "Data sender; it opens the connection. Two groups of equal size are \
-             connected pair by pair.",
+            "Data sender. Two groups of equal size are connected pair by pair.",
         ),
         field("to", A_NODE, Required, "Data receiver."),
+        field(
+            "opens",
+            Kind::Choice(End::WORDS),
+            Absent("as `traffic` says, or `sender`"),
+            "Who opens the connection. It decides when Linux's receiver measures its first round \
+             trip, and so how soon its window grows.",
+        ),
         field(
             "random-pairs",
             COUNT,
@@ -139,6 +159,12 @@ pub(super) static FLOW: Table = Table::new(
             "Bytes to transfer; then the connection is closed.",
         ),
         field(
+            "traffic",
+            Kind::Table(Traffic::TABLE),
+            Absent("a transfer of `bytes`"),
+            "Another application than a transfer of `bytes`.",
+        ),
+        field(
             "sender",
             Kind::Table(&preset::TABLE),
             Absent("as `[tcp]`"),
@@ -159,7 +185,7 @@ pub(super) fn flows(
     tcp: Option<&Section<'_>>,
     network: &Network<'_>,
 ) -> (Vec<FlowSpec>, Vec<RandomPairs>) {
-    let Network { nodes, duration, .. } = network;
+    let Network { nodes, links, duration, .. } = network;
     let mut flows: Vec<FlowSpec> = Vec::new();
     let mut drawn = Vec::new();
     let mut taken = BTreeSet::new();
@@ -169,14 +195,17 @@ pub(super) fn flows(
         let start = section.get::<Instant>("start");
         let stagger = section.get::<Duration>("stagger");
         let jitter = section.get::<Duration>("jitter");
-        let bytes = section.get::<Option<Bytes>>("bytes");
+        let application = application(section, links);
+        let opens = section.get::<Option<End>>("opens");
         let endpoints = tcp.and_then(|tcp| endpoints(section, tcp, network.controls));
         let Some((pairs, random)) = listed_or_drawn(section, network) else { continue };
-        let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(bytes)) =
-            (name, count, start, stagger, jitter, bytes)
+        let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter)) =
+            (name, count, start, stagger, jitter)
         else {
             continue;
         };
+        let (Some(application), Some(opens)) = (application, opens) else { continue };
+        let opens = opener(section, &application, opens);
         let each = count.unwrap_or(1);
         let total = pairs.len() as u64 * each;
         if !fits(section, "count", "flows", flows.len() as u64 + total) {
@@ -184,6 +213,7 @@ pub(super) fn flows(
         }
         check_start(section, start.since_start() + stagger * (total - 1) + jitter, *duration);
         let Some((sender, receiver)) = endpoints else { continue };
+        check_application(section, &application, start, [&sender, &receiver]);
         let first = flows.len();
         for k in 0..total {
             let (from, to) = pairs[(k / each) as usize];
@@ -202,7 +232,8 @@ pub(super) fn flows(
                 to,
                 start: start + stagger * k,
                 jitter,
-                bytes,
+                application: application.clone(),
+                opens,
                 sender: Arc::clone(&sender),
                 receiver: Arc::clone(&receiver),
             });
@@ -235,6 +266,38 @@ fn check_start(section: &Section<'_>, last_start: Duration, duration: Option<Dur
         let key = keys.into_iter().find(|key| section.has(key)).unwrap_or("start");
         let message = format!("a flow starts at {last_start}, after the end of the run");
         section.push(section.problem(key, message).expected("a start before `duration`"));
+    }
+}
+
+/// Who opens the connection: with some applications only one end can.
+fn opener(section: &Section<'_>, application: &Application, wanted: Option<End>) -> End {
+    let only = match application {
+        Application::Bulk(_) | Application::OnOff(_) => return wanted.unwrap_or_default(),
+        Application::Arrivals(_) => End::Sender,
+        Application::Requests(_) | Application::Video(_) => End::Receiver,
+    };
+    if wanted.is_some_and(|wanted| wanted != only) {
+        let message = format!("with this traffic the {} opens the connection", only.word());
+        section.push(section.problem("opens", message).expected(format!("\"{}\"", only.word())));
+    }
+    only
+}
+
+/// What contradicts the application.
+fn check_application(
+    section: &Section<'_>,
+    application: &Application,
+    start: Instant,
+    ends: [&TcpConfig; 2],
+) {
+    let Application::Arrivals(arrivals) = application else { return };
+    if arrivals.stop.is_some_and(|stop| stop <= start) {
+        let message = format!("nothing begins after the start at {}", start.since_start());
+        section.push(section.problem("traffic", message).expected("a stop after `start`"));
+    }
+    if ends.iter().any(|end| end.on_link != LinkReaction::None) {
+        let message = "connections that come and go are not told of the link";
+        section.push(section.problem("traffic", message).expected("on-link = \"none\""));
     }
 }
 

@@ -1,11 +1,13 @@
 //! Scenarios: the file, its diagnostics, and the model it resolves to.
 //!
 //! There is one file per table, each with its model, its declaration, and the checks that involve
-//! several keys: `node`, `middlebox`, `link`, `wlan`, `flow`, `udp`. Settings of endpoints,
+//! several keys: `node`, `middlebox`, `link`, `wlan`, `flow`, `application`, `udp`. Settings of endpoints,
 //! mechanisms, links and channels are declared in the crates whose structs they fill. `names`
 //! resolves names of nodes. [`airtcp_config`] reads the file (and `--set` overrides) and collects
 //! mistakes as [`Diagnostic`]s. `document` makes the documentation and the JSON Schema.
 
+mod application;
+mod distribution;
 mod document;
 pub mod files;
 mod flow;
@@ -21,12 +23,14 @@ mod wlan;
 
 pub use airtcp_config::{ConfigError, Diagnostic, Override};
 pub use airtcp_settings::units::duration;
+pub use application::{Adaptation, Application, Arrivals, Ladder, OnOffStream, Requests, Video};
+pub use distribution::{Sizes, Times};
 pub use document::{json_schema, markdown};
-pub use flow::{FlowId, FlowSpec, RandomPairs};
+pub use flow::{End, FlowId, FlowSpec, RandomPairs};
 pub use link::Link;
 pub use middlebox::{MiddleboxSpec, SignalSpec};
 pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};
-pub use udp::{OnOff, UdpId, UdpSpec};
+pub use udp::{Call, Codec, DatagramArrivals, Datagrams, FRAME, OnOff, UdpId, UdpSpec};
 pub use wlan::{Station, Wlan, WlanId};
 
 use airtcp_config::{ReadFile, Section, read_with_files};
@@ -62,7 +66,7 @@ pub struct Scenario {
     pub flows: Vec<FlowSpec>,
     /// Those of the flows whose ends each run draws.
     pub random_pairs: Vec<RandomPairs>,
-    /// UDP cross traffic, groups expanded.
+    /// UDP cross traffic and calls, groups expanded.
     pub udp: Vec<UdpSpec>,
 }
 
@@ -101,11 +105,12 @@ pub(super) static SCENARIO: Table = Table::new(
         field(
             "flow",
             Kind::Tables(&flow::FLOW),
-            Absent("none; then there must be a `udp`"),
+            Absent("none; then there must be a `udp` or a `call`"),
             "TCP connections.",
         )
         .named_by(&["from", "to"]),
         field("udp", Kind::Tables(&udp::UDP), Absent("none"), "UDP cross traffic."),
+        field("call", Kind::Tables(&udp::CALL), Absent("none"), "Voice calls."),
     ])],
 );
 
@@ -207,14 +212,14 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     if !top.has("link") && !top.has("wlan") {
         top.missing("link", "at least one [[link]] or [[wlan]] table");
     }
-    if !top.has("flow") && !top.has("udp") {
-        top.missing("flow", "at least one [[flow]] or [[udp]] table");
+    if !["flow", "udp", "call"].iter().any(|traffic| top.has(traffic)) {
+        top.missing("flow", "at least one [[flow]], [[udp]] or [[call]] table");
     }
     let tcp = top.merged("tcp");
-    let network = Network { nodes: &nodes, names: &names, duration, controls };
+    let network = Network { nodes: &nodes, links: &links, names: &names, duration, controls };
     let tcp = (!top.is_refused("tcp")).then_some(&tcp);
     let (flows, random_pairs) = flow::flows(&top.elements("flow"), tcp, &network);
-    let udp = udp::sources(&top.elements("udp"), &network);
+    let udp = udp::sources(&top.elements("udp"), &top.elements("call"), &network);
     let surroundings = Surroundings {
         nodes: &nodes,
         links: &links,

@@ -1,6 +1,9 @@
 //! The exact diagnostics for each kind of mistake, and the meaning of correct files.
 
-use super::{ConfigError, NodeId, OnOff, OutageLayer, Scenario, SignalSpec, UdpSpec};
+use super::{
+    Application, ConfigError, DatagramArrivals, Datagrams, NodeId, OnOff, OutageLayer, Scenario,
+    SignalSpec, Sizes, Times, UdpSpec,
+};
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_edge::{
     Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Open, Resume,
@@ -155,13 +158,13 @@ fn missing_keys_are_named() {
         DELAY,
         "delay = \"1 ms\"\nloss = { p = 0.5 }",
         &["t.toml:16:8: link.BS-MH.loss.kind: missing (expected \"none\", \"bernoulli\", \
-             \"gilbert-elliott\" or \"list\")"],
+             \"gilbert-elliott\", \"schedule\" or \"list\")"],
     );
     assert_eq!(
         parse("duration = \"1 s\"").unwrap_err().to_string(),
         "t.toml:1:1: node: missing (expected at least one [[node]] table)\n\
          t.toml:1:1: link: missing (expected at least one [[link]] or [[wlan]] table)\n\
-         t.toml:1:1: flow: missing (expected at least one [[flow]] or [[udp]] table)"
+         t.toml:1:1: flow: missing (expected at least one [[flow]], [[udp]] or [[call]] table)"
     );
 }
 
@@ -350,7 +353,7 @@ fn keys_without_effect_are_refused() {
         DELAY,
         "delay = { base = \"5 ms\", fifo = true }",
         &["t.toml:15:33: link.BS-MH.delay.fifo: has no effect without a distribution (expected \
-             uniform, normal, exponential, constant, mixture or file)"],
+             uniform, normal, exponential, constant, mixture, steps or file)"],
     );
     refuses(
         TO,
@@ -746,7 +749,7 @@ fn what_refers_to_nodes_that_cannot_be_read_is_not_reported() {
         &nodes.replace("[[node]]", "[[hosts]]"),
         &[
             "t.toml:2:3: hosts: unknown key (expected one of name, duration, node, link, wlan, \
-             routing, tcp, flow, udp)",
+             routing, tcp, flow, udp, call)",
             "t.toml:1:1: node: missing (expected at least one [[node]] table)",
         ],
     );
@@ -958,7 +961,7 @@ fn absent_keys_have_the_defaults_of_the_endpoint() {
     let queue = QueueConfig::DropTail { limit: QueueLimit::Packets(50) };
     assert_eq!(scenario.links[3].config.queue, queue);
     assert_eq!(scenario.links[3].config.loss.model, LossConfig::None);
-    assert_eq!(scenario.flows[0].bytes, None);
+    assert_eq!(scenario.flows[0].application, Application::Bulk(None));
 }
 
 #[test]
@@ -1249,7 +1252,7 @@ fn overrides_reach_every_part_of_the_file() {
     let flow = &scenario.flows[0];
     assert_eq!(flow.sender.spurious, SpuriousDetection::Eifel);
     assert_eq!(flow.sender.initial_window, InitialWindow::Segments(2));
-    assert_eq!(flow.bytes, Some(Bytes(1_000_000)));
+    assert_eq!(flow.application, Application::Bulk(Some(Bytes(1_000_000))));
     assert_eq!(flow.receiver.rto.min, Duration::from_millis(200));
 }
 
@@ -1735,6 +1738,7 @@ fn recorded(rate: &str, delay: &str) -> Result<Scenario, ConfigError> {
     let files = |path: &str| match path {
         "lte" => Ok("1\n2\n10\n".to_owned()),
         "rate.csv" => Ok("time (s),rate (kbit/s)\n0,250\n10,0\n12,500\n".to_owned()),
+        "loss.csv" => Ok("time (s),loss (%)\n0,0\n5,100\n10,0\n".to_owned()),
         "delay.csv" => Ok("time (s),delay (ms)\n0,170\n5,20\n".to_owned()),
         _ => Err(format!("{path}: no such file")),
     };
@@ -1782,6 +1786,180 @@ fn a_file_of_a_link_that_is_wrong_is_refused() {
         "\"170 ms\"",
         "t.toml:14:17: link.BS-MH.rate.file: none: no such file",
     );
+}
+
+/// Steps in the scenario do the same as a file.
+#[test]
+fn rates_delays_and_losses_follow_steps_as_files() {
+    let steps = |key: &str, values: [(u32, &str); 3]| {
+        let steps = values.map(|(at, value)| format!("{{ at = \"{at} s\", {key} = {value} }}"));
+        format!("{{ steps = [{}] }}", steps.join(", "))
+    };
+    let same = |(rate, delay): (&str, &str), (rate_file, delay_file): (&str, &str)| {
+        let [inline, file] = [(rate, delay), (rate_file, delay_file)]
+            .map(|(rate, delay)| recorded(rate, delay).expect(rate).links[2].config.clone());
+        assert_eq!(inline, file);
+    };
+    let rate = steps("rate", [(0, "\"250 kbit/s\""), (10, "\"none\""), (12, "\"500 kbit/s\"")]);
+    same((&rate, "\"170 ms\""), ("{ file = \"rate.csv\" }", "\"170 ms\""));
+    let delay =
+        "{ steps = [{ at = \"0 s\", delay = \"170 ms\" }, { at = \"5 s\", delay = \"20 ms\" }] }";
+    same(("\"250 kbit/s\"", delay), ("\"250 kbit/s\"", "{ file = \"delay.csv\" }"));
+    let lossy = |loss: &str| {
+        let loss = format!("\"170 ms\"\nloss = {{ kind = \"schedule\", {loss} }}");
+        recorded("\"250 kbit/s\"", &loss).expect(&loss)
+    };
+    let file = lossy("file = \"loss.csv\"");
+    let p = steps("p", [(0, "0"), (5, "1"), (10, "0")]);
+    let p = p.trim_start_matches("{ ").trim_end_matches(" }");
+    assert_eq!(lossy(p).links[2].config, file.links[2].config);
+    let mut world = crate::World::new(&file, 1);
+    world.run_until(Instant::from_secs(5), &mut crate::Observers::default());
+    assert_eq!(world.metrics().links[2].loss_drops, 0);
+    world.run_until(Instant::from_secs(10), &mut crate::Observers::default());
+    let lost = world.metrics().links[2].loss_drops;
+    world.run(&mut crate::Observers::default());
+    let link = &world.metrics().links[2];
+    assert!(lost > 0 && link.loss_drops == lost && link.packets_sent > 2 * lost, "{link:?}");
+}
+
+#[test]
+fn steps_that_are_wrong_are_refused() {
+    for (rate, expected) in [
+        (
+            "{ steps = [{ at = \"1 s\", rate = \"1 Mbit/s\" }] }",
+            "link.BS-MH.rate.steps.0.at: nothing holds until 1 s (expected 0 s)",
+        ),
+        (
+            "{ steps = [{ at = \"0 s\", rate = \"1 Mbit/s\" }, { at = \"5 s\", rate = \"2 Mbit/s\" }, \
+             { at = \"4 s\", rate = \"3 Mbit/s\" }] }",
+            "link.BS-MH.rate.steps.2.at: 4 s does not come after 5 s (expected a time after 5 s)",
+        ),
+        (
+            "{ steps = [{ at = \"0 s\", rate = \"none\" }] }",
+            "link.BS-MH.rate.steps: the last rate is none, and packets would wait for ever \
+             (expected a last rate)",
+        ),
+        (
+            "{ steps = [{ at = \"0 s\", rate = \"-1 Mbit/s\" }] }",
+            "link.BS-MH.rate.steps.0.rate: \"-1 Mbit/s\" is negative (expected \"none\" or a rate \
+             above zero with its unit, such as \"250 kbit/s\")",
+        ),
+        (
+            "{ steps = [{ at = \"0 s\", rate = \"1 Mbit/s\" }], file = \"rate.csv\" }",
+            "link.BS-MH.rate.file: contradicts `steps` (expected either steps or file)",
+        ),
+        ("{ }", "link.BS-MH.rate: says nothing (expected steps or file)"),
+    ] {
+        let error = recorded(rate, "\"170 ms\"").expect_err(rate).to_string();
+        let (line, told) = error.split_once(": ").expect("a position");
+        assert!(line.starts_with("t.toml:14:"), "{error}");
+        assert_eq!(told, expected);
+    }
+}
+
+/// BASE with this `traffic` of its flow.
+fn of_traffic(traffic: &str) -> Result<Application, ConfigError> {
+    let text = format!("{BASE}\ntraffic = {traffic}\n");
+    let files = |path: &str| match path {
+        "web.cdf" => Ok("0 0\n1000 0.5\n5000 1\n".to_owned()),
+        "bad.cdf" => Ok("0 0\n1000 0.5\n".to_owned()),
+        _ => Err(format!("{path}: no such file")),
+    };
+    let scenario = Scenario::parse_with_files("t.toml", &text, &[], None, &files)?;
+    Ok(scenario.flows[0].application.clone())
+}
+
+#[test]
+fn what_the_application_of_a_flow_does_is_read() {
+    let arrivals = of_traffic(
+        "{ kind = \"arrivals\", load = 0.5, link = \"BS>MH\", size = { file = \"web.cdf\" } }",
+    );
+    let Ok(Application::Arrivals(arrivals)) = arrivals else { panic!("{arrivals:?}") };
+    // Half of 250 kbit/s, in transfers of 1750 B.
+    assert!((arrivals.per_second - 125e3 / (8.0 * 1750.0)).abs() < 1e-9, "{arrivals:?}");
+    let video = of_traffic("{ kind = \"video\", ladder = [\"1 Mbit/s\", \"2.5 Mbit/s\"] }");
+    let Ok(Application::Video(video)) = video else { panic!("{video:?}") };
+    let rates: Vec<u64> = video.ladder.rates().iter().map(|rate| rate.bits_per_sec()).collect();
+    assert_eq!((rates, video.start_at), (vec![1_000_000, 2_500_000], Duration::from_secs(8)));
+}
+
+#[test]
+fn mistakes_in_traffic_are_refused() {
+    for (traffic, expected) in [
+        (
+            "{ kind = \"request\" }",
+            "\"request\" is not a choice here (expected \"requests\", \"arrivals\", \"on-off\" or \"video\"; did you mean `requests`?)",
+        ),
+        ("{ kind = \"requests\" }", "answer: missing"),
+        (
+            "{ kind = \"requests\", answer = { } }",
+            "has no distribution (expected exponential or pareto or file)",
+        ),
+        (
+            "{ kind = \"requests\", answer = { pareto = { shape = 1.5, min = \"2 kB\", max = \"1 kB\" } } }",
+            "answer.pareto.max: is below `min` (expected at least `min`)",
+        ),
+        (
+            "{ kind = \"arrivals\", per-second = 1, size = { file = \"bad.cdf\" } }",
+            "size.file: bad.cdf: line 2: the last probability is 0.5 (expected 1, or 100 for percentages)",
+        ),
+        (
+            "{ kind = \"arrivals\", load = 0.5, link = \"BS>MX\", size = \"1 kB\" }",
+            "link: no link \"BS>MX\" (did you mean `BS>MH`?)",
+        ),
+        ("{ kind = \"arrivals\", load = 0.5, size = \"1 kB\" }", "link: missing"),
+        ("{ kind = \"arrivals\", size = \"1 kB\" }", "per-second: missing"),
+        (
+            "{ kind = \"arrivals\", per-second = 1, load = 0.5, link = \"BS>MH\", size = \"1 kB\" }",
+            "load: contradicts `per-second`",
+        ),
+        (
+            "{ kind = \"arrivals\", per-second = 1, size = \"1 kB\", stop = \"0.000000001 s\" }\n\
+             start = \"1 s\"",
+            "traffic: nothing begins after the start at 1 s (expected a stop after `start`)",
+        ),
+        (
+            "{ kind = \"video\", ladder = [\"2 Mbit/s\", \"1 Mbit/s\"] }",
+            "ladder: 1 Mbit/s does not come after 2 Mbit/s (expected ascending bitrates)",
+        ),
+        ("{ kind = \"video\", ladder = [\"2 Mbits\"] }", "ladder: \"2 Mbits\" is no rate"),
+        (
+            "{ kind = \"video\", ladder = [\"2 Mbit/s\"], buffer = \"6 s\" }",
+            "buffer: a buffer of 6 s does not hold 8 s (expected a buffer of at least 8 s)",
+        ),
+        ("{ kind = \"on-off\", rate = \"1 Mbit/s\", on = \"1 s\" }", "off: missing"),
+        (
+            "{ kind = \"requests\", answer = \"1 kB\" }\nbytes = \"1 MB\"",
+            "bytes: has no effect beside traffic (expected either bytes or traffic)",
+        ),
+        (
+            "{ kind = \"requests\", answer = \"1 kB\" }\nopens = \"sender\"",
+            "opens: with this traffic the receiver opens the connection (expected \"receiver\")",
+        ),
+        (
+            "{ kind = \"arrivals\", per-second = 1, size = \"1 kB\" }\nreceiver = { on-link = \"freeze\" }",
+            "traffic: connections that come and go are not told of the link (expected on-link = \"none\")",
+        ),
+    ] {
+        let error = of_traffic(traffic).expect_err(traffic).to_string();
+        assert!(error.contains(expected), "{traffic}: {error}");
+    }
+}
+
+#[test]
+fn a_call_is_read_among_the_sources_and_checked() {
+    let call = |keys: &str| parse(&format!("{CELL}[[call]]\nfrom = \"AP\"\nto = \"MH\"\n{keys}"));
+    let scenario = call("codec = \"g729a\"\njitter-buffer = \"40 ms\"").expect("a right call");
+    let Datagrams::Call(spec) = &scenario.udp[0].datagrams else { panic!("{scenario:?}") };
+    assert_eq!((spec.jitter_buffer, spec.packet()), (Duration::from_millis(40), Bytes(60)));
+    let error = call("codec = \"g771\"").expect_err("no such codec").to_string();
+    assert!(
+        error.contains("codec: \"g771\" is not a choice here (expected \"g711\" or \"g729a\"; did you mean `g711`?)"),
+        "{error}"
+    );
+    let error = call("start = \"20 s\"").expect_err("too late").to_string();
+    assert!(error.contains("after the end of the run"), "{error}");
 }
 
 #[test]
@@ -2073,14 +2251,18 @@ fn cross_traffic_is_read_and_checked() {
         to: NodeId(1),
         start: Instant::from_secs(1),
         stop: Some(Instant::from_secs(2)),
-        size: Bytes(500),
-        rate: Some(DataRate::mbps(1)),
-        on_off: Some(OnOff { on, off, exponential: false }),
+        datagrams: Datagrams::Paced {
+            rate: DataRate::mbps(1),
+            size: Sizes::constant(Bytes(500)),
+            arrivals: DatagramArrivals::Constant,
+            on_off: Some(OnOff { on: Times::constant(on), off: Times::constant(off) }),
+        },
     };
     assert_eq!(whole.unwrap(), expected);
     let least = noise("rate = \"saturated\"").unwrap();
-    assert_eq!((least.name.as_str(), least.rate, least.size), ("AP-MH", None, Bytes(1500)));
-    assert_eq!((least.start, least.stop, least.on_off), (Instant::ZERO, None, None));
+    let saturated = Datagrams::Saturated { size: Sizes::constant(Bytes(1500)) };
+    assert_eq!((least.name.as_str(), least.datagrams), ("AP-MH", saturated));
+    assert_eq!((least.start, least.stop), (Instant::ZERO, None));
 
     for (keys, expected) in [
         (
@@ -2105,6 +2287,15 @@ fn cross_traffic_is_read_and_checked() {
             "rate = \"1 bps\"\nperiods = \"constant\"",
             "t.toml:18:11: udp.0.periods: has no effect without on and off (expected on and off, whose \
              lengths it describes)",
+        ),
+        (
+            "rate = \"saturated\"\narrivals = \"poisson\"",
+            "t.toml:18:12: udp.0.arrivals: has no effect with rate = \"saturated\" (expected a rate such as \
+             \"250 kbit/s\")",
+        ),
+        (
+            "rate = \"1 bps\"\nperiods = \"constant\"\non = { exponential = \"1 s\" }\noff = { exponential = \"1 s\" }",
+            "t.toml:18:11: udp.0.periods: has no effect on distributions (expected on or off as a mean)",
         ),
         (
             "rate = \"saturated\"\non = \"2 s\"\noff = \"2 s\"",

@@ -1,5 +1,6 @@
 //! What flows and UDP sources share: the network they are resolved against, and their ends.
 
+use super::link::Link;
 use super::names::{Names, pairs, resolve};
 use super::node::{NodeId, Nodes};
 use airtcp_config::Section;
@@ -12,6 +13,7 @@ use std::ops::Range;
 /// The network that traffic is resolved against.
 pub(super) struct Network<'a> {
     pub(super) nodes: &'a Nodes,
+    pub(super) links: &'a [Link],
     pub(super) names: &'a Names,
     pub(super) duration: Option<Duration>,
     /// Congestion controls from outside; `None` if any name will do.

@@ -1,5 +1,6 @@
-//! `[[udp]]`: sources of datagrams.
+//! `[[udp]]` and `[[call]]`: sources of datagrams.
 
+use super::distribution::{SIZES, Sizes, TIMES, Times};
 use super::names::{A_NODE, fits};
 use super::node::NodeId;
 use super::traffic::{Network, ends, is_new, name_by_ends};
@@ -7,10 +8,10 @@ use airtcp_config::Section;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, TIME, Table, field};
-use airtcp_settings::{Name, Value, choice};
+use airtcp_settings::{Name, Settings, Value, choice, settings};
 use std::collections::BTreeSet;
 
-/// A source of UDP datagrams of one size.
+/// A source of UDP datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UdpSpec {
     /// Unique name; also names its random stream ("cbr/noise").
@@ -23,12 +24,31 @@ pub struct UdpSpec {
     pub start: Instant,
     /// Time at which it stops; `None`: at the end of the run.
     pub stop: Option<Instant>,
-    /// Size of the IP packet.
-    pub size: Bytes,
-    /// The rate; `None`: saturated, a packet always waits in front of the first hop.
-    pub rate: Option<DataRate>,
-    /// Pauses; `None`: it sends all the time.
-    pub on_off: Option<OnOff>,
+    /// What it sends.
+    pub datagrams: Datagrams,
+}
+
+/// The datagrams of a source.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Datagrams {
+    /// One always waits in front of the first hop.
+    Saturated {
+        /// Size of the IP packets.
+        size: Sizes,
+    },
+    /// At a rate.
+    Paced {
+        /// The rate, while sending.
+        rate: DataRate,
+        /// Size of the IP packets.
+        size: Sizes,
+        /// Times of the packets at this rate.
+        arrivals: DatagramArrivals,
+        /// Pauses; `None`: it sends all the time.
+        on_off: Option<OnOff>,
+    },
+    /// The frames of a call.
+    Call(Call),
 }
 
 airtcp_core::ids! {
@@ -37,14 +57,23 @@ airtcp_core::ids! {
 }
 
 /// Alternating periods of sending and of silence, sending first.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OnOff {
-    /// Mean length of a period of sending.
-    pub on: Duration,
-    /// Mean length of a pause.
-    pub off: Duration,
-    /// True if lengths are exponentially distributed; otherwise all are equal.
-    pub exponential: bool,
+    /// Lengths of periods of sending.
+    pub on: Times,
+    /// Lengths of pauses.
+    pub off: Times,
+}
+
+choice! {
+    /// Times of a source's packets.
+    #[default(Constant)]
+    pub enum DatagramArrivals {
+        /// at equal intervals
+        Constant = "constant",
+        /// at random, independently: a Poisson process
+        Poisson = "poisson",
+    }
 }
 
 choice! {
@@ -59,7 +88,7 @@ choice! {
 
 pub(super) static UDP: Table = Table::new(
     "udp",
-    "UDP cross traffic: datagrams of one size at a constant rate, perhaps with pauses, or as fast as the first hop accepts them.",
+    "UDP cross traffic: datagrams at a rate, perhaps with pauses, or as fast as the first hop accepts them.",
     &[Key::Fields(&[
         field(
             "name",
@@ -78,9 +107,16 @@ pub(super) static UDP: Table = Table::new(
         ),
         field(
             "size",
-            Kind::Size { min: 28, max: 65_535 },
+            Kind::OrTable(&Kind::Size { min: 28, max: 65_535 }, &SIZES),
             Is("1500 B"),
-            "IP packet, headers (28 B) included.",
+            "IP packet, headers (28 B) included: 28 B to 65535 B. What a distribution draws below or \
+             above has the next of these sizes.",
+        ),
+        field(
+            "arrivals",
+            DatagramArrivals::KIND,
+            Is("constant"),
+            "Times of the packets: so far apart, on average, that mean-sized packets make `rate`.",
         ),
         field("start", TIME, Is("0 s"), "Time of the first datagram."),
         field(
@@ -91,35 +127,109 @@ pub(super) static UDP: Table = Table::new(
         ),
         field(
             "on",
-            POSITIVE_TIME,
+            Kind::OrTable(&POSITIVE_TIME, &TIMES),
             Absent("no pauses"),
-            "Mean length of a sending period; needs `off`.",
+            "Length of a sending period: the mean, or a table with a distribution; needs `off`.",
         ),
-        field("off", POSITIVE_TIME, Absent("no pauses"), "Mean length of a pause; needs `on`."),
+        field(
+            "off",
+            Kind::OrTable(&POSITIVE_TIME, &TIMES),
+            Absent("no pauses"),
+            "Length of a pause, likewise; needs `on`.",
+        ),
         field(
             "periods",
             Periods::KIND,
             Is("exponential"),
-            "Distribution of the lengths of `on` and `off`.",
+            "Distribution of `on` and `off` where they are means.",
         ),
     ])],
 );
 
-/// Reads the sources.
-pub(super) fn sources(sections: &[Section<'_>], network: &Network<'_>) -> Vec<UdpSpec> {
+choice! {
+    /// A codec of a call.
+    #[default(G711)]
+    pub enum Codec {
+        /// G.711 with the packet loss concealment of its Appendix I: 64 kbit/s
+        G711 = "g711",
+        /// G.729 Annex A: 8 kbit/s
+        G729a = "g729a",
+    }
+}
+
+settings! {
+    /// The frames of a call, and its listener.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Call {
+        /// Codec; its frames take 20 ms each and go out in RTP (RFC 3550).
+        pub codec: Codec = Codec::G711,
+        /// Time by which the listener plays a frame later than if it had come with the least
+        /// delay so far. A frame that comes later than that is late, and is concealed as a lost
+        /// one.
+        #[kind = POSITIVE_TIME]
+        pub jitter_buffer: Duration = Duration::from_millis(60),
+    }
+}
+
+/// Time that a frame of a call takes.
+pub const FRAME: Duration = Duration::from_millis(20);
+
+impl Call {
+    /// Size of a frame's IP packet: with RTP (RFC 3550 §5.1), UDP and IPv4.
+    pub const fn packet(&self) -> Bytes {
+        const HEADERS: u64 = 12 + 28;
+        match self.codec {
+            Codec::G711 => Bytes(160 + HEADERS),
+            Codec::G729a => Bytes(20 + HEADERS),
+        }
+    }
+}
+
+pub(super) static CALL: Table = Table::new(
+    "call",
+    "One direction of a voice call; another one in the other direction makes a conversation. It is \
+     among the UDP sources of the results, too.",
+    &[
+        Key::Fields(&[
+            field(
+                "name",
+                Kind::Name,
+                Absent("`A-B` for a call from A to B"),
+                "Unique name, also among UDP sources. A call made several times (groups) gets its \
+                 number appended.",
+            ),
+            field("from", A_NODE, Required, "The node of the speaker."),
+            field("to", A_NODE, Required, "The node of the listener; paired as for a flow."),
+            field("start", TIME, Is("0 s"), "Time of the first frame."),
+            field(
+                "stop",
+                POSITIVE_TIME,
+                Absent("the end of the run"),
+                "Time from which nothing more is sent.",
+            ),
+        ]),
+        Key::All(Call::KEYS),
+    ],
+);
+
+/// Reads the sources: those of `[[udp]]`, then those of `[[call]]`.
+pub(super) fn sources(
+    udp: &[Section<'_>],
+    calls: &[Section<'_>],
+    network: &Network<'_>,
+) -> Vec<UdpSpec> {
     let mut sources: Vec<UdpSpec> = Vec::new();
     let mut taken = BTreeSet::new();
-    for section in sections {
+    let calls =
+        calls.iter().map(|section| (section, Call::read(section, None).map(Datagrams::Call)));
+    for (section, datagrams) in udp.iter().map(|section| (section, datagrams(section))).chain(calls)
+    {
         let name = section.get::<Option<Name>>("name");
-        let rate = section.get::<Option<DataRate>>("rate");
-        let size = section.get::<Bytes>("size");
         let start = section.get::<Instant>("start");
         let stop = section.get::<Option<Instant>>("stop");
-        let on_off = on_off(section);
         let pairs = ends(section, network);
-        let (Some(name), Some(rate), Some(size)) = (name, rate, size) else { continue };
-        let (Some(start), Some(stop), Some(on_off)) = (start, stop, on_off) else { continue };
-        let Some(pairs) = pairs else { continue };
+        let (Some(name), Some(start), Some(stop)) = (name, start, stop) else { continue };
+        let (Some(datagrams), Some(pairs)) = (datagrams, pairs) else { continue };
         if network.duration.is_some_and(|d| start.since_start() >= d) {
             let message = format!("starts at {}, after the end of the run", start.since_start());
             section.push(section.problem("start", message).expected("a start before `duration`"));
@@ -127,10 +237,6 @@ pub(super) fn sources(sections: &[Section<'_>], network: &Network<'_>) -> Vec<Ud
         if stop.is_some_and(|stop| stop <= start) {
             let message = format!("not after the start at {}", start.since_start());
             section.push(section.problem("stop", message).expected("a stop after `start`"));
-        }
-        if rate.is_none() && on_off.is_some() {
-            let problem = section.problem("on", "has no effect with rate = \"saturated\"");
-            section.push(problem.expected("a rate such as \"250 kbit/s\""));
         }
         if !fits(section, "from", "sources", (sources.len() + pairs.len()) as u64) {
             continue;
@@ -145,19 +251,46 @@ pub(super) fn sources(sections: &[Section<'_>], network: &Network<'_>) -> Vec<Ud
             if !is_new(section, "source", &name, &mut taken) {
                 break;
             }
-            sources.push(UdpSpec { name, from, to, start, stop, size, rate, on_off });
+            let datagrams = datagrams.clone();
+            sources.push(UdpSpec { name, from, to, start, stop, datagrams });
         }
     }
     sources
 }
 
+/// What a source of `[[udp]]` sends.
+fn datagrams(section: &Section<'_>) -> Option<Datagrams> {
+    let rate = section.get::<Option<DataRate>>("rate");
+    let size = Sizes::read(section, "size", None);
+    let arrivals = section.get::<DatagramArrivals>("arrivals");
+    let on_off = on_off(section);
+    let (rate, size, arrivals, on_off) = (rate?, size?, arrivals?, on_off?);
+    if let Some(rate) = rate {
+        return Some(Datagrams::Paced { rate, size, arrivals, on_off });
+    }
+    for key in ["on", "arrivals"].into_iter().filter(|key| section.has(key)) {
+        let problem = section.problem(key, "has no effect with rate = \"saturated\"");
+        section.push(problem.expected("a rate such as \"250 kbit/s\""));
+    }
+    Some(Datagrams::Saturated { size })
+}
+
 /// The pauses of a source; `None` if they are wrong.
 fn on_off(section: &Section<'_>) -> Option<Option<OnOff>> {
-    let (on, off) = (section.get::<Option<Duration>>("on"), section.get::<Option<Duration>>("off"));
     let periods = section.get::<Periods>("periods");
-    match (on?, off?) {
+    let read = |key| section.has(key).then(|| Times::read(section, key, None));
+    match (read("on"), read("off")) {
         (Some(on), Some(off)) => {
-            Some(Some(OnOff { on, off, exponential: periods? == Periods::Exponential }))
+            let is_mean = |key| section.chosen(key).is_none();
+            if section.has("periods") && !is_mean("on") && !is_mean("off") {
+                let problem = section.problem("periods", "has no effect on distributions");
+                section.push(problem.expected("on or off as a mean"));
+            }
+            let [on, off] = match periods? {
+                Periods::Exponential => [on?.or_exponential(), off?.or_exponential()],
+                Periods::Constant => [on?, off?],
+            };
+            Some(Some(OnOff { on, off }))
         }
         (None, None) => {
             if section.has("periods") {

@@ -7,7 +7,9 @@
 //! segments, sizes are bytes, times are seconds.
 
 use crate::scenario::Scenario;
-use airtcp_core::event::{AbortReason, Cause, DropReason, Event, Source, Spurious, Subscriber};
+use airtcp_core::event::{
+    AbortReason, Cause, DropReason, Event, PlayerState, Source, Spurious, Subscriber,
+};
 use airtcp_core::{Duration, Flow, Instant, SeqNum};
 use std::io::{self, Write};
 
@@ -84,6 +86,9 @@ fn word(event: &Event) -> &'static str {
         Event::Closed => "closed",
         Event::Aborted { .. } => "aborted",
         Event::OutageOver { .. } => "outage_over",
+        Event::TransferCompleted { .. } => "transfer_completed",
+        Event::SegmentRequested { .. } => "segment_requested",
+        Event::Player { .. } => "player",
         Event::Dropped { .. } => "dropped",
         Event::RouteFailed { .. } => "route_failed",
         Event::RouteFound { .. } => "route_found",
@@ -125,6 +130,18 @@ fn write_fields(out: &mut impl Write, event: &Event) -> io::Result<()> {
         }
         Event::Aborted { reason } => write!(out, ",\"reason\":\"{}\"", abort_word(reason)),
         Event::OutageOver { dead } => write!(out, ",\"dead\":{}", seconds(dead)),
+        Event::TransferCompleted { number, bytes, time } => {
+            let (bytes, time) = (bytes.get(), seconds(time));
+            write!(out, ",\"number\":{number},\"bytes\":{bytes},\"time\":{time}")
+        }
+        Event::SegmentRequested { bitrate, buffer } => {
+            let (bitrate, buffer) = (bitrate.bits_per_sec(), seconds(buffer));
+            write!(out, ",\"bitrate\":{bitrate},\"buffer\":{buffer}")
+        }
+        Event::Player { state, buffer } => {
+            let (state, buffer) = (player_word(state), seconds(buffer));
+            write!(out, ",\"state\":\"{state}\",\"buffer\":{buffer}")
+        }
         Event::Dropped { reason, flow, seq, len } => {
             write!(out, ",\"reason\":\"{}\"", drop_word(reason))?;
             write_flow(out, flow, seq)?;
@@ -168,6 +185,15 @@ fn abort_word(reason: AbortReason) -> &'static str {
     }
 }
 
+fn player_word(state: PlayerState) -> &'static str {
+    match state {
+        PlayerState::Starting => "starting",
+        PlayerState::Playing => "playing",
+        PlayerState::Stalled => "stalled",
+        PlayerState::Ended => "ended",
+    }
+}
+
 fn drop_word(reason: DropReason) -> &'static str {
     match reason {
         DropReason::Queue => "queue",
@@ -197,7 +223,7 @@ impl<W: Write> Subscriber for EventWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::Bytes;
+    use airtcp_core::{Bytes, DataRate};
 
     fn scenario() -> Scenario {
         let text = r#"
@@ -231,6 +257,9 @@ mod tests {
             Event::Closed,
             Event::Aborted { reason: AbortReason::Reset },
             Event::OutageOver { dead: ms(5) },
+            Event::TransferCompleted { number: 3, bytes: Bytes(9), time: ms(5) },
+            Event::SegmentRequested { bitrate: DataRate::mbps(1), buffer: ms(5) },
+            Event::Player { state: PlayerState::Stalled, buffer: ms(0) },
             Event::Dropped { reason: DropReason::NoRoute, flow, seq, len },
             Event::RouteFailed { to: flow.dst.ip },
             Event::RouteFound { to: flow.dst.ip },
@@ -255,7 +284,7 @@ mod tests {
                 let known = ["t", "source", "event"].contains(&key.as_str())
                     || row.contains(&format!("`{key}`"));
                 assert!(known, "docs/metrics.md has no `{key}` of `{event}`");
-                if ["cause", "reason", "kind"].contains(&key.as_str()) {
+                if ["cause", "reason", "kind", "state"].contains(&key.as_str()) {
                     assert!(row.contains(&format!("`{}`", value.as_str().unwrap())), "{line}");
                 }
             }

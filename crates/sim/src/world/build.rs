@@ -4,18 +4,25 @@ use super::mechanism::EdgeNode;
 use super::packets::Packets;
 use super::routers::NodeRouter;
 use super::signals::{Feed, Listener};
+use super::transfers::{ArrivalProcess, Pool};
 use super::{
     ChannelState, Component, Components, FeedId, FlowInfo, LinkState, NodeState, RadioLink, Socket,
     World,
 };
 use crate::addr;
+use crate::apps::dialogue::{Client, Wants};
+use crate::apps::tally::Alone;
 use crate::apps::udp::UdpSource;
-use crate::apps::{App, BulkSource, OutageWatch, Sink};
+use crate::apps::video::Player;
+use crate::apps::{App, BulkSource, Inbox, OnOffSource, OutageWatch, Requests, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{
-    self, FlowId, FlowSpec, Node, NodeOutage, OutageLayer, Scenario, Station, UdpId, Wlan, WlanId,
+    self, Application, End, FlowId, FlowSpec, Node, NodeOutage, OutageLayer, Scenario, Station,
+    UdpId, Wlan, WlanId,
 };
-use airtcp_core::{Duration, Histogram, Id, IdVec, Instant, Length, SeqNum, Source, Stream};
+use airtcp_core::{
+    Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, SeqNum, Source, Stream,
+};
 use airtcp_edge::{Actions, Middlebox, MobileId};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
@@ -81,10 +88,10 @@ impl World {
         middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length> + Send>>,
     ) -> Self {
         let scenario = &*scenario.drawn(seed);
-        let mut world = Self::network(scenario, seed);
+        let mut world = Self::network(scenario, seed, controls);
         world.add_mechanisms(scenario, middlebox);
         for (id, flow) in (0..).map(FlowId).zip(&scenario.flows) {
-            world.open(scenario, id, flow, controls);
+            world.open(scenario, id, flow);
         }
         world.feeds = world.feeds_of(scenario);
         world.add_routers(scenario, router);
@@ -101,7 +108,7 @@ impl World {
     }
 
     /// Nodes, links, channels and UDP sources. Mechanisms, sockets and routers are yet to be added.
-    fn network(scenario: &Scenario, seed: u64) -> Self {
+    fn network(scenario: &Scenario, seed: u64, controls: &Controls) -> Self {
         let Scenario { name, duration, nodes, links, wlans, flows, udp, .. } = scenario;
         let channel = |wlan: &Wlan| channel(scenario, wlan, seed);
         let channels: IdVec<WlanId, ChannelState> = wlans.iter().map(channel).collect();
@@ -121,6 +128,9 @@ impl World {
             next_hops,
             radio_links,
             sockets: IdVec::with_capacity(2 * flows.len()),
+            arrivals: IdVec::new(),
+            pool: Pool::beside(2 * flows.len()),
+            controls: controls.clone(),
             entrances: IdVec::with_capacity(links.len()),
             junctions: IdVec::new(),
             feeders: Vec::new(),
@@ -169,42 +179,121 @@ impl World {
     }
 
     /// Adds the two ends of a flow.
-    fn open(&mut self, scenario: &Scenario, id: FlowId, flow: &FlowSpec, controls: &Controls) {
-        let FlowSpec { name, from, to, bytes, sender, receiver, .. } = flow;
+    fn open(&mut self, scenario: &Scenario, id: FlowId, flow: &FlowSpec) {
+        let FlowSpec { name, from, to, application, opens, sender, receiver, .. } = flow;
         let start = self.flows[id].start;
         let mut isn = Stream::new(self.seed, &format!("flow/{name}/isn"));
         let mut isn = || SeqNum(isn.bits() as u32);
-        let seed = self.seed;
-        let mut endpoint = |config: &Arc<TcpConfig>, flow, node: NodeId| {
-            let strategies = Strategies::with_controls(config, controls);
-            let config = Arc::clone(config);
-            let draws_uptime = config.timer_hz.is_some() && config.uptime.is_none();
-            let mut endpoint = Endpoint::with_strategies(config, flow, isn(), strategies);
-            if draws_uptime {
-                endpoint.set_uptime(uptime(&scenario.nodes[node], seed));
-            }
-            endpoint
-        };
+        let spec =
+            |config, node: NodeId| EndpointSpec::new(config, &scenario.nodes[node], self.seed);
+        let (sender, receiver) = (spec(sender, *from), spec(receiver, *to));
         let tuple = addr::of_flow(id.0, *from, *to);
-        let mut passive = endpoint(receiver, tuple.reversed(), *to);
-        passive.listen();
+        let mut receiving = receiver.endpoint(tuple.reversed(), isn(), &self.controls);
+        let mut sending = sender.endpoint(tuple, isn(), &self.controls);
+        let outages = self.outages_of(scenario, *from, *to);
+        let inbox = Inbox::new(OutageWatch::new(outages, start));
+        let buffer = sender.config.send_buffer;
+        let stream = |of: &str| Stream::new(self.seed, &format!("flow/{name}/{of}"));
+        let dialogue = |wants, inbox| {
+            let (client, server) = Client::with_server(wants, inbox, start, buffer);
+            [App::Server(Box::new(server)), App::Client(Box::new(client))]
+        };
+        let sink = |inbox| App::Sink(Sink::new(inbox));
+        let apps = match application {
+            Application::Bulk(bytes) => {
+                let source = BulkSource::new(*bytes, buffer);
+                [App::Source(source), sink(inbox)]
+            }
+            Application::OnOff(spec) => {
+                let source = OnOffSource::new(spec, start, stream("periods"));
+                [App::OnOff(Box::new(source)), sink(inbox)]
+            }
+            Application::Requests(spec) => {
+                let alone = self.alone(scenario, flow, Duration::ZERO);
+                let requests = Requests::new(spec.clone(), self.seed, name, alone);
+                dialogue(Wants::Requests(Box::new(requests)), inbox)
+            }
+            Application::Video(spec) => {
+                let player = Player::new(spec.clone(), start, stream("requests"));
+                dialogue(Wants::Video(Box::new(player)), inbox)
+            }
+            // Its transfers have connections of their own.
+            Application::Arrivals(spec) => {
+                let ends = [sender, receiver];
+                let way = self.least_delay(scenario, *from, *to);
+                let alone = way.and_then(|way| self.alone(scenario, flow, way));
+                let process =
+                    ArrivalProcess::new(id, flow, spec.clone(), ends, start, self.seed, alone);
+                self.flows[id].arrivals = Some(self.arrivals.push(process));
+                let idle = BulkSource::new(None, buffer);
+                [App::Source(idle), sink(inbox)]
+            }
+        };
+        let is_idle = matches!(application, Application::Arrivals(_));
+        match opens {
+            _ if is_idle => {}
+            End::Sender => receiving.listen(),
+            End::Receiver => sending.listen(),
+        }
+        let [source, sink] = apps;
+        let opens_at = |end| (!is_idle && *opens == end).then_some(start);
         self.sockets.push(Socket {
-            endpoint: endpoint(sender, tuple, *from),
-            app: App::Source(BulkSource::new(*bytes, sender.send_buffer)),
-            open_at: Some(start),
+            endpoint: sending,
+            app: source,
+            open_at: opens_at(End::Sender),
             node: *from,
             peer: *to,
+            flow: id,
             source: Source::Sender(id.0),
         });
-        let outages = self.outages_of(scenario, *from, *to);
         self.sockets.push(Socket {
-            endpoint: passive,
-            app: App::Sink(Sink::new(OutageWatch::new(outages, start))),
-            open_at: None,
+            endpoint: receiving,
+            app: sink,
+            open_at: opens_at(End::Receiver),
             node: *to,
             peer: *from,
+            flow: id,
             source: Source::Receiver(id.0),
         });
+    }
+
+    /// What a transfer of a flow would take alone, after `opening`; `None` if radio is on the way.
+    fn alone(&self, scenario: &Scenario, flow: &FlowSpec, opening: Duration) -> Option<Alone> {
+        let FlowSpec { from, to, sender, receiver, .. } = flow;
+        let way = self.way(scenario, *from, *to)?;
+        let there = self.least_delay(scenario, *from, *to)?;
+        let back = self.least_delay(scenario, *to, *from)?;
+        let options = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
+        Some(Alone {
+            delay: opening + back + there,
+            rates: way.iter().map(|link| link.config.rate.mean()).collect(),
+            mss: Bytes(sender.mss.into()),
+            headers: Bytes(40 + options),
+        })
+    }
+
+    /// The least delays from one node to another.
+    fn least_delay(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Option<Duration> {
+        let way = self.way(scenario, from, to)?;
+        Some(way.iter().map(|link| link.config.delay.least()).sum())
+    }
+
+    /// The links on the static route from one node to another; `None` if radio is among them, or
+    /// there is no route.
+    fn way<'a>(
+        &self,
+        scenario: &'a Scenario,
+        from: NodeId,
+        to: NodeId,
+    ) -> Option<Vec<&'a scenario::Link>> {
+        let mut links = Vec::new();
+        let mut at = from;
+        while at != to {
+            let link = scenario.links.get(self.next_hops.link(at, to)?.index())?;
+            at = link.to;
+            links.push(link);
+        }
+        Some(links)
     }
 
     /// Gives routers the interfaces of their nodes.
@@ -244,6 +333,9 @@ impl World {
         }
         for (id, router) in self.routers.enumerated() {
             arm(Component::Router(id), router.next_deadline());
+        }
+        for (id, process) in self.arrivals.enumerated() {
+            arm(Component::Arrivals(id), process.next_deadline());
         }
     }
 
@@ -311,6 +403,37 @@ impl World {
     }
 }
 
+/// What the endpoints of one end of a flow have in common.
+pub(super) struct EndpointSpec {
+    pub(super) config: Arc<TcpConfig>,
+    /// If its timers tick and the configuration does not say since when.
+    uptime: Option<Duration>,
+}
+
+impl EndpointSpec {
+    fn new(config: &Arc<TcpConfig>, node: &Node, seed: u64) -> Self {
+        let draws_uptime = config.timer_hz.is_some() && config.uptime.is_none();
+        let uptime = draws_uptime.then(|| uptime(node, seed));
+        Self { config: Arc::clone(config), uptime }
+    }
+
+    /// A closed endpoint.
+    pub(super) fn endpoint(
+        &self,
+        flow: Flow,
+        isn: SeqNum,
+        controls: &Controls,
+    ) -> Endpoint<Length> {
+        let strategies = Strategies::with_controls(&self.config, controls);
+        let mut endpoint =
+            Endpoint::with_strategies(Arc::clone(&self.config), flow, isn, strategies);
+        if let Some(uptime) = self.uptime {
+            endpoint.set_uptime(uptime);
+        }
+        endpoint
+    }
+}
+
 impl LinkState {
     fn new(link: &scenario::Link, seed: u64) -> Self {
         let scenario::Link { name, from, to, config } = link;
@@ -324,7 +447,11 @@ impl FlowInfo {
         Self {
             name: flow.name.clone(),
             start: start_of(flow, seed),
-            bytes: flow.bytes,
+            bytes: match flow.application {
+                Application::Bulk(bytes) => bytes,
+                _ => None,
+            },
+            arrivals: None,
             mac_drops: 0,
             no_route_drops: 0,
             ttl_drops: 0,

@@ -17,6 +17,8 @@ airtcp_core::ids! {
     pub(super) struct RouterId;
     /// A junction of links.
     pub(super) struct JunctionId;
+    /// The arriving transfers of a flow.
+    pub(super) struct ArrivalsId;
 }
 
 impl SocketId {
@@ -28,11 +30,6 @@ impl SocketId {
     /// The data receiver of a flow.
     pub(super) fn receiver(FlowId(flow): FlowId) -> Self {
         Self(2 * flow + 1)
-    }
-
-    /// The flow that this is an end of.
-    pub(super) fn flow(self) -> FlowId {
-        FlowId(self.0 / 2)
     }
 
     pub(super) fn is_receiver(self) -> bool {
@@ -51,9 +48,10 @@ pub(super) enum Component {
     Feed(FeedId),
     Router(RouterId),
     Junction(JunctionId),
+    Arrivals(ArrivalsId),
 }
 
-const KINDS: usize = 8;
+const KINDS: usize = 9;
 
 impl Component {
     /// Its kind, and its number within the kind.
@@ -68,16 +66,22 @@ impl Component {
             Self::Feed(FeedId(number)) => (5, number),
             Self::Router(RouterId(number)) => (6, number),
             Self::Junction(JunctionId(number)) => (7, number),
+            Self::Arrivals(ArrivalsId(number)) => (8, number),
         }
     }
 }
 
-/// All components, numbered for [`Wakeups`](crate::engine::Wakeups), kind by kind.
+/// All components, numbered for [`Wakeups`](crate::engine::Wakeups), kind by kind, and then the
+/// sockets that were added later.
 #[derive(Debug, Default)]
 pub(super) struct Components {
     all: IdVec<ComponentId, Component>,
     /// The first component of each kind.
     first: [u32; KINDS],
+    /// Number of sockets in their place among the kinds.
+    sockets: u32,
+    /// The first of those added.
+    added: u32,
 }
 
 impl Components {
@@ -92,7 +96,8 @@ impl Components {
             .chain(world.udp.ids().map(Component::Udp))
             .chain(world.feeds.ids().map(Component::Feed))
             .chain(world.routers.ids().map(Component::Router))
-            .chain(world.junctions.ids().map(Component::Junction));
+            .chain(world.junctions.ids().map(Component::Junction))
+            .chain(world.arrivals.ids().map(Component::Arrivals));
         let all: IdVec<ComponentId, Component> = all.collect();
         let mut first = [0; KINDS];
         for (id, component) in all.enumerated() {
@@ -100,7 +105,12 @@ impl Components {
                 first[kind] = id.0;
             }
         }
-        Self { all, first }
+        Self { first, sockets: world.sockets.len() as u32, added: all.len() as u32, all }
+    }
+
+    /// Adds the next socket.
+    pub(super) fn add_socket(&mut self, socket: SocketId) {
+        self.all.push(Component::Socket(socket));
     }
 
     pub(super) fn len(&self) -> usize {
@@ -116,6 +126,11 @@ impl Components {
     /// The number by which [`Wakeups`](crate::engine::Wakeups) knows a component.
     #[inline]
     pub(super) fn id(&self, component: Component) -> ComponentId {
+        if let Component::Socket(SocketId(number)) = component
+            && number >= self.sockets
+        {
+            return ComponentId(self.added + (number - self.sockets));
+        }
         let (kind, number) = component.kind_and_number();
         ComponentId(self.first[kind] + number)
     }

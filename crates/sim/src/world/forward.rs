@@ -9,7 +9,7 @@ use super::packets::{Journey, TTL};
 use super::{ChannelState, Component, LinkState, MechanismId, RadioLink, SocketId, World};
 use crate::addr::{self, Destination};
 use crate::packet::Packet;
-use crate::scenario::{FlowId, WlanId};
+use crate::scenario::WlanId;
 use crate::trace::Direction;
 use crate::world::Observers;
 use airtcp_core::event::DropReason;
@@ -101,7 +101,7 @@ impl World {
                 None => self.discard(packet, DropReason::NoRoute, Source::Node(node.0), observers),
             },
             Packet::Udp(datagram) => {
-                self.udp[datagram.source].received();
+                self.udp[datagram.source].received(self.now, datagram);
                 self.packets.remove(packet);
             }
             // The node does not speak the protocol.
@@ -121,7 +121,7 @@ impl World {
     ) {
         if self.follows_waits && socket.is_receiver() {
             let waited = self.packets.journey(packet).waited;
-            self.flows[socket.flow()].waits.record(waited);
+            self.flows[self.sockets[socket].flow].waits.record(waited);
         }
         let hops = TTL.saturating_sub(self.packets.journey(packet).ttl) + 1;
         let now = self.now;
@@ -133,16 +133,16 @@ impl World {
             socket.endpoint.reply(now, io);
         });
         self.arm_socket(socket);
+        self.check_transfer(socket, observers);
     }
 
     /// The socket a segment is for.
     #[inline]
     fn socket_of(&self, flow: &Flow) -> Option<SocketId> {
-        let socket = match addr::destination(flow)? {
-            Destination::Sender(flow) => SocketId::sender(FlowId(flow)),
-            Destination::Receiver(flow) => SocketId::receiver(FlowId(flow)),
-        };
-        self.sockets.get(socket).map(|_| socket)
+        match addr::destination(flow)? {
+            Destination::Sender(number) => self.pool.socket(number, false),
+            Destination::Receiver(number) => self.pool.socket(number, true),
+        }
     }
 
     /// A node sends a packet that no link brought to it.
@@ -262,7 +262,7 @@ impl World {
         match self.packets.packet(packet) {
             Packet::Tcp(segment) => {
                 if let Some(socket) = self.socket_of(&segment.flow) {
-                    self.flows[socket.flow()].dropped(reason);
+                    self.flows[self.sockets[socket].flow].dropped(reason);
                 }
             }
             Packet::Udp(datagram) => self.udp[datagram.source].dropped(reason),
@@ -282,7 +282,7 @@ impl World {
         if let Packet::Tcp(segment) = self.packets.packet(packet)
             && let Some(socket) = self.socket_of(&segment.flow)
         {
-            self.flows[socket.flow()].mac_drops += 1;
+            self.flows[self.sockets[socket].flow].mac_drops += 1;
         }
     }
 

@@ -4,7 +4,8 @@
 //! This file holds the state and the event loop. [`components`] names and numbers what wakes up,
 //! [`build`] makes a world from a scenario, [`forward`] moves packets hop by hop, [`through`] does
 //! so ahead of time where the outcome is the same, [`junction`] keeps packets in order there,
-//! [`routers`] calls the routing protocols of nodes, and [`report`] sums up the run.
+//! [`routers`] calls the routing protocols of nodes, [`transfers`] makes connections that come and go,
+//! and [`report`] sums up the run.
 //!
 //! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
 //! link accepts it (or the endpoint, whose answer goes out at once). Over a wireless channel it
@@ -24,6 +25,7 @@ mod report;
 mod routers;
 mod signals;
 mod through;
+mod transfers;
 
 use crate::apps::App;
 use crate::apps::udp::UdpSource;
@@ -42,14 +44,18 @@ use airtcp_net::{AboveMac, Arrived, Link, Output};
 use airtcp_routing::arp::Arp;
 use airtcp_routing::router::PacketId;
 use airtcp_routing::{LinkId, NextHops, NodeId};
+use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{Endpoint, Io};
-use components::{Component, Components, FeedId, JunctionId, MechanismId, RouterId, SocketId};
+use components::{
+    ArrivalsId, Component, Components, FeedId, JunctionId, MechanismId, RouterId, SocketId,
+};
 use junction::Junction;
 use mechanism::EdgeNode;
 use packets::{Journey, Packets};
 use routers::NodeRouter;
 use signals::{Feed, Listener};
 use through::Entrance;
+use transfers::{ArrivalProcess, Pool};
 
 /// The observers of a run. Without them the run is the same, and faster.
 #[derive(Default)]
@@ -157,12 +163,21 @@ struct Socket {
     node: NodeId,
     /// The node of the other end.
     peer: NodeId,
+    flow: FlowId,
+    /// The end of the flow that it is.
     source: Source,
 }
 
 impl Socket {
+    #[inline]
     fn next_deadline(&self) -> Option<Instant> {
-        self.open_at.or_else(|| self.endpoint.next_deadline())
+        if self.open_at.is_some() {
+            return self.open_at;
+        }
+        match (self.endpoint.next_deadline(), self.app.next_deadline()) {
+            (Some(endpoint), Some(app)) => Some(endpoint.min(app)),
+            (endpoint, app) => endpoint.or(app),
+        }
     }
 }
 
@@ -171,6 +186,7 @@ struct FlowInfo {
     name: String,
     start: Instant,
     bytes: Option<Bytes>,
+    arrivals: Option<ArrivalsId>,
     /// Packets that the MAC of a station gave up.
     mac_drops: u64,
     /// Packets for which a node had no route.
@@ -206,8 +222,13 @@ pub struct World {
     /// Forwarding tables of nodes without a router; radio links are numbered after the links.
     next_hops: NextHops,
     radio_links: Vec<RadioLink>,
-    /// Sender and receiver of each flow, alternating.
+    /// Sender and receiver of each flow, alternating, and then those of transfers that arrive.
     sockets: IdVec<SocketId, Socket>,
+    /// For the flows whose transfers arrive. The sockets of such a flow itself never open.
+    arrivals: IdVec<ArrivalsId, ArrivalProcess>,
+    pool: Pool,
+    /// For endpoints that are yet to be made.
+    controls: Controls,
     /// The way in which packets come to each link.
     entrances: IdVec<LinkId, Entrance>,
     junctions: IdVec<JunctionId, Junction>,
@@ -285,6 +306,7 @@ impl World {
                 Component::Udp(source) => self.wake_udp(source, observers),
                 Component::Feed(feed) => self.wake_feed(feed, observers),
                 Component::Router(router) => self.wake_router(router, observers),
+                Component::Arrivals(arrivals) => self.wake_arrivals(arrivals),
             };
             self.events_processed += 1;
             self.wakeups.sleep(id, deadline);
@@ -444,7 +466,7 @@ impl World {
     fn wake_udp(&mut self, index: UdpId, observers: &mut Observers<'_>) -> Option<Instant> {
         for _ in 0..self.udp[index].wake(self.now) {
             let source = &mut self.udp[index];
-            let datagram = Packet::Udp(source.datagram());
+            let datagram = Packet::Udp(source.datagram(self.now));
             let (node, destination) = (source.node, source.destination);
             let datagram = self.packets.insert(destination, Journey::START, datagram);
             self.originate(node, datagram, observers);
@@ -491,12 +513,18 @@ impl World {
                 socket.endpoint.connect(now, io);
             }
             Some(_) => {}
-            // If the deadline has moved later, there is nothing to do yet.
-            None if socket.endpoint.next_deadline().is_some_and(|due| due <= now) => {
-                socket.endpoint.on_timer(now, io);
+            // If the deadlines have moved later, there is nothing to do yet.
+            None => {
+                let is_due = |deadline: Option<Instant>| deadline.is_some_and(|due| due <= now);
+                if is_due(socket.endpoint.next_deadline()) {
+                    socket.endpoint.on_timer(now, io);
+                }
+                if is_due(socket.app.next_deadline()) {
+                    socket.app.poll(now, &mut socket.endpoint, io);
+                }
             }
-            None => {}
         });
+        self.check_transfer(index, observers);
         self.sockets[index].next_deadline()
     }
 

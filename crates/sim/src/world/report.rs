@@ -1,9 +1,88 @@
 //! The results of a run.
 
 use super::{ChannelState, FlowInfo, Socket, World};
-use crate::apps::{App, OutageWatch};
-use crate::metrics::{FlowMetrics, LinkMetrics, RunMetrics, StationMetrics, fairness, percentiles};
-use airtcp_core::{Duration, Instant};
+use crate::apps::dialogue::Wants;
+use crate::apps::{App, Inbox, OutageWatch};
+use crate::metrics::{
+    FlowMetrics, LinkMetrics, RunMetrics, StationMetrics, TransferMetrics, VideoMetrics, fairness,
+    percentiles,
+};
+use airtcp_core::{Duration, Histogram, Instant, Length};
+use airtcp_tcp::Endpoint;
+use airtcp_tcp::endpoint::{Limits, Stats};
+
+/// What the connections of a flow did.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Totals {
+    tx: Stats,
+    rx: Stats,
+    limits: Limits,
+    rtts: Histogram,
+    rtt_min: Option<Duration>,
+}
+
+impl Totals {
+    /// Adds a connection, as it is at `now`.
+    pub(super) fn add(
+        &mut self,
+        sender: &Endpoint<Length>,
+        receiver: &Endpoint<Length>,
+        now: Instant,
+    ) {
+        add_stats(&mut self.tx, sender.stats());
+        add_stats(&mut self.rx, receiver.stats());
+        let Limits { idle, application, send_buffer, receive_window, path } = sender.limits(now);
+        self.limits.idle += idle;
+        self.limits.application += application;
+        self.limits.send_buffer += send_buffer;
+        self.limits.receive_window += receive_window;
+        self.limits.path += path;
+        let rtts = sender.rtt_samples();
+        self.rtts.merge(rtts.histogram());
+        self.rtt_min = self.rtt_min.into_iter().chain(rtts.least()).min();
+    }
+}
+
+fn add_stats(sum: &mut Stats, stats: &Stats) {
+    let Stats {
+        data_segments_sent,
+        data_bytes_sent,
+        segments_retransmitted,
+        bytes_retransmitted,
+        acks_sent,
+        duplicate_acks_received,
+        timeouts,
+        timeouts_after_duplicates,
+        larger_restarts,
+        fast_retransmits,
+        cwnd_reductions,
+        spurious_detected,
+        window_probes,
+        tail_loss_probes,
+        bytes_acked,
+        bytes_delivered,
+        data_segments_received,
+        duplicate_segments_received,
+    } = stats;
+    sum.data_segments_sent += data_segments_sent;
+    sum.data_bytes_sent += data_bytes_sent;
+    sum.segments_retransmitted += segments_retransmitted;
+    sum.bytes_retransmitted += bytes_retransmitted;
+    sum.acks_sent += acks_sent;
+    sum.duplicate_acks_received += duplicate_acks_received;
+    sum.timeouts += timeouts;
+    sum.timeouts_after_duplicates += timeouts_after_duplicates;
+    sum.larger_restarts += larger_restarts;
+    sum.fast_retransmits += fast_retransmits;
+    sum.cwnd_reductions += cwnd_reductions;
+    sum.spurious_detected += spurious_detected;
+    sum.window_probes += window_probes;
+    sum.tail_loss_probes += tail_loss_probes;
+    sum.bytes_acked += bytes_acked;
+    sum.bytes_delivered += bytes_delivered;
+    sum.data_segments_received += data_segments_received;
+    sum.duplicate_segments_received += duplicate_segments_received;
+}
 
 impl World {
     /// The metrics so far; those of the whole run once it is over.
@@ -32,6 +111,9 @@ impl World {
                 .collect(),
             stations: self.station_metrics(),
             udp: self.udp.iter().map(|source| source.metrics(self.now)).collect(),
+            transfers: self.transfer_metrics(),
+            videos: self.video_metrics(),
+            calls: self.udp.iter().filter_map(|source| source.call_metrics(self.now)).collect(),
             middleboxes: self
                 .mechanisms
                 .iter()
@@ -53,23 +135,53 @@ impl World {
         metrics
     }
 
+    /// What the receiver of each flow wants, if it asks.
+    fn wants(&self) -> impl Iterator<Item = (&FlowInfo, Option<&Wants>)> {
+        let receivers = self.sockets.iter().skip(1).step_by(2);
+        self.flows.iter().zip(receivers).map(|(flow, receiver)| match &receiver.app {
+            App::Client(client) => (flow, Some(client.wants())),
+            _ => (flow, None),
+        })
+    }
+
+    fn transfer_metrics(&self) -> Vec<TransferMetrics> {
+        let tallies = self.wants().filter_map(|(flow, wants)| {
+            let tally = match (flow.arrivals, wants) {
+                (Some(id), _) => self.arrivals[id].tally(),
+                (None, Some(Wants::Requests(requests))) => requests.tally(),
+                (None, Some(Wants::Video(_)) | None) => return None,
+            };
+            Some(tally.metrics(&flow.name))
+        });
+        tallies.collect()
+    }
+
+    fn video_metrics(&self) -> Vec<VideoMetrics> {
+        let players = self.wants().filter_map(|(flow, wants)| match wants {
+            Some(Wants::Video(player)) => Some(player.metrics(&flow.name, self.now)),
+            Some(Wants::Requests(_)) | None => None,
+        });
+        players.collect()
+    }
+
     fn flow_metrics(&self, flow: &FlowInfo, sender: &Socket, receiver: &Socket) -> FlowMetrics {
-        let (tx, rx) = (sender.endpoint.stats(), receiver.endpoint.stats());
+        let totals = match flow.arrivals {
+            Some(arrivals) => self.totals(arrivals),
+            None => {
+                let mut totals = Totals::default();
+                totals.add(&sender.endpoint, &receiver.endpoint, self.now);
+                totals
+            }
+        };
+        let Totals { tx, rx, limits, rtts, rtt_min } = totals;
         let complete = flow.bytes.is_some_and(|bytes| rx.bytes_delivered >= bytes.get());
-        let end = match &receiver.app {
-            App::Sink(sink) if complete => sink.last_delivery(),
-            _ => self.now,
-        };
-        let outages = match &receiver.app {
-            App::Sink(sink) => sink.outages(),
-            App::Source(_) => None,
-        };
+        let inbox = receiver.app.inbox();
+        let end = inbox.filter(|_| complete).map_or(self.now, Inbox::last_delivery);
+        let outages = inbox.and_then(Inbox::outages);
         let active = end.since(flow.start).as_secs_f64();
         let per_active_second = |n: u64| if active > 0.0 { n as f64 / active } else { 0.0 };
-        let rtts = sender.endpoint.rtt_samples();
-        let [rtt_p50, rtt_p95, rtt_p99] = percentiles(rtts.histogram());
+        let [rtt_p50, rtt_p95, rtt_p99] = percentiles(&rtts);
         let [queueing_delay_p50, queueing_delay_p95, queueing_delay_p99] = percentiles(&flow.waits);
-        let limits = sender.endpoint.limits(self.now);
         let sent_once = tx.data_segments_sent - tx.segments_retransmitted;
         FlowMetrics {
             name: flow.name.clone(),
@@ -84,11 +196,11 @@ impl World {
             ssthresh: sender.endpoint.ssthresh(),
             rto: sender.endpoint.rto().as_secs_f64(),
             srtt: sender.endpoint.rtt().map(|rtt| rtt.srtt.as_secs_f64()),
-            rtt_min: rtts.least().map(Duration::as_secs_f64),
+            rtt_min: rtt_min.map(Duration::as_secs_f64),
             rtt_p50,
             rtt_p95,
             rtt_p99,
-            jitter: rtts.jitter().map(Duration::as_secs_f64),
+            jitter: sender.endpoint.rtt_samples().jitter().map(Duration::as_secs_f64),
             queueing_delay_p50,
             queueing_delay_p95,
             queueing_delay_p99,

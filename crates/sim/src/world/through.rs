@@ -154,6 +154,9 @@ impl World {
         for source in &self.udp {
             hosts[source.node].busy = true;
         }
+        for process in &self.arrivals {
+            process.ends().into_iter().for_each(|node| hosts[node].busy = true);
+        }
         for feed in &self.feeds {
             if let Listener::Socket(socket) = feed.listener {
                 hosts[self.sockets[socket].node].busy = true;

@@ -6,7 +6,9 @@ use airtcp_edge::MechanismConfig;
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation,
 };
-use airtcp_sim::scenario::{FlowSpec, Link, MiddleboxSpec, Node, NodeId, Scenario};
+use airtcp_sim::scenario::{
+    Application, End, FlowSpec, Link, MiddleboxSpec, Node, NodeId, Scenario,
+};
 use airtcp_tcp::TcpConfig;
 use std::sync::Arc;
 
@@ -56,7 +58,8 @@ impl Network {
             to,
             start: Instant::ZERO,
             jitter: Duration::ZERO,
-            bytes,
+            application: Application::Bulk(bytes),
+            opens: End::Sender,
             sender: Arc::clone(&tcp),
             receiver: tcp,
         });

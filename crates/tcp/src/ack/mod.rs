@@ -64,6 +64,8 @@ pub struct Arrival<'a> {
     pub rtt: Option<Duration>,
     /// The segment makes the advertised window grow (autotuning).
     pub window_grew: bool,
+    /// The receiver's own RTO, where known.
+    pub rto: Option<Duration>,
 }
 
 impl Arrival<'_> {

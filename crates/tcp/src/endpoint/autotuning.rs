@@ -41,12 +41,20 @@ pub(super) struct Autotuning {
 }
 
 impl Autotuning {
-    /// Starts at the first data, which begins at `nxt`, in a window that ends at `edge`.
-    pub(super) fn new(now: Instant, nxt: SeqNum, edge: SeqNum, window: u32, mss: u32) -> Self {
+    /// Starts at the first data, which begins at `nxt`, in a window that ends at `edge`. The first
+    /// round trip began when the connection was `established`.
+    pub(super) fn new(
+        established: Instant,
+        now: Instant,
+        nxt: SeqNum,
+        edge: SeqNum,
+        window: u32,
+        mss: u32,
+    ) -> Self {
         Self {
             window,
             most_read: Self::first_read(window, mss),
-            began: now,
+            began: established,
             began_at: nxt,
             rtt: None,
             edge,
@@ -162,7 +170,7 @@ mod tests {
 
     /// A receiver whose first data comes at 1 s, with sequence number 0.
     fn begun() -> Autotuning {
-        Autotuning::new(at(1000), SeqNum(0), SeqNum(WINDOW), WINDOW, MSS)
+        Autotuning::new(at(1000), at(1000), SeqNum(0), SeqNum(WINDOW), WINDOW, MSS)
     }
 
     /// [`begun`] with an RTT of 100 ms.
@@ -259,7 +267,7 @@ mod tests {
 
     #[test]
     fn absurd_sizes_fit() {
-        let mut tuning = Autotuning::new(at(0), SeqNum(0), SeqNum(1), 1, 0);
+        let mut tuning = Autotuning::new(at(0), at(0), SeqNum(0), SeqNum(1), 1, 0);
         tuning.on_echo(Duration::ZERO, false);
         assert_eq!(tuning.on_read(at(1), SeqNum(1 << 30), 0, 1 << 30), Some(u32::MAX));
     }

@@ -163,6 +163,7 @@ impl<P: Payload> Endpoint<P> {
         self.tx.expiries = 0;
         self.tx.rtx_deadline = None;
         self.tx.last_sent = now;
+        self.rx.established = now;
         self.state = if self.tx.closing { TcpState::FinWait1 } else { TcpState::Established };
         io.events.emit(now, || Event::Established);
     }

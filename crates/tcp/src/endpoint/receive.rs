@@ -50,6 +50,8 @@ pub(super) struct Receiver<P> {
     /// Current size of the buffer, bytes.
     capacity: u32,
     tuning: Option<Box<Autotuning>>,
+    /// When the connection was established.
+    pub(super) established: Instant,
     mss: u16,
     /// Largest segment that the peer sends, bytes.
     pub(super) peer_mss: u32,
@@ -93,6 +95,7 @@ impl<P: Payload> Receiver<P> {
             edge: SeqNum(0),
             capacity,
             tuning: None,
+            established: Instant::ZERO,
             mss: config.mss,
             peer_mss: u32::from(config.mss),
             shift_offered,
@@ -293,7 +296,8 @@ impl<P: Payload> Receiver<P> {
     /// Updates autotuning before data is taken in; `rtt` is for [`Autotuning::on_echo`].
     fn tune_before(&mut self, now: Instant, most: u32, rtt: Option<Duration>) {
         if self.tuning.is_none() {
-            let tuning = Autotuning::new(now, self.nxt, self.edge, self.capacity, self.mss());
+            let (window, mss) = (self.capacity, self.mss());
+            let tuning = Autotuning::new(self.established, now, self.nxt, self.edge, window, mss);
             self.tuning = Some(Box::new(tuning));
             self.capacity = Autotuning::first_buffer(most);
         }
@@ -534,6 +538,7 @@ impl<P: Payload> Endpoint<P> {
             hops: self.rx.hops,
             rtt,
             window_grew,
+            rto: Some(self.tx.rto.rto()),
         })
     }
 

@@ -67,6 +67,7 @@ fn every_policy_answers_gaps_repairs_and_duplicates_at_once() {
 }
 
 // Linux's quick ACKs: the sender's window is small at first, and after what may have been a lost ACK.
+// The duplicate's own ACK is one of them.
 #[test]
 fn the_first_segments_and_those_after_a_duplicate_are_acknowledged_at_once() {
     let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200), quick: 2 };
@@ -83,9 +84,28 @@ fn the_first_segments_and_those_after_a_duplicate_are_acknowledged_at_once() {
          2.010 < . 3001:4001(1000) ack 1
          2.010 > ack 4001
          2.020 < . 4001:5001(1000) ack 1
-         2.020 > ack 5001
-         2.030 < . 5001:6001(1000) ack 1
-         2.230 > ack 6001",
+         2.220 > ack 5001",
+    );
+}
+
+// Linux: `tcp_event_data_recv`. The RTO is 1 s.
+#[test]
+fn the_first_segments_after_a_silence_are_acknowledged_at_once() {
+    let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200), quick: 2 };
+    run_open(
+        &with(delayed),
+        "1.000 < . 1:1001(1000) ack 1
+         1.000 > ack 1001
+         1.010 < . 1001:2001(1000) ack 1
+         1.010 > ack 2001
+         2.010 < . 2001:3001(1000) ack 1
+         2.210 > ack 3001
+         3.011 < . 3001:4001(1000) ack 1
+         3.011 > ack 4001
+         3.020 < . 4001:5001(1000) ack 1
+         3.020 > ack 5001
+         3.030 < . 5001:6001(1000) ack 1
+         3.230 > ack 6001",
     );
 }
 

@@ -129,6 +129,24 @@ fn an_ack_that_opens_the_window_is_not_delayed() {
     );
 }
 
+// `icsk_ack.quick |= 1` in `tcp_grow_window`: an even number is not used up.
+#[test]
+fn while_the_window_grows_no_quick_acks_are_used_up() {
+    let ack = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40), quick: 4 };
+    run_tuned(
+        &TcpConfig { ack, ..tuned() },
+        &format!(
+            "1.000 < . 1:14001(14*1000) ack 1
+             {GROWTH}
+             1.000 > . 1:1(0) ack 9001 win 5057
+             1.000 > . 1:1(0) ack 10001 win 5057
+             1.000 > . 1:1(0) ack 11001 win 5057
+             1.000 > . 1:1(0) ack 12001 win 5057
+             1.000 > . 1:1(0) ack 14001 win 5057"
+        ),
+    );
+}
+
 // RFC 5681 §2: otherwise it would count as a window update.
 #[test]
 fn a_duplicate_ack_without_sack_has_the_window_of_the_one_before() {

@@ -32,7 +32,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "COMMAND")]
     source_command: Option<String>,
     /// Time for which the last signal is repeated without an answer, before giving up.
-    #[arg(long, value_name = "TIME", default_value = "10s", global = true, value_parser = airtcp_sim::scenario::duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", global = true, value_parser = airtcp_settings::units::duration)]
     patience: Duration,
 }
 

@@ -4,7 +4,7 @@
 use crate::myself;
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
 use airtcp_linux::daemon::log;
-use airtcp_linux::daemon::supervisor::{self, Heartbeat, Timing};
+use airtcp_linux::daemon::supervisor::{self, Heartbeat, Pace, Timing};
 use airtcp_linux::datapath::rules::{AckSelection, RulesError};
 use airtcp_linux::delack::cwnd::CwndRole;
 use airtcp_linux::delack::daemon::{self, DelackConfig, DelackError, Delay};
@@ -159,7 +159,7 @@ fn daemon(config: &DelackConfig) -> i32 {
             return FAILURE;
         }
     };
-    match daemon::run(config, &mut || heart.beat(Instant::now())) {
+    match daemon::run(config, &mut || heart.beat(Instant::now(), Pace::Working)) {
         Ok(()) => SUCCESS,
         Err(error @ (DelackError::Interface(_) | DelackError::Rules(RulesError::Interface(_)))) => {
             complain(&format!("--interface: {error}"));

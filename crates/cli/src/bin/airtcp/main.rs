@@ -13,7 +13,9 @@ mod gateway;
 #[cfg(all(target_os = "linux", feature = "link"))]
 mod link;
 
+#[cfg(feature = "simulator")]
 use airtcp_cli::check;
+#[cfg(feature = "simulator")]
 use airtcp_tcp::congestion::Controls;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -28,6 +30,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "simulator")]
     #[command(flatten)]
     Simulator(airtcp_cli::Command),
     /// Runs a command behind an emulated link, in real time (docs/link.md).
@@ -63,7 +66,7 @@ enum Command {
 impl Command {
     fn run(&self) -> i32 {
         match self {
-            #[cfg(all(target_os = "linux", feature = "gateway"))]
+            #[cfg(all(target_os = "linux", feature = "gateway", feature = "simulator"))]
             Self::Simulator(airtcp_cli::Command::Schema { gateway: true, markdown, .. }) => {
                 gateway::schema(*markdown)
             }
@@ -71,7 +74,9 @@ impl Command {
             Self::Simulator(airtcp_cli::Command::Schema { link: true, markdown, .. }) => {
                 link::schema(*markdown)
             }
+            #[cfg(feature = "simulator")]
             Self::Simulator(airtcp_cli::Command::Check(args)) => check::run(args, &live_kinds()),
+            #[cfg(feature = "simulator")]
             Self::Simulator(command) => command.run::<Cli>(&Controls::default()),
             #[cfg(all(target_os = "linux", feature = "link"))]
             Self::Link(args) => link::run(args),
@@ -90,6 +95,7 @@ impl Command {
 }
 
 /// The kinds of files that the live commands of this build read.
+#[cfg(feature = "simulator")]
 fn live_kinds() -> Vec<check::Live> {
     vec![
         #[cfg(all(target_os = "linux", feature = "gateway"))]

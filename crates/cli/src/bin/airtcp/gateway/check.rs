@@ -294,7 +294,7 @@ injected packets
 state
   /run/airtcp
 metrics
-  http://127.0.0.1:9100/metrics
+  http://127.0.0.1:4711/metrics
 ";
         assert_eq!(describe(&config), expected);
     }

@@ -5,14 +5,15 @@ mod report;
 mod run;
 mod status;
 
+#[cfg(feature = "simulator")]
 use airtcp_cli::check::{Kind, Live};
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_gateway::control::{self, Answer, Request, Whose};
+use airtcp_gateway::metrics;
 use airtcp_gateway::status::Status;
-use airtcp_gateway::{config, metrics};
 use airtcp_linux::daemon::client::{AskError, ask};
 use clap::{Args, Subcommand};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Arguments of `airtcp gateway`.
 #[derive(Debug, Args)]
@@ -102,17 +103,19 @@ fn failed(error: &AskError) -> i32 {
 }
 
 /// Prints the schema of the configuration file; returns the exit code.
+#[cfg(feature = "simulator")]
 pub(crate) fn schema(markdown: bool) -> i32 {
     print(&match markdown {
-        true => config::markdown(),
-        false => format!("{:#}\n", config::json_schema()),
+        true => airtcp_gateway::config::markdown(),
+        false => format!("{:#}\n", airtcp_gateway::config::json_schema()),
     })
 }
 
 /// Configurations of the gateway, for `airtcp check`.
+#[cfg(feature = "simulator")]
 pub(crate) fn checked() -> Live {
-    let read = |path: &Path| check::read(path).map(drop);
-    Live { kind: Kind::Gateway, schema: config::json_schema(), read }
+    let read = |path: &std::path::Path| check::read(path).map(drop);
+    Live { kind: Kind::Gateway, schema: airtcp_gateway::config::json_schema(), read }
 }
 
 /// A signal for a mobile, or else for a group.

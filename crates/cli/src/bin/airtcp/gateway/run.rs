@@ -39,7 +39,7 @@ pub(super) fn daemon(path: &Path) -> i32 {
     };
     let path = path.to_owned();
     let read = Arc::new(move || check::read(&path));
-    match daemon::run(read, &mut || heart.beat(Instant::now())) {
+    match daemon::run(read, &mut |pace| heart.beat(Instant::now(), pace)) {
         Ok(()) => SUCCESS,
         Err(DaemonError::Config(message)) => {
             // A rendered diagnostic already begins with its file.

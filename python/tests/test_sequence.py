@@ -1,0 +1,55 @@
+"""Sequence diagrams: those of the pages are current, and what cannot be drawn is refused."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from airtcp.timeline.command import main
+from tests.needs import need
+
+ROOT = Path(__file__).parents[2]
+COMMAND = re.compile(r"^airtcp plot (.*--sequence .*)$", re.MULTILINE)
+SHOWN = [
+    shlex.split(arguments)
+    for page in sorted((ROOT / "docs" / "mechanisms").glob("*.md"))
+    for arguments in COMMAND.findall(page.read_text())
+]
+OUTAGE = "docs/mechanisms/outage.toml"
+
+
+@pytest.mark.parametrize("arguments", SHOWN, ids=lambda arguments: Path(arguments[-1]).stem)
+def test_a_diagram_is_as_its_command_draws_it(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need(shutil.which("tshark") is not None, "tshark")
+    monkeypatch.chdir(ROOT)
+    *rest, option, committed = arguments
+    assert option == "--out"
+    drawn = tmp_path / "drawn.svg"
+    assert main([*rest, option, str(drawn)]) == 0
+    assert drawn.read_bytes() == (ROOT / committed).read_bytes(), "run the command of the page"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["examples/manet.toml"], "one flow between two of three nodes"),
+        ([OUTAGE, "--views", "rate"], "--views has no effect with --sequence"),
+        ([OUTAGE, "--out", "picture.png"], "draws a scenario's .toml, as .svg"),
+        ([OUTAGE, "--from", "3", "--until", "2"], "nothing from 3 s until 2 s"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(
+    arguments: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main([*arguments, "--sequence"]) == 2
+    assert said in capsys.readouterr().err
