@@ -135,9 +135,9 @@ choice! {
     }
 }
 
-/// The keys of a physical layer, with each of its presets.
-impl PhyConfig {
-    pub(super) const BY_PRESET: &'static [Key] = &[
+impl Settings for PhyConfig {
+    /// The keys of a physical layer stand with each of its presets.
+    const KEYS: &'static [Key] = &[
         Key::With { choice: PRESET, word: Preset::Ieee.word(), keys: DsssConfig::KEYS },
         Key::With { choice: PRESET, word: Preset::Ns2.word(), keys: DsssConfig::KEYS },
         Key::With { choice: PRESET, word: Preset::Glomosim.word(), keys: DsssConfig::KEYS },
@@ -148,10 +148,6 @@ impl PhyConfig {
         Key::With { choice: PRESET, word: Preset::Ieee80211ac.word(), keys: MimoConfig::KEYS },
         Key::With { choice: PRESET, word: Preset::Ieee80211ax.word(), keys: MimoConfig::KEYS },
     ];
-}
-
-impl Settings for PhyConfig {
-    const KEYS: &'static [Key] = Self::BY_PRESET;
 
     /// Reads the keys of the physical layer of `base`: there is none without a preset.
     fn read<R: Reader>(from: &R, base: Option<&Self>) -> Option<Self> {
