@@ -6,8 +6,8 @@
 
 use airtcp_core::{Bytes, DataRate, Instant};
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, Output, Position, Receiver, StationConfig, StationId, StationStreams,
-    preset,
+    Channel, ChannelConfig, Output, PhyConfig, Position, Receiver, StationConfig, StationId,
+    StationStreams, preset,
 };
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::f64::consts::TAU;
@@ -15,7 +15,9 @@ use std::f64::consts::TAU;
 /// 802.11b at 11 Mbit/s with the rules of ns-2.
 fn config(rts: bool) -> ChannelConfig {
     let mut config = preset::ns2();
-    config.phy.data_rate = DataRate::mbps(11);
+    if let PhyConfig::Dsss(dsss) = &mut config.phy {
+        dsss.data_rate = DataRate::mbps(11);
+    }
     config.mac.rts_threshold = Bytes(if rts { 0 } else { 2347 });
     config
 }

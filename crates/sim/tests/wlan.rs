@@ -442,3 +442,17 @@ fn a_discipline_that_cannot_work_is_refused() {
          routing protocols send their packets first and take others back)",
     );
 }
+
+#[test]
+fn ampdus_with_a_routing_protocol_are_refused() {
+    let modern = DOWNLOAD
+        .replace("preset = \"ns2\"\n    data-rate = \"5.5 Mbit/s\"", "preset = \"ieee80211n\"");
+    let error = |text: &str| Scenario::parse("t.toml", text, &[]).expect_err("refused").to_string();
+    let routed = format!("{modern}\n    [routing]\n    protocol = \"aodv\"");
+    let refused = error(&routed);
+    assert!(refused.contains("wlan.cell.preset: A-MPDUs with a routing protocol"), "{refused}");
+    let alone = routed.replace("\"ieee80211n\"", "\"ieee80211n\"\n    ampdu-limit = \"0 B\"");
+    if let Err(error) = Scenario::parse("t.toml", &alone, &[]) {
+        panic!("{}", error.render());
+    }
+}

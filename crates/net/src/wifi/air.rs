@@ -6,11 +6,12 @@
 //! result is needed.
 
 use crate::wifi::agenda::Moment;
+use crate::wifi::aggregate::Mpdu;
 use crate::wifi::config::Power;
 use crate::wifi::faint::Faint;
 use crate::wifi::frame::{Frame, Monitored};
 use crate::wifi::station::StationId;
-use airtcp_core::{Duration, IdVec, Instant};
+use airtcp_core::{Duration, IdVec, Instant, Stream};
 use std::ops::{Index, IndexMut};
 
 /// A slab whose places are reused, so that steady state allocates nothing.
@@ -60,6 +61,8 @@ impl<V> IndexMut<u32> for Pool<V> {
 #[derive(Clone, Debug)]
 pub(crate) struct Flight<T> {
     pub(crate) frame: Frame<T>,
+    /// The MPDUs of an A-MPDU.
+    pub(crate) mpdus: Vec<Mpdu<T>>,
     /// Frames are numbered as they are sent.
     pub(crate) number: u32,
     pub(crate) start: Instant,
@@ -75,6 +78,27 @@ pub(crate) struct Flight<T> {
     /// Number of users: signals that refer to it, and the [`Task`](super::agenda::Task) that ends a
     /// shared packet.
     pub(crate) users: u32,
+}
+
+impl<T> Flight<T> {
+    /// Probability that a part of the frame is intact if the whole is with probability `whole`: of
+    /// an A-MPDU one MPDU, else all of it.
+    pub(crate) fn readable(&self, whole: f64) -> f64 {
+        if self.mpdus.len() < 2 {
+            return whole;
+        }
+        let mpdus = self.mpdus.len() as f64;
+        1.0 - libm::pow(1.0 - libm::pow(whole, 1.0 / mpdus), mpdus)
+    }
+
+    /// Decides which MPDUs are intact at the receiver. True if any is.
+    pub(crate) fn receive_mpdus(&mut self, whole: f64, errors: &mut Stream) -> bool {
+        let size = self.frame.size;
+        for mpdu in &mut self.mpdus {
+            mpdu.intact = whole >= 1.0 || errors.chance(libm::pow(whole, mpdu.share(size)));
+        }
+        self.mpdus.iter().any(|mpdu| mpdu.intact)
+    }
 }
 
 /// A copy of a shared packet.

@@ -29,6 +29,7 @@
 use crate::link::{Dropped, PacketMeta};
 use crate::mobility::Mobility;
 use crate::wifi::agenda::{Agenda, Moment, Task};
+use crate::wifi::aggregate::Released;
 use crate::wifi::air::{ASIDE, Air, Copied, FOR_OTHERS, Flight, SPOILT};
 use crate::wifi::audience::{Audience, Neighbour, Neighbours};
 #[cfg(test)]
@@ -128,6 +129,8 @@ pub struct Channel<T> {
     gave_up: Vec<StationId>,
     /// The effects of one call; empty between calls.
     wanted: Effects<T>,
+    /// The packets released by one call; empty between calls.
+    released: Released<T>,
     /// The latest event.
     now: Instant,
 }
@@ -160,6 +163,7 @@ impl<T: Copy> Channel<T> {
             outputs: VecDeque::new(),
             gave_up: Vec::new(),
             wanted: Effects::none(),
+            released: Vec::new(),
             now: Instant::ZERO,
         }
     }
@@ -454,7 +458,7 @@ impl<T: Copy> Channel<T> {
             let reason = DropReason::Queue;
             let dropped = self.wanted.dropped.drain(..);
             self.outputs.extend(dropped.map(|packet| Output::Drop { station, packet, reason }));
-            let marked = self.wanted.marked.take();
+            let marked = self.wanted.marked.drain(..);
             self.outputs.extend(marked.map(|packet| Output::Mark { packet }));
         }
     }
@@ -476,17 +480,53 @@ impl<T: Copy> Channel<T> {
                 self.outputs.push_back(Output::Deliver { station, from, packet, waited, last });
             }
         }
-        if let Some((to, packet, delivered)) = self.wanted.give_up.take() {
-            if !delivered {
-                let reason = DropReason::Retries;
-                self.outputs.push_back(Output::Drop { station, packet, reason });
+        if self.wanted.ampdu {
+            self.wanted.ampdu = false;
+            if let Some(slot) = flight {
+                self.receive_ampdu(station, slot);
             }
-            self.outputs.push_back(Output::LinkFailure { station, to });
-            self.gave_up.push(station);
+        }
+        if self.wanted.gave_up() {
+            self.give_up(station);
         }
         self.report_queue(station);
         if self.wanted.transmit.is_some() {
             self.transmit(station);
+        }
+    }
+
+    /// A station has received an A-MPDU, at least in part.
+    fn receive_ampdu(&mut self, station: StationId, slot: u32) {
+        let flight = self.air.flight_mut(slot);
+        let (from, mpdus) = (flight.frame.from, std::mem::take(&mut flight.mpdus));
+        for (place, mpdu) in mpdus.iter().enumerate().filter(|(_, mpdu)| mpdu.intact) {
+            self.stations[from].dcf.mark_mpdu_delivered(place);
+            self.stations[station].dcf.accept(from, mpdu, &mut self.released);
+        }
+        self.report_released(station, from);
+    }
+
+    /// Reports the packets that a station has released from its reordering buffer.
+    fn report_released(&mut self, station: StationId, from: StationId) {
+        let deliver = |(packet, waited)| {
+            let last = true;
+            Output::Deliver { station, from, packet, waited, last }
+        };
+        self.outputs.extend(self.released.drain(..).map(deliver));
+    }
+
+    /// A station has given up packets, and perhaps a neighbour.
+    fn give_up(&mut self, station: StationId) {
+        let reason = DropReason::Retries;
+        let lost = self.wanted.lost.drain(..);
+        self.outputs.extend(lost.map(|packet| Output::Drop { station, packet, reason }));
+        if let Some((to, start)) = self.wanted.skip.take() {
+            self.stations[to].dcf.skip_to(station, start, &mut self.released);
+            self.report_released(to, station);
+        }
+        if let Some(to) = self.wanted.give_up.take() {
+            self.outputs.push_back(Output::LinkFailure { station, to });
+            self.gave_up.push(station);
         }
     }
 
@@ -535,8 +575,10 @@ impl<T: Copy> Channel<T> {
         self.show_sent(station, &frame, number);
         let (now, end) = (self.now, self.now + frame.duration);
         let intact = self.probability_intact(frame.size);
+        let ampdu = matches!(frame.body, Body::Ampdu { .. });
         let slot = self.air.launch(Flight {
             frame,
+            mpdus: if ampdu { self.stations[station].dcf.mpdus() } else { Vec::new() },
             number,
             start: now,
             end,
@@ -561,7 +603,11 @@ impl<T: Copy> Channel<T> {
             (Receiver::Broadcast, _) => self.share(slot),
             _ if self.overhearing > 0 && data => self.share(slot),
             (Receiver::Station(to), Some(end)) => {
-                agenda.add(Moment::end(end, number), Task::Passed(to), data);
+                // After a block ACK, its receiver may give up what it lacks.
+                let shows = data
+                    || matches!(frame.body, Body::BlockAck)
+                        && stations[to].dcf.may_give_up(&common.rules);
+                agenda.add(Moment::end(end, number), Task::Passed(to), shows);
             }
             _ => {}
         }
@@ -606,7 +652,7 @@ impl<T: Copy> Channel<T> {
     #[inline(never)]
     fn share(&mut self, slot: u32) {
         let Self { common, stations, audience, air, agenda, .. } = self;
-        let Flight { frame, number, start, end, .. } = *air.flight(slot);
+        let &Flight { frame, number, start, end, .. } = air.flight(slot);
         let audience = audience_of(stations, audience, frame.from, start);
         let broadcast = frame.to == Receiver::Broadcast;
         let mut shared = broadcast;

@@ -5,8 +5,10 @@
 //! 2.35 with its default `bugFix_timer_`; "GloMoSim" is version 2.03.
 
 use crate::config::{QueueConfig, QueueLimit};
+use crate::wifi::ofdm::Width;
+use crate::wifi::standard::{Band, PhyConfig};
 use airtcp_core::{Bytes, DataRate, Duration, Position};
-use airtcp_settings::schema::{Kind, POSITIVE_TIME, PROBABILITY};
+use airtcp_settings::schema::{Kind, PROBABILITY};
 use airtcp_settings::units::{LENGTH, Measure};
 use airtcp_settings::{Decoded, Value, alternatives, choice, settings};
 use std::fmt;
@@ -16,7 +18,7 @@ settings! {
     /// A medium shared by all its stations.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ChannelConfig {
-        /// Timing of the physical layer, which determines how long frames take.
+        /// Rates and timing of the physical layer, which determine how long frames take.
         #[keys_of(PhyConfig)]
         pub phy: PhyConfig,
         /// Who may send when.
@@ -33,45 +35,6 @@ settings! {
 pub struct StationConfig {
     /// Position, unless [`Channel::set_mobility`](super::Channel::set_mobility) moves it.
     pub position: Position,
-}
-
-settings! {
-    #[partial]
-    /// Timing of the physical layer.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct PhyConfig {
-        /// PLCP preamble and header in front of each frame.
-        #[source = "802.11b §18.2.2"]
-        pub preamble: Preamble,
-        /// Rate of unicast data: 1, 2, 5.5 or 11 Mbit/s.
-        pub data_rate: DataRate,
-        /// Rate of RTS, CTS and ACK.
-        pub control_rate: DataRate,
-        /// Rate of broadcast frames.
-        pub broadcast_rate: DataRate,
-        /// aSlotTime of the PHY.
-        #[kind = POSITIVE_TIME]
-        pub slot: Duration,
-        /// aSIFSTime; shorter than `difs`.
-        #[kind = POSITIVE_TIME]
-        pub sifs: Duration,
-        /// Interframe space in front of data and RTS: SIFS plus two slots.
-        #[kind = POSITIVE_TIME]
-        pub difs: Duration,
-        /// A frame takes a whole number of microseconds, rounded up. ns-2 and GloMoSim: no.
-        #[source = "802.11b §18.3.4"]
-        pub whole_microseconds: bool,
-    }
-}
-
-choice! {
-    /// PLCP preamble and header in front of each frame.
-    pub enum Preamble {
-        /// 192 us
-        Long = "long",
-        /// 96 us; frames at 1 Mbit/s keep the long one
-        Short = "short",
-    }
 }
 
 const WINDOW: Kind = Kind::Integer { min: 1, max: 65_535 };
@@ -329,6 +292,10 @@ choice! {
         /// Henderson, Boeing 2009). ns-3's stock model is this with a noise of -93.6 dBm and a
         /// `min-sinr` of 2.51, 4 dB
         Dsss = "dsss",
+        /// `min-sinr` is only needed at its beginning; then each part of the frame has the bit
+        /// error rate of its modulation and convolutional code at its ratio (Pei and Henderson 2010,
+        /// ns-3's NIST model)
+        Ofdm = "ofdm",
     }
 }
 
@@ -425,14 +392,19 @@ impl fmt::Display for Power {
 /// A channel configuration that cannot work.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WifiError {
-    /// A rate that 802.11b does not have.
-    #[error("{which} is {rate}: 802.11b has 1, 2, 5.5 and 11 Mbit/s")]
+    /// A rate that the standard does not have.
+    #[error("{which} is {rate}: {expected}")]
     Rate {
         /// Key of the rate.
         which: &'static str,
         /// The rate that was set.
         rate: DataRate,
+        /// The rates that there are.
+        expected: String,
     },
+    /// A mode that the standard does not have.
+    #[error(transparent)]
+    Mimo(MimoError),
     /// A contention window that is not of the form 2^k - 1.
     #[error("{which} is {value}: a contention window is 2^k - 1 slots (31, 63, ... 1023)")]
     ContentionWindow {
@@ -486,6 +458,14 @@ pub enum WifiError {
         /// The receive threshold.
         rx: Power,
     },
+    /// Error rates of another physical layer.
+    #[error("frame-errors is \"{}\": expected \"{}\", as the preset's rates are, or \"threshold\"", set.word(), own.word())]
+    FrameErrors {
+        /// What was set.
+        set: FrameErrors,
+        /// The error rates of the physical layer.
+        own: FrameErrors,
+    },
     /// A number out of its range.
     #[error("{which} is {value}: expected {expected}")]
     Range {
@@ -498,19 +478,141 @@ pub enum WifiError {
     },
 }
 
+/// A mode of 802.11n, ac or ax that the standard does not have.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MimoError {
+    /// The standard is not for this band.
+    #[error("band is {}: {standard} has no such band, the nearest is {}", band.word(), nearest.word())]
+    Band {
+        /// The band that was set.
+        band: Band,
+        /// The amendment of 802.11.
+        standard: &'static str,
+        /// A band that it has.
+        nearest: Band,
+    },
+    /// The standard has no channel so wide.
+    #[error("width is {}: {standard} has at most {} at {}", width.word(), widest.word(), band.word())]
+    Width {
+        /// The width that was set.
+        width: Width,
+        /// The amendment of 802.11.
+        standard: &'static str,
+        /// The band.
+        band: Band,
+        /// Its widest channel.
+        widest: Width,
+    },
+    /// The standard has no such guard interval.
+    #[error("guard-interval is {set}: {standard} has no such interval, the nearest is {nearest}")]
+    GuardInterval {
+        /// The interval that was set.
+        set: Duration,
+        /// The amendment of 802.11.
+        standard: &'static str,
+        /// One that it has.
+        nearest: Duration,
+    },
+    /// The standard has no such MCS, or not with this width and number of streams.
+    #[error(
+        "mcs is {mcs}: {standard} has no such MCS at {} with {streams} stream{}, the nearest is {nearest}",
+        width.word(),
+        if *streams == 1 { "" } else { "s" }
+    )]
+    Mcs {
+        /// The MCS that was set.
+        mcs: u32,
+        /// The amendment of 802.11.
+        standard: &'static str,
+        /// Width of the channel.
+        width: Width,
+        /// Spatial streams.
+        streams: u32,
+        /// The next lower one that there is.
+        nearest: u32,
+    },
+    /// Longer than an A-MPDU can be.
+    #[error("ampdu-limit is {limit}: {standard} allows at most {most}")]
+    Ampdu {
+        /// The limit that was set.
+        limit: Bytes,
+        /// The amendment of 802.11.
+        standard: &'static str,
+        /// The longest A-MPDU.
+        most: Bytes,
+    },
+    /// More than a block ACK can cover.
+    #[error("block-ack-window is {window}: {standard} has at most {most}")]
+    Window {
+        /// The window that was set.
+        window: u32,
+        /// The amendment of 802.11.
+        standard: &'static str,
+        /// The largest window.
+        most: u32,
+    },
+}
+
+impl MimoError {
+    /// The key in question.
+    fn key(&self) -> &'static str {
+        match self {
+            Self::Band { .. } => "band",
+            Self::Width { .. } => "width",
+            Self::GuardInterval { .. } => "guard-interval",
+            Self::Mcs { .. } => "mcs",
+            Self::Ampdu { .. } => "ampdu-limit",
+            Self::Window { .. } => "block-ack-window",
+        }
+    }
+}
+
 impl ChannelConfig {
     /// Checks the configuration.
     pub fn check(&self) -> Result<(), WifiError> {
         self.phy.check()?;
         self.mac.check()?;
-        self.radio.check()
+        self.phy.check_rate("eifs-ack-rate", self.mac.eifs_ack_rate)?;
+        self.radio.check()?;
+        self.check_frame_errors()
+    }
+
+    /// The error rates must be those of the physical layer.
+    fn check_frame_errors(&self) -> Result<(), WifiError> {
+        let Reception::CumulativeSinr { frame_errors, .. } = self.radio.reception else {
+            return Ok(());
+        };
+        let own = match self.phy {
+            PhyConfig::Dsss(_) => FrameErrors::Dsss,
+            PhyConfig::Ofdm(_) | PhyConfig::Erp(_) | PhyConfig::Mimo(..) => FrameErrors::Ofdm,
+        };
+        if frame_errors == own || frame_errors == FrameErrors::Threshold {
+            Ok(())
+        } else {
+            Err(WifiError::FrameErrors { set: frame_errors, own })
+        }
     }
 }
 
 impl WifiError {
+    /// `which` is none of a standard's rates.
+    pub(super) fn rate(
+        which: &'static str,
+        rate: DataRate,
+        standard: &str,
+        rates: &[DataRate],
+    ) -> Self {
+        let mbps = |rate: &DataRate| format!("{}", rate.bits_per_sec() as f64 / 1e6);
+        let (last, rest) = rates.split_last().unwrap_or((&rate, &[]));
+        let rest: Vec<_> = rest.iter().map(mbps).collect();
+        let expected = format!("{standard} has {} and {} Mbit/s", rest.join(", "), mbps(last));
+        Self::Rate { which, rate, expected }
+    }
+
     /// The key in question.
     pub fn key(&self) -> &'static str {
         match self {
+            Self::Mimo(error) => error.key(),
             Self::Rate { which, .. }
             | Self::ContentionWindow { which, .. }
             | Self::RetryLimit { which }
@@ -520,25 +622,8 @@ impl WifiError {
             Self::Slot => "slot",
             Self::Unreachable { .. } => "rx-threshold",
             Self::CarrierSense { .. } => "cs-threshold",
+            Self::FrameErrors { .. } => "frame-errors",
         }
-    }
-}
-
-impl PhyConfig {
-    fn check(&self) -> Result<(), WifiError> {
-        let rates = [
-            ("data-rate", self.data_rate),
-            ("control-rate", self.control_rate),
-            ("broadcast-rate", self.broadcast_rate),
-        ];
-        rates.into_iter().try_for_each(|(which, rate)| check_rate(which, rate))?;
-        if self.slot.is_zero() {
-            return Err(WifiError::Slot);
-        }
-        if self.sifs >= self.difs {
-            return Err(WifiError::Sifs { sifs: self.sifs, difs: self.difs });
-        }
-        Ok(())
     }
 }
 
@@ -561,7 +646,7 @@ impl MacConfig {
                 return Err(WifiError::RetryLimit { which });
             }
         }
-        check_rate("eifs-ack-rate", self.eifs_ack_rate)
+        Ok(())
     }
 }
 
@@ -591,13 +676,6 @@ impl RadioConfig {
             return Err(WifiError::CarrierSense { cs: self.cs_threshold, rx: self.rx_threshold });
         }
         Ok(())
-    }
-}
-
-fn check_rate(which: &'static str, rate: DataRate) -> Result<(), WifiError> {
-    match rate.bits_per_sec() {
-        1_000_000 | 2_000_000 | 5_500_000 | 11_000_000 => Ok(()),
-        _ => Err(WifiError::Rate { which, rate }),
     }
 }
 

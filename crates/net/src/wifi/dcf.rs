@@ -17,159 +17,38 @@ use crate::config::QueueLimit;
 use crate::link::PacketMeta;
 use crate::queue::admission::{Admission, Arrival, Verdict};
 use crate::queue::{Queue, Server, Waiting};
-use crate::wifi::config::{
-    Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
-    ResponseTimeout,
-};
-use crate::wifi::dsss::Exposure;
+use crate::wifi::aggregate::Aggregates;
+use crate::wifi::air::Flight;
+use crate::wifi::config::{BackoffDraw, CtsRule, FirstAccess};
+use crate::wifi::exposure::Exposure;
 use crate::wifi::frame::{self, Body, Frame};
+use crate::wifi::rules::{Acknowledgement, Rules};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
-use airtcp_core::{Bytes, DataRate, Duration, Ecn, Instant};
+use airtcp_core::{Bytes, Duration, Ecn, Instant};
 use std::collections::VecDeque;
-
-/// The configuration, and values derived from it.
-#[derive(Clone, Debug)]
-pub(crate) struct Rules {
-    phy: PhyConfig,
-    mac: MacConfig,
-    rts: Duration,
-    cts: Duration,
-    ack: Duration,
-    eifs: Duration,
-    /// From the end of an RTS to noticing that no CTS comes.
-    cts_timeout: Duration,
-    /// From the end of data to noticing that no ACK comes.
-    ack_timeout: Duration,
-    /// Within [`Self::cts_timeout`] and [`Self::ack_timeout`], from the first bit of a response to
-    /// the PHY's report that a reception has begun.
-    rx_start_delay: Duration,
-    /// Allowance for propagation of a station that waits for data.
-    data_margin: Duration,
-    /// From the end of an RTS to noticing that no data come.
-    nav_reset: Duration,
-    /// Every frame takes longer.
-    shortest_frame: Duration,
-    /// NAV after a frame received in error ([`Self::nav_after_error`]).
-    nav_after_error: Duration,
-}
-
-impl Rules {
-    pub(crate) fn new(config: &ChannelConfig) -> Self {
-        let ChannelConfig { phy, mac, .. } = config.clone();
-        let control = |size| phy.frame(phy.control_rate, size);
-        let (rts, cts, ack) = (control(frame::RTS), control(frame::CTS), control(frame::ACK));
-        let rx_start_delay = phy.plcp(phy.control_rate);
-        let timeout = |response| match mac.response_timeout {
-            ResponseTimeout::ReceptionStart => phy.sifs + phy.slot + rx_start_delay,
-            ResponseTimeout::WholeFrame { margin } => phy.sifs + response + margin,
-        };
-        let eifs = phy.sifs + phy.frame(mac.eifs_ack_rate, frame::ACK) + phy.difs;
-        Self {
-            rts,
-            cts,
-            ack,
-            eifs,
-            nav_after_error: match mac.eifs {
-                EifsRule::Interval => Duration::ZERO,
-                EifsRule::Nav => eifs,
-            },
-            cts_timeout: timeout(cts),
-            ack_timeout: timeout(ack),
-            rx_start_delay,
-            data_margin: match mac.response_timeout {
-                ResponseTimeout::ReceptionStart => phy.slot,
-                ResponseTimeout::WholeFrame { margin } => margin,
-            },
-            nav_reset: phy.sifs * 2 + cts + phy.slot * 2,
-            shortest_frame: phy.plcp(DataRate::mbps(11)),
-            phy,
-            mac,
-        }
-    }
-
-    /// The rate of packets to `to`.
-    fn packet_rate(&self, to: Receiver) -> DataRate {
-        match to {
-            Receiver::Station(_) => self.phy.data_rate,
-            Receiver::Broadcast => self.phy.broadcast_rate,
-        }
-    }
-
-    /// The exposure to noise of a frame that a radio begins to receive at `now`.
-    pub(crate) fn exposure<T>(&self, now: Instant, frame: &Frame<T>) -> Exposure {
-        let rate = match frame.body {
-            Body::Data { .. } => self.packet_rate(frame.to),
-            Body::Rts | Body::Cts | Body::Ack => self.phy.control_rate,
-        };
-        Exposure::new(now, rate, self.phy.plcp(rate))
-    }
-
-    /// From any step of a station to what comes out of it: a frame, unless its queue drops packets.
-    pub(crate) fn quiet(&self) -> Duration {
-        match self.mac.queue_discipline {
-            None => self.shortest_frame,
-            Some(_) => Duration::ZERO,
-        }
-    }
-
-    /// True if receiving a frame can end another station's attempt.
-    pub(crate) fn reception_ends_attempts(&self) -> bool {
-        self.mac.response_timeout == ResponseTimeout::ReceptionStart
-    }
-
-    /// True if a MAC that gave up takes its next packet before any that is sent because of it.
-    pub(crate) fn next_before_report(&self) -> bool {
-        self.mac.next_before_report
-    }
-
-    /// True if EIFS follows a frame received in error.
-    pub(crate) fn waits_eifs(&self) -> bool {
-        self.mac.eifs == EifsRule::Interval
-    }
-
-    /// Time for which the NAV blocks the medium after a frame received in error.
-    pub(crate) fn nav_after_error(&self) -> Duration {
-        self.nav_after_error
-    }
-
-    /// Time for which a frame reserves the medium for stations that it is not for; `None` if that
-    /// may be taken back.
-    pub(crate) fn nav_for_others<T>(&self, frame: &Frame<T>) -> Option<Duration> {
-        match frame.body {
-            Body::Rts if self.mac.nav_reset => None,
-            Body::Data { .. } if !self.mac.nav_from_data => Some(Duration::ZERO),
-            _ => Some(frame.reserves),
-        }
-    }
-
-    /// The number of attempts that a retry limit allows.
-    fn attempts(&self, limit: u32) -> u32 {
-        match self.mac.attempts {
-            Attempts::Limit => limit,
-            Attempts::LimitPlusOne => limit.saturating_add(1),
-        }
-    }
-}
 
 /// A packet on its way through the MAC.
 #[derive(Clone, Copy, Debug)]
-struct Job<T> {
-    packet: T,
-    to: Receiver,
+pub(super) struct Job<T> {
+    pub(super) packet: T,
+    pub(super) to: Receiver,
     /// Size of the packet.
     packet_size: Bytes,
-    /// Size and duration of its frame.
-    size: Bytes,
-    duration: Duration,
-    sequence: u32,
+    /// Size and duration of its frame; of the first packet of an A-MPDU: of the whole.
+    pub(super) size: Bytes,
+    pub(super) duration: Duration,
+    /// The sender's number of the packet; in A-MPDUs, its number among those to the receiver.
+    pub(super) sequence: u32,
     /// It has been sent without being acknowledged.
     retry: bool,
+    /// Attempts in A-MPDUs that failed.
+    pub(super) attempts: u32,
     /// Its receiver has it, although the ACK may have been lost.
-    delivered: bool,
+    pub(super) delivered: bool,
     /// Time at which it was handed to the station.
     offered: Instant,
     /// Time spent in the queue, once it has left it.
-    waited: Duration,
+    pub(super) waited: Duration,
 }
 
 /// A station's place in an exchange of frames.
@@ -197,6 +76,7 @@ enum Response {
     Cts { to: StationId, reserves: Duration },
     Data,
     Ack { to: StationId },
+    BlockAck { to: StationId },
 }
 
 /// Network allocation vector.
@@ -240,30 +120,50 @@ pub(crate) struct Effects<T> {
     pub(crate) transmit: Option<Frame<T>>,
     /// A packet has arrived: from whom, its number at the sender, the packet.
     pub(crate) deliver: Option<(StationId, u32, T)>,
-    /// All attempts for a packet are used up: receiver, packet, and whether it arrived
-    /// nevertheless.
-    pub(crate) give_up: Option<(StationId, T, bool)>,
+    /// All attempts for a receiver are used up.
+    pub(crate) give_up: Option<StationId>,
+    /// Packets given up that had not arrived.
+    pub(crate) lost: Vec<T>,
+    /// An A-MPDU for this station has arrived, at least in part.
+    pub(crate) ampdu: bool,
+    /// Packets of A-MPDUs to this receiver were given up, all those before this number.
+    pub(crate) skip: Option<(StationId, u32)>,
     /// Packets that the queue's discipline dropped.
     pub(crate) dropped: Vec<T>,
-    /// The packet that the MAC has taken from the queue came out of it marked.
-    pub(crate) marked: Option<T>,
+    /// Packets that the MAC has taken from the queue came out of it marked.
+    pub(crate) marked: Vec<T>,
 }
 
 impl<T> Effects<T> {
     pub(crate) fn none() -> Self {
-        Self { transmit: None, deliver: None, give_up: None, dropped: Vec::new(), marked: None }
+        Self {
+            transmit: None,
+            deliver: None,
+            give_up: None,
+            lost: Vec::new(),
+            ampdu: false,
+            skip: None,
+            dropped: Vec::new(),
+            marked: Vec::new(),
+        }
     }
 
     pub(crate) fn any(&self) -> bool {
         self.transmit.is_some()
             || self.deliver.is_some()
-            || self.give_up.is_some()
+            || self.gave_up()
+            || self.ampdu
             || self.queue_acted()
+    }
+
+    /// Attempts are used up.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.give_up.is_some() || self.skip.is_some()
     }
 
     /// The queue's discipline dropped or marked packets.
     pub(crate) fn queue_acted(&self) -> bool {
-        !self.dropped.is_empty() || self.marked.is_some()
+        !self.dropped.is_empty() || !self.marked.is_empty()
     }
 }
 
@@ -304,11 +204,14 @@ pub(crate) struct Traffic<T> {
     short_retries: u32,
     long_retries: u32,
     /// The packet to send.
-    current: Option<Job<T>>,
-    queue: VecDeque<Job<T>>,
+    pub(super) current: Option<Job<T>>,
+    pub(super) aggregates: Aggregates<T>,
+    /// End of the TXOP in progress.
+    txop_until: Instant,
+    pub(super) queue: VecDeque<Job<T>>,
     queue_bytes: Bytes,
     /// In the place of `queue`.
-    discipline: Option<Box<Discipline<T>>>,
+    pub(super) discipline: Option<Box<Discipline<T>>>,
     next_sequence: u32,
     /// The latest packet from each station that has sent one, in the order of the stations: the
     /// duplicate filter.
@@ -321,7 +224,7 @@ pub(crate) struct Traffic<T> {
 
 /// A queue discipline with its packets.
 #[derive(Clone, Debug)]
-struct Discipline<T> {
+pub(super) struct Discipline<T> {
     queue: Queue<Job<T>>,
     /// Empty between calls.
     dropped: Vec<Waiting<Job<T>>>,
@@ -369,6 +272,8 @@ impl<T: Copy> Dcf<T> {
                 short_retries: 0,
                 long_retries: 0,
                 current: None,
+                aggregates: Aggregates::none(),
+                txop_until: Instant::ZERO,
                 queue: VecDeque::new(),
                 queue_bytes: Bytes::ZERO,
                 discipline: rules.mac.queue_discipline.as_ref().map(|config| {
@@ -379,7 +284,7 @@ impl<T: Copy> Dcf<T> {
                 latest: Vec::new(),
                 streams,
                 counters: StationCounters::default(),
-                exposure: Exposure::NONE,
+                exposure: Exposure::new(Instant::ZERO, rules.phy.control),
             }),
         }
     }
@@ -417,7 +322,7 @@ impl<T: Copy> Dcf<T> {
             return Some(self.deadline);
         }
         // A frame that is received ends EIFS.
-        Some(self.deadline.min(now + rules.shortest_frame + rules.phy.difs + rest))
+        Some(self.deadline.min(now + rules.phy.shortest_frame + rules.phy.difs + rest))
     }
 
     /// The medium, idle now, will be busy from `begin` to `end`: if that stops a back-off, there is
@@ -455,6 +360,7 @@ impl<T: Copy> Dcf<T> {
     /// True if the attempt in progress may be the last one for its packet.
     pub(crate) fn may_give_up(&self, rules: &Rules) -> bool {
         let (short, long) = (self.traffic.short_retries, self.traffic.long_retries);
+        let short = short.max(self.traffic.aggregates.most_attempts());
         matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
             && (short.saturating_add(1) >= rules.attempts(rules.mac.short_retry_limit)
                 || long.saturating_add(1) >= rules.attempts(rules.mac.long_retry_limit))
@@ -463,7 +369,7 @@ impl<T: Copy> Dcf<T> {
     pub(crate) fn queue_len(&self) -> usize {
         match &self.traffic.discipline {
             None => self.traffic.queue.len(),
-            Some(discipline) => discipline.queue.len(),
+            Some(discipline) => discipline.queue.len() + self.traffic.aggregates.aside_len(),
         }
     }
 
@@ -525,7 +431,7 @@ impl<T: Copy> Dcf<T> {
         packet_size: Bytes,
     ) -> Job<T> {
         let size = packet_size + rules.mac.llc + rules.mac.header;
-        let duration = rules.phy.frame(rules.packet_rate(to), size);
+        let duration = rules.packet_mode(to).duration(size);
         let sequence = self.traffic.next_sequence;
         self.traffic.next_sequence = sequence.wrapping_add(1);
         Job {
@@ -536,6 +442,7 @@ impl<T: Copy> Dcf<T> {
             duration,
             sequence,
             retry: false,
+            attempts: 0,
             delivered: false,
             offered: now,
             waited: Duration::ZERO,
@@ -577,8 +484,11 @@ impl<T: Copy> Dcf<T> {
     }
 
     /// The packet that the MAC sends next.
-    fn take_from_queue(&mut self, now: Instant, out: &mut Effects<T>) -> Option<Job<T>> {
+    pub(super) fn take_from_queue(&mut self, now: Instant, out: &mut Effects<T>) -> Option<Job<T>> {
         let traffic = &mut *self.traffic;
+        if let Some(job) = traffic.aggregates.take_aside() {
+            return Some(job);
+        }
         let mut job = match traffic.discipline.as_deref_mut() {
             None => {
                 let job = traffic.queue.pop_front()?;
@@ -595,7 +505,7 @@ impl<T: Copy> Dcf<T> {
                 let Waiting { item, marked, .. } = next?;
                 if marked {
                     traffic.counters.ecn_marks += 1;
-                    out.marked = Some(item.packet);
+                    out.marked.push(item.packet);
                 }
                 item
             }
@@ -629,10 +539,31 @@ impl<T: Copy> Dcf<T> {
         });
     }
 
+    /// Takes a packet out of the middle of a drop-tail queue.
+    pub(super) fn take_from_middle(&mut self, now: Instant, place: usize) -> Option<Job<T>> {
+        let mut job = self.traffic.queue.remove(place)?;
+        self.traffic.queue_bytes -= job.packet_size;
+        job.waited = now.since(job.offered);
+        Some(job)
+    }
+
     /// The receiver has the packet `sequence`; this MAC learns it only from the ACK.
     pub(crate) fn mark_delivered(&mut self, sequence: u32) {
         if let Some(job) = self.traffic.current.as_mut().filter(|job| job.sequence == sequence) {
             job.delivered = true;
+        }
+    }
+
+    /// Decides whether a frame that is intact with probability `whole` has arrived; of an A-MPDU,
+    /// which MPDUs have.
+    #[cold]
+    pub(crate) fn is_intact(&mut self, flight: &mut Flight<T>, whole: f64) -> bool {
+        let errors = &mut self.traffic.streams.errors;
+        if !flight.mpdus.is_empty() && flight.frame.to == Receiver::Station(self.id) {
+            flight.receive_mpdus(whole, errors)
+        } else {
+            let readable = flight.readable(whole);
+            readable >= 1.0 || errors.chance(readable)
         }
     }
 
@@ -727,7 +658,7 @@ impl<T: Copy> Dcf<T> {
                 self.traffic.short_retries = 0;
                 self.respond(now, rules, Response::Data);
             }
-            (Body::Ack, Phase::AwaitAck) => self.succeed(now, rules, out),
+            (Body::Ack | Body::BlockAck, Phase::AwaitAck) => self.succeed(now, rules, out),
             (body, _) => {
                 self.fail_by_reception(now, rules, out);
                 match body {
@@ -735,7 +666,10 @@ impl<T: Copy> Dcf<T> {
                     Body::Data { packet, sequence, retry, .. } => {
                         self.receive_data(now, rules, frame.from, (packet, sequence, retry), out);
                     }
-                    Body::Cts | Body::Ack => {}
+                    Body::Ampdu { mpdus, .. } => {
+                        self.receive_ampdu(now, rules, frame.from, mpdus, out);
+                    }
+                    Body::Cts | Body::Ack | Body::BlockAck => {}
                 }
             }
         }
@@ -857,12 +791,15 @@ impl<T: Copy> Dcf<T> {
 
     /// The back-off is over: the current packet is sent, or its RTS.
     fn access(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        self.traffic.txop_until = now + rules.phy.txop_limit;
+        self.assemble(now, rules, rules.longest_data(), out);
         let Some(job) = self.traffic.current else { return };
         self.counting_from = Instant::MAX;
         self.backoff = Backoff::NONE;
         match job.to {
             Receiver::Station(to) if job.size > rules.mac.rts_threshold => {
-                let reserves = rules.phy.sifs * 3 + rules.cts + job.duration + rules.ack;
+                let ack = self.acknowledgement(rules).duration;
+                let reserves = rules.phy.sifs * 3 + rules.cts + job.duration + ack;
                 let rts = self.control_frame((frame::RTS, rules.rts), to, Body::Rts, reserves);
                 self.transmit(now, rts, out);
                 self.phase = Phase::AwaitCts;
@@ -875,25 +812,33 @@ impl<T: Copy> Dcf<T> {
     // Frames out.
 
     fn send_data(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        let ack = *self.acknowledgement(rules);
+        let ampdu = self.traffic.aggregates.body();
         let Some(job) = &mut self.traffic.current else { return };
         let Job { packet, to, size, duration, sequence, retry, delivered, waited, .. } = *job;
         job.retry = true;
         let reserves = match to {
-            Receiver::Station(_) => rules.phy.sifs + rules.ack,
+            Receiver::Station(_) => rules.phy.sifs + ack.duration,
             Receiver::Broadcast => Duration::ZERO,
         };
-        let body = Body::Data { packet, sequence, retry, delivered, waited };
+        let single = Body::Data { packet, sequence, retry, delivered, waited };
+        let body = ampdu.unwrap_or(single);
         self.transmit(now, Frame { from: self.id, to, reserves, duration, size, body }, out);
         match to {
             Receiver::Station(_) => {
                 self.phase = Phase::AwaitAck;
-                self.deadline = now + duration + rules.ack_timeout;
+                self.deadline = now + duration + ack.timeout;
             }
             Receiver::Broadcast => {
                 self.phase = Phase::Broadcasting;
                 self.deadline = now + duration;
             }
         }
+    }
+
+    /// The acknowledgement of the frame to send.
+    fn acknowledgement<'a>(&self, rules: &'a Rules) -> &'a Acknowledgement {
+        rules.acknowledgement(self.traffic.aggregates.mpdus())
     }
 
     /// An RTS, CTS or ACK.
@@ -912,7 +857,8 @@ impl<T: Copy> Dcf<T> {
         match (frame.body, frame.to) {
             (Body::Rts, _) => counters.rts_sent += 1,
             (Body::Cts, _) => counters.cts_sent += 1,
-            (Body::Ack, _) => counters.acks_sent += 1,
+            (Body::Ack | Body::BlockAck, _) => counters.acks_sent += 1,
+            (Body::Ampdu { mpdus, .. }, _) => counters.data_sent += mpdus as u64,
             (Body::Data { .. }, Receiver::Station(_)) => counters.data_sent += 1,
             (Body::Data { .. }, Receiver::Broadcast) => counters.broadcasts_sent += 1,
         }
@@ -940,7 +886,7 @@ impl<T: Copy> Dcf<T> {
                 self.transmit(now, cts, out);
                 if rules.mac.wait_for_data {
                     self.phase = Phase::AwaitData;
-                    let data_end = now + rules.cts + reserves - rules.phy.sifs - rules.ack;
+                    let data_end = now + rules.cts + reserves - rules.phy.sifs - rules.ack.duration;
                     self.deadline = data_end + rules.data_margin;
                 } else {
                     self.phase = Phase::Sending;
@@ -953,14 +899,25 @@ impl<T: Copy> Dcf<T> {
                 self.contend(now, rules);
             }
             Response::Data => self.send_data(now, rules, out),
-            Response::Ack { to } => {
-                let ack =
-                    self.control_frame((frame::ACK, rules.ack), to, Body::Ack, Duration::ZERO);
-                self.transmit(now, ack, out);
-                self.phase = Phase::Sending;
-                self.deadline = now + rules.ack;
+            Response::Ack { to } => self.send_ack(now, &rules.ack, to, Body::Ack, out),
+            Response::BlockAck { to } => {
+                self.send_ack(now, &rules.block_ack, to, Body::BlockAck, out);
             }
         }
+    }
+
+    fn send_ack(
+        &mut self,
+        now: Instant,
+        ack: &Acknowledgement,
+        to: StationId,
+        body: Body<T>,
+        out: &mut Effects<T>,
+    ) {
+        let frame = self.control_frame((ack.size, ack.duration), to, body, Duration::ZERO);
+        self.transmit(now, frame, out);
+        self.phase = Phase::Sending;
+        self.deadline = now + ack.duration;
     }
 
     // Frames in.
@@ -1012,6 +969,24 @@ impl<T: Copy> Dcf<T> {
         out.deliver = Some((from, sequence, packet));
     }
 
+    /// An A-MPDU for this station has come, of so many MPDUs; which of them are intact is known to
+    /// the radio.
+    fn receive_ampdu(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        from: StationId,
+        mpdus: usize,
+        out: &mut Effects<T>,
+    ) {
+        if matches!(self.phase, Phase::Contend | Phase::AwaitData) {
+            let block = Response::BlockAck { to: from };
+            let response = if mpdus > 1 { block } else { Response::Ack { to: from } };
+            self.respond(now, rules, response);
+            out.ampdu = true;
+        }
+    }
+
     // The end of an attempt.
 
     /// Any frame but the response means that the attempt failed, if the standard's rule is in force
@@ -1028,23 +1003,19 @@ impl<T: Copy> Dcf<T> {
 
     fn fail(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         let Some(job) = self.traffic.current else { return };
-        let long = self.phase == Phase::AwaitAck && job.size > rules.mac.rts_threshold;
-        let (retries, limit) = if long {
-            (&mut self.traffic.long_retries, rules.mac.long_retry_limit)
+        let gives_up = if self.traffic.aggregates.mpdus() > 0 {
+            self.settle(rules, false, out)
         } else {
-            (&mut self.traffic.short_retries, rules.mac.short_retry_limit)
+            self.fail_single(job, rules, out)
         };
-        *retries = retries.saturating_add(1);
-        if *retries >= rules.attempts(limit) && limit < u32::MAX {
-            self.traffic.counters.mac_drops += u64::from(!job.delivered);
+        if gives_up {
             self.traffic.counters.link_failures += 1;
             if let Receiver::Station(to) = job.to {
-                out.give_up = Some((to, job.packet, job.delivered));
+                out.give_up = Some(to);
             }
             // The packet keeps its place until `go_on`.
             self.has_packet = false;
         } else {
-            self.traffic.counters.retries += 1;
             self.double_cw(rules);
             self.draw_backoff(rules);
         }
@@ -1052,6 +1023,25 @@ impl<T: Copy> Dcf<T> {
             self.idle_from = self.idle_from.max(now);
         }
         self.contend(now, rules);
+    }
+
+    /// An attempt for a packet sent alone failed. True if it was the last.
+    fn fail_single(&mut self, job: Job<T>, rules: &Rules, out: &mut Effects<T>) -> bool {
+        let long = self.phase == Phase::AwaitAck && job.size > rules.mac.rts_threshold;
+        let (retries, limit) = if long {
+            (&mut self.traffic.long_retries, rules.mac.long_retry_limit)
+        } else {
+            (&mut self.traffic.short_retries, rules.mac.short_retry_limit)
+        };
+        *retries = retries.saturating_add(1);
+        let last = *retries >= rules.attempts(limit) && limit < u32::MAX;
+        if !last {
+            self.traffic.counters.retries += 1;
+        } else if !job.delivered {
+            self.traffic.counters.mac_drops += 1;
+            out.lost.push(job.packet);
+        }
+        last
     }
 
     /// Takes the next packet after a give-up, at the same instant, when routing has heard of it:
@@ -1064,24 +1054,52 @@ impl<T: Copy> Dcf<T> {
         }
     }
 
-    /// The current packet is acknowledged, or was broadcast.
+    /// The current packet is acknowledged; of an A-MPDU, at least one is.
     fn succeed(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        self.next_packet(now, rules, out);
+        if self.traffic.aggregates.mpdus() > 0 {
+            self.settle(rules, true, out);
+        }
+        self.load_next(now, rules, out);
+        if self.goes_on_in_txop(now, rules, out) {
+            return self.respond(now, rules, Response::Data);
+        }
+        self.back_off_after_packet(rules);
         // The medium is still busy with the ACK; counting begins when it is idle.
         self.phase = Phase::Contend;
         self.deadline = Instant::MAX;
     }
 
-    /// Done with the current packet.
+    /// Done with the current packet, acknowledged, given up or broadcast.
     fn next_packet(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        self.load_next(now, rules, out);
+        self.back_off_after_packet(rules);
+    }
+
+    fn load_next(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         self.traffic.cw = rules.mac.cw_min;
         self.traffic.short_retries = 0;
         self.traffic.long_retries = 0;
-        let job = self.take_from_queue(now, out);
+        let job = self.traffic.aggregates.first().or_else(|| self.take_from_queue(now, out));
         self.set_current(job);
+    }
+
+    fn back_off_after_packet(&mut self, rules: &Rules) {
         if rules.mac.post_backoff || self.has_packet {
             self.draw_backoff(rules);
         }
+    }
+
+    /// True if the next packet, and its acknowledgement, fit into the rest of the TXOP.
+    fn goes_on_in_txop(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) -> bool {
+        let rest = self.traffic.txop_until.since(now);
+        let unicast = |job: Job<T>| matches!(job.to, Receiver::Station(_));
+        if rest.is_zero() || !self.traffic.current.is_some_and(unicast) {
+            return false;
+        }
+        let time = rest - rules.phy.sifs - rules.longest_answer();
+        self.assemble(now, rules, time, out);
+        let answer = rules.phy.sifs + self.acknowledgement(rules).duration;
+        self.traffic.current.is_some_and(|job| rules.phy.sifs + job.duration + answer <= rest)
     }
 
     fn set_current(&mut self, job: Option<Job<T>>) {

@@ -2,10 +2,9 @@
 //! DSSS error rate models in ns-3: 802.11b PHY", Boeing 2009; Proakis, Digital Communications, 4th
 //! ed., §5.2): DBPSK at 1 Mbit/s, DQPSK at 2, CCK at 5.5 and 11.
 //!
-//! Interference counts as noise over the 22 MHz of the channel. While it changes, a frame is as
-//! likely to be intact as all its parts are: [`Exposure`] follows one frame through them.
+//! Interference counts as noise over the 22 MHz of the channel.
 
-use airtcp_core::{DataRate, Duration, Instant};
+use airtcp_core::DataRate;
 use std::f64::consts::{PI, SQRT_2};
 
 /// Noise bandwidth, hertz.
@@ -54,51 +53,6 @@ fn biorthogonal(x: f64) -> f64 {
     (sum * step / libm::sqrt(2.0 * PI)).min(1.0)
 }
 
-/// Effect of noise and interference so far on the frame that a station receives.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Exposure {
-    /// Of the frame, without its PLCP, which is sent at 1 Mbit/s.
-    rate: DataRate,
-    /// End of the PLCP.
-    body_from: Instant,
-    /// Up to when it is accounted for.
-    until: Instant,
-    intact: f64,
-}
-
-impl Exposure {
-    /// Before the first frame.
-    pub(crate) const NONE: Self = Self {
-        rate: DataRate::mbps(1),
-        body_from: Instant::ZERO,
-        until: Instant::ZERO,
-        intact: 1.0,
-    };
-
-    /// A frame begins.
-    pub(crate) fn new(now: Instant, rate: DataRate, plcp: Duration) -> Self {
-        Self { rate, body_from: now + plcp, until: now, intact: 1.0 }
-    }
-
-    /// The ratio of signal to noise and interference has been `sinr` from the last call up to now.
-    pub(crate) fn pass(&mut self, now: Instant, sinr: f64) {
-        let from = std::mem::replace(&mut self.until, now);
-        let border = self.body_from.max(from).min(now);
-        let plcp_rate = DataRate::mbps(1);
-        for (rate, time) in [(plcp_rate, border.since(from)), (self.rate, now.since(border))] {
-            if !time.is_zero() {
-                let bits = time.as_secs_f64() * rate.bits_per_sec() as f64;
-                self.intact *= intact(rate, sinr, bits);
-            }
-        }
-    }
-
-    /// Probability that the frame is intact up to the last call.
-    pub(crate) fn intact(&self) -> f64 {
-        self.intact
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,31 +85,6 @@ mod tests {
             let error = (ours / expected - 1.0).abs();
             assert!(error < 1e-6, "{rate} at {decibels} dB: {ours}, not {expected}");
         }
-    }
-
-    /// A frame whose PLCP and first half pass in quiet, and whose second half meets interference.
-    #[test]
-    fn each_part_of_a_frame_has_the_error_rate_of_its_own_noise() {
-        let (rate, start) = (DataRate::mbps(2), Instant::from_secs(1));
-        let mut exposure = Exposure::new(start, rate, Duration::from_micros(192));
-        exposure.pass(start + Duration::from_micros(192 + 2000), 1e3);
-        assert!(exposure.intact() > 1.0 - 1e-12);
-        exposure.pass(start + Duration::from_micros(192 + 4000), 1.0);
-        let half = intact(rate, 1.0, 4000.0);
-        assert!((exposure.intact() - half).abs() < 1e-9, "{}", exposure.intact());
-        // 4000 bits at 0 dB.
-        assert!((0.4..0.6).contains(&half), "{half}");
-    }
-
-    /// The PLCP is sent at 1 Mbit/s whatever the rate of the frame.
-    #[test]
-    fn the_plcp_survives_where_the_body_does_not() {
-        let mut exposure =
-            Exposure::new(Instant::ZERO, DataRate::mbps(11), Duration::from_micros(192));
-        exposure.pass(Instant::from_nanos(192_000), 1.0);
-        assert!(exposure.intact() > 0.999);
-        exposure.pass(Instant::from_nanos(292_000), 1.0);
-        assert!(exposure.intact() < 1e-6);
     }
 
     #[test]

@@ -10,6 +10,11 @@ pub(crate) const CTS: Bytes = Bytes(14);
 /// Length of an ACK (§7.2.1.3).
 pub(crate) const ACK: Bytes = Bytes(14);
 
+/// Length of a compressed block ACK that covers 64 MPDUs (802.11-2020 §9.3.1.8.2).
+pub(crate) const BLOCK_ACK: Bytes = Bytes(32);
+/// Length of one that covers 256.
+pub(crate) const LONG_BLOCK_ACK: Bytes = Bytes(56);
+
 /// The kinds of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameKind {
@@ -17,9 +22,9 @@ pub enum FrameKind {
     Rts,
     /// Clear to send.
     Cts,
-    /// Acknowledgement of a data frame.
+    /// Acknowledgement of a data frame, or block ACK of an A-MPDU.
     Ack,
-    /// A data frame, with one packet.
+    /// A data frame with one packet, or an A-MPDU with several.
     Data,
 }
 
@@ -40,7 +45,8 @@ pub struct SentFrame<T> {
     pub kind: FrameKind,
     /// Length, MAC header and FCS included.
     pub size: Bytes,
-    /// The packet in a data frame; `None` also for a retry of one that its receiver has already.
+    /// The packet in a data frame, the first in an A-MPDU; `None` also for a retry of one that its
+    /// receiver has already.
     pub packet: Option<T>,
 }
 
@@ -102,6 +108,14 @@ pub(crate) enum Body<T> {
         /// Time that the packet spent in the sender's queue.
         waited: Duration,
     },
+    /// MPDUs that are acknowledged together ([`Mpdu`](super::aggregate::Mpdu)).
+    Ampdu {
+        /// The first packet, unless its receiver has it already.
+        first: Option<T>,
+        /// Number of MPDUs.
+        mpdus: usize,
+    },
+    BlockAck,
 }
 
 impl<T> Body<T> {
@@ -109,7 +123,9 @@ impl<T> Body<T> {
     pub(crate) fn waited(&self) -> Duration {
         match self {
             Self::Data { waited, .. } => *waited,
-            Self::Rts | Self::Cts | Self::Ack => Duration::ZERO,
+            Self::Rts | Self::Cts | Self::Ack | Self::Ampdu { .. } | Self::BlockAck => {
+                Duration::ZERO
+            }
         }
     }
 
@@ -117,8 +133,8 @@ impl<T> Body<T> {
         match self {
             Self::Rts => FrameKind::Rts,
             Self::Cts => FrameKind::Cts,
-            Self::Ack => FrameKind::Ack,
-            Self::Data { .. } => FrameKind::Data,
+            Self::Ack | Self::BlockAck => FrameKind::Ack,
+            Self::Data { .. } | Self::Ampdu { .. } => FrameKind::Data,
         }
     }
 
@@ -129,6 +145,7 @@ impl<T> Body<T> {
     {
         match *self {
             Self::Data { packet, delivered: false, .. } => Some(packet),
+            Self::Ampdu { first, .. } => first,
             _ => None,
         }
     }

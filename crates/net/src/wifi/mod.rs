@@ -1,12 +1,15 @@
-//! IEEE 802.11 (DSSS and 802.11b) on one shared medium, without I/O.
+//! IEEE 802.11 (802.11b, a, g, n, ac and ax) on one shared medium, without I/O.
 //!
-//! Read first: IEEE Std 802.11-1999, clause 9.2 (DCF) and 802.11b-1999, clause 18 (high-rate PHY).
+//! Read first: IEEE Std 802.11-1999, clause 9.2 (DCF) and 802.11b-1999, clause 18 (high-rate PHY);
+//! for what came later IEEE Std 802.11-2020, §10.23.2 (EDCA), §10.25 (block ACK), §17, §19 and §21.
 //! Then here: [`config`] (every choice, and who makes which), [`preset`] (the choices of the
-//! standard and of the simulators the papers used), [`channel`] (the machine). Its parts can be
-//! read alone, from the bottom up: `station` and `frame` (the vocabulary), `phy` (how long a frame
-//! takes), `dsss` (its bit errors), `radio` (which frame a station receives), `dcf` (one station's
-//! MAC), `audience` (who senses whom), `agenda` (what comes next), `air` (frames on the air),
-//! `faint` (interference from afar), `terminal` (one whole station).
+//! standard and of the simulators the papers used), [`standard`] (the physical layers), [`channel`]
+//! (the machine). Its parts can be read alone, from the bottom up: `station` and `frame` (the
+//! vocabulary), `phy` and `ofdm` (how long a frame takes), `dsss`, `convolutional` and `exposure`
+//! (its bit errors), `radio` (which frame a station receives), `dcf` (one station's MAC),
+//! `rules` (its times), `aggregate` (its A-MPDUs), `audience` (who senses whom), `agenda` (what
+//! comes next), `air` (frames on the air), `faint` (interference from afar), `terminal` (one whole
+//! station).
 //!
 //! A frame leaves the MAC of one station, reaches every station in range after distance/c, is
 //! received or destroyed by that station's radio, and enters its MAC. The MAC knows no radio, the
@@ -14,17 +17,23 @@
 //! are not modelled.
 
 mod agenda;
+mod aggregate;
 mod air;
 mod audience;
 pub mod channel;
 pub mod config;
+mod convolutional;
 mod dcf;
 mod dsss;
+mod exposure;
 mod faint;
 mod frame;
+mod ofdm;
 mod phy;
 pub mod preset;
 mod radio;
+mod rules;
+pub mod standard;
 mod station;
 mod terminal;
 
@@ -32,8 +41,10 @@ pub use airtcp_core::Position;
 pub use channel::{Channel, Output};
 pub use config::{
     Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, FrameErrors, MacConfig,
-    PhyConfig, Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout,
-    StationConfig, WifiError,
+    MimoError, Power, Propagation, RadioConfig, Reception, ResponseTimeout, StationConfig,
+    WifiError,
 };
 pub use frame::{FrameKind, Monitored, ReceivedFrame, SentFrame};
+pub use ofdm::{Format, Width};
+pub use standard::{Band, DsssConfig, MimoConfig, OfdmConfig, PhyConfig, Preamble};
 pub use station::{Receiver, StationCounters, StationId, StationStreams};

@@ -1,50 +1,190 @@
-//! How long a frame takes (802.11b-1999 §18.3.4): PLCP preamble and header at their own rate, then
-//! the MPDU.
+//! How long a frame takes, and the spaces between frames: what a MAC needs of its PHY.
 
-use crate::wifi::config::{PhyConfig, Preamble};
+use crate::wifi::config::MacConfig;
+use crate::wifi::frame;
+use crate::wifi::ofdm::{Format, OfdmMode};
+use crate::wifi::standard::{Band, DsssConfig, MimoConfig, OfdmConfig, PhyConfig, Preamble};
 use airtcp_core::{Bytes, DataRate, Duration};
 
 /// 144 bits of preamble and 48 of header at 1 Mbit/s.
 const LONG_PLCP: Duration = Duration::from_micros(192);
 /// 72 bits of preamble at 1 Mbit/s and 48 of header at 2 Mbit/s.
 const SHORT_PLCP: Duration = Duration::from_micros(96);
+/// aSlotTime of OFDM: the short one at 2.4 GHz, too.
+const SLOT: Duration = Duration::from_micros(9);
+/// Slots of DIFS.
+const DIFS: u32 = 2;
+/// aPPDUMaxTime (802.11-2020 Tables 19-25, 21-28; 802.11ax Table 27-60).
+const LONGEST_PPDU: Duration = Duration::from_micros(5_484);
 
-impl PhyConfig {
-    /// Duration of the PLCP preamble and header of a frame at `rate`.
-    pub fn plcp(&self, rate: DataRate) -> Duration {
-        match self.preamble {
+/// How frames are sent at one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// 802.11b-1999 §18.3.4: PLCP preamble and header at their own rate, then the MPDU, for a
+    /// multiple of `step`.
+    Dsss { rate: DataRate, plcp: Duration, step: Duration },
+    /// [`OfdmMode`].
+    Ofdm(OfdmMode),
+}
+
+impl Mode {
+    fn dsss(config: &DsssConfig, rate: DataRate) -> Self {
+        let plcp = match config.preamble {
             Preamble::Short if rate > DataRate::mbps(1) => SHORT_PLCP,
             _ => LONG_PLCP,
+        };
+        let whole = config.whole_microseconds;
+        let step = if whole { Duration::from_micros(1) } else { Duration::ZERO };
+        Self::Dsss { rate, plcp, step }
+    }
+
+    /// Duration of everything in front of the MPDU.
+    pub(crate) fn preamble(&self) -> Duration {
+        match self {
+            Self::Dsss { plcp, .. } => *plcp,
+            Self::Ofdm(mode) => mode.preamble,
         }
     }
 
+    /// Duration of a frame of `size` bytes, MAC header and FCS included.
+    pub(crate) fn duration(&self, size: Bytes) -> Duration {
+        match self {
+            Self::Dsss { rate, plcp, step } => {
+                *plcp + rate.transmission_time(size).round_up_to(*step)
+            }
+            Self::Ofdm(mode) => mode.duration(size),
+        }
+    }
+}
+
+/// Limits of an A-MPDU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aggregation {
+    /// Bytes of it.
+    pub(crate) length: Bytes,
+    /// Time on the air.
+    pub(crate) time: Duration,
+    /// Difference of the sequence numbers in it, and number of the MPDUs that a block ACK covers.
+    pub(crate) window: u32,
+    /// An MPDU alone has a delimiter, too (VHT and HE).
+    pub(crate) always_delimited: bool,
+}
+
+/// A physical layer at the rates of a channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Phy {
+    pub(crate) slot: Duration,
+    pub(crate) sifs: Duration,
+    /// DIFS, or AIFS.
+    pub(crate) difs: Duration,
+    pub(crate) unicast: Mode,
+    pub(crate) broadcast: Mode,
+    /// Of RTS, CTS and ACK.
+    pub(crate) control: Mode,
+    /// Duration of an ACK at [`MacConfig::eifs_ack_rate`].
+    pub(crate) eifs_ack: Duration,
+    /// Every frame takes longer.
+    pub(crate) shortest_frame: Duration,
+    pub(crate) aggregation: Option<Aggregation>,
+    /// Time for which a station that has won the medium may use it; zero for one exchange.
+    pub(crate) txop_limit: Duration,
+}
+
+impl Phy {
+    pub(crate) fn new(config: &PhyConfig, mac: &MacConfig) -> Self {
+        match config {
+            PhyConfig::Dsss(config) => Self::dsss(config, mac),
+            PhyConfig::Ofdm(OfdmConfig { data_rate }) => {
+                Self::ofdm(Band::Ghz5, OfdmMode::of_rate(*data_rate, Band::Ghz5), DIFS, mac)
+            }
+            PhyConfig::Erp(OfdmConfig { data_rate }) => {
+                Self::ofdm(Band::Ghz2, OfdmMode::of_rate(*data_rate, Band::Ghz2), DIFS, mac)
+            }
+            PhyConfig::Mimo(format, config) => Self::mimo(*format, config, mac),
+        }
+    }
+
+    fn dsss(config: &DsssConfig, mac: &MacConfig) -> Self {
+        let mode = |rate| Mode::dsss(config, rate);
+        Self {
+            slot: config.slot,
+            sifs: config.sifs,
+            difs: config.difs,
+            unicast: mode(config.data_rate),
+            broadcast: mode(config.broadcast_rate),
+            control: mode(config.control_rate),
+            eifs_ack: mode(mac.eifs_ack_rate).duration(frame::ACK),
+            shortest_frame: mode(DataRate::mbps(11)).preamble(),
+            aggregation: None,
+            txop_limit: Duration::ZERO,
+        }
+    }
+
+    fn ofdm(band: Band, unicast: OfdmMode, spaces: u32, mac: &MacConfig) -> Self {
+        let sifs = Duration::from_micros(if band == Band::Ghz2 { 10 } else { 16 });
+        let at = |rate| Mode::Ofdm(OfdmMode::of_rate(rate, band));
+        let broadcast = at(DataRate::mbps(6));
+        Self {
+            slot: SLOT,
+            sifs,
+            difs: sifs + SLOT * u64::from(spaces),
+            unicast: Mode::Ofdm(unicast),
+            broadcast,
+            control: Mode::Ofdm(unicast.of_response(band)),
+            eifs_ack: at(mac.eifs_ack_rate).duration(frame::ACK),
+            shortest_frame: broadcast.preamble(),
+            aggregation: None,
+            txop_limit: Duration::ZERO,
+        }
+    }
+
+    fn mimo(format: Format, config: &MimoConfig, mac: &MacConfig) -> Self {
+        let &MimoConfig { band, width, guard_interval, streams, mcs, aifsn, .. } = config;
+        let mode = OfdmMode::of_mcs(format, band, (width, guard_interval), (streams, mcs));
+        let aggregation = Aggregation {
+            length: config.ampdu_limit,
+            time: LONGEST_PPDU,
+            window: config.block_ack_window,
+            always_delimited: format != Format::Ht,
+        };
+        Self {
+            aggregation: (config.ampdu_limit > Bytes::ZERO).then_some(aggregation),
+            txop_limit: config.txop_limit,
+            ..Self::ofdm(band, mode, aifsn, mac)
+        }
+    }
+}
+
+impl DsssConfig {
     /// Duration of a frame of `size` bytes, MAC header and FCS included, at `rate`.
     pub fn frame(&self, rate: DataRate, size: Bytes) -> Duration {
-        let bits = rate.transmission_time(size);
-        let whole = if self.whole_microseconds { Duration::from_micros(1) } else { Duration::ZERO };
-        self.plcp(rate) + bits.round_up_to(whole)
+        Mode::dsss(self, rate).duration(size)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::wifi::preset;
+    use crate::wifi::standard::{DsssConfig, PhyConfig, Preamble};
     use airtcp_core::{Bytes, DataRate, Duration};
 
     const HIGH: DataRate = DataRate::mbps(11);
 
+    fn dsss() -> DsssConfig {
+        let PhyConfig::Dsss(dsss) = preset::ieee().phy else { panic!("802.11b is DSSS") };
+        dsss
+    }
+
     #[test]
     fn a_high_rate_frame_takes_whole_microseconds() {
         // 802.11b §18.3.4: 1528 B at 11 Mbit/s are 1111.3 us, rounded up.
-        let phy = preset::ieee().phy;
-        assert_eq!(phy.frame(HIGH, Bytes(1528)), Duration::from_micros(192 + 1112));
+        assert_eq!(dsss().frame(HIGH, Bytes(1528)), Duration::from_micros(192 + 1112));
     }
 
     #[test]
     fn the_short_preamble_halves_the_plcp_but_at_1_mbps() {
         // 802.11b §18.2.2.2.
-        let mut phy = preset::ieee().phy;
-        phy.preamble = crate::wifi::Preamble::Short;
+        let phy = DsssConfig { preamble: Preamble::Short, ..dsss() };
         assert_eq!(phy.frame(DataRate::mbps(2), Bytes(14)), Duration::from_micros(96 + 56));
         assert_eq!(phy.frame(DataRate::mbps(1), Bytes(14)), Duration::from_micros(304));
     }

@@ -3,8 +3,10 @@
 use crate::config::QueueLimit;
 use crate::wifi::config::{
     Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, FrameErrors, MacConfig,
-    PhyConfig, Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout,
+    Power, Propagation, RadioConfig, Reception, ResponseTimeout,
 };
+use crate::wifi::ofdm::{Format, Width};
+use crate::wifi::standard::{Band, DsssConfig, MimoConfig, OfdmConfig, PhyConfig, Preamble};
 use airtcp_core::{Bytes, DataRate, Duration};
 use airtcp_settings::schema::Fallback::Is;
 use airtcp_settings::schema::{AS_PRESET, Key, Kind, PRESET, field};
@@ -21,6 +23,16 @@ choice! {
         Glomosim = "glomosim",
         /// the standard, with what is known of OPNET's node models
         Opnet = "opnet",
+        /// 802.11a, 54 Mbit/s
+        Ieee80211a = "ieee80211a",
+        /// 802.11g without stations of 802.11b, 54 Mbit/s
+        Ieee80211g = "ieee80211g",
+        /// 802.11n: 20 MHz at 5 GHz, one stream, MCS 7, A-MPDU
+        Ieee80211n = "ieee80211n",
+        /// 802.11ac: 80 MHz, one stream, MCS 9, A-MPDU
+        Ieee80211ac = "ieee80211ac",
+        /// 802.11ax: 80 MHz at 5 GHz, one stream, MCS 11, A-MPDU
+        Ieee80211ax = "ieee80211ax",
     }
 }
 
@@ -41,6 +53,7 @@ pub fn read<R: Reader>(
     refuse: impl FnOnce(&'static str, String),
 ) -> Option<ChannelConfig> {
     let preset = from.get::<Preset>(PRESET)?;
+    from.chosen(PRESET, preset.word());
     let config = ChannelConfig::read(from, Some(&preset.config()))?;
     if let Err(error) = config.check() {
         let key = if from.written(error.key()) { error.key() } else { PRESET };
@@ -52,7 +65,17 @@ pub fn read<R: Reader>(
 
 impl Preset {
     /// All presets, in the order of the documentation.
-    pub const ALL: [Self; 4] = [Self::Ieee, Self::Ns2, Self::Glomosim, Self::Opnet];
+    pub const ALL: [Self; 9] = [
+        Self::Ieee,
+        Self::Ns2,
+        Self::Glomosim,
+        Self::Opnet,
+        Self::Ieee80211a,
+        Self::Ieee80211g,
+        Self::Ieee80211n,
+        Self::Ieee80211ac,
+        Self::Ieee80211ax,
+    ];
 
     /// The channel configuration of the preset.
     pub fn config(self) -> ChannelConfig {
@@ -61,6 +84,11 @@ impl Preset {
             Self::Ns2 => ns2(),
             Self::Glomosim => glomosim(),
             Self::Opnet => opnet(),
+            Self::Ieee80211a => ieee80211a(),
+            Self::Ieee80211g => ieee80211g(),
+            Self::Ieee80211n => ieee80211n(),
+            Self::Ieee80211ac => ieee80211ac(),
+            Self::Ieee80211ax => ieee80211ax(),
         }
     }
 }
@@ -70,16 +98,7 @@ impl Preset {
 /// of [`ns2`].
 pub fn ieee() -> ChannelConfig {
     ChannelConfig {
-        phy: PhyConfig {
-            preamble: Preamble::Long,
-            data_rate: DataRate::mbps(11),
-            control_rate: DataRate::mbps(2),
-            broadcast_rate: DataRate::mbps(1),
-            slot: Duration::from_micros(20),
-            sifs: Duration::from_micros(10),
-            difs: Duration::from_micros(50),
-            whole_microseconds: true,
-        },
+        phy: PhyConfig::Dsss(dsss()),
         mac: MacConfig {
             header: Bytes(28),
             llc: Bytes(8),
@@ -122,17 +141,31 @@ pub fn ieee() -> ChannelConfig {
     }
 }
 
+/// The standard's timing at 11 Mbit/s.
+fn dsss() -> DsssConfig {
+    DsssConfig {
+        preamble: Preamble::Long,
+        data_rate: DataRate::mbps(11),
+        control_rate: DataRate::mbps(2),
+        broadcast_rate: DataRate::mbps(1),
+        slot: Duration::from_micros(20),
+        sifs: Duration::from_micros(10),
+        difs: Duration::from_micros(50),
+        whole_microseconds: true,
+    }
+}
+
 /// ns-2.35 as the papers use it: 2 Mbit/s data, 1 Mbit/s control and broadcast, RTS always. (By
 /// default ns-2 sends data at 1 Mbit/s, too.)
 pub fn ns2() -> ChannelConfig {
-    let ChannelConfig { phy, mac, radio } = ieee();
+    let ChannelConfig { mac, radio, .. } = ieee();
     ChannelConfig {
-        phy: PhyConfig {
+        phy: PhyConfig::Dsss(DsssConfig {
             data_rate: DataRate::mbps(2),
             control_rate: DataRate::mbps(1),
             whole_microseconds: false,
-            ..phy
-        },
+            ..dsss()
+        }),
         mac: MacConfig {
             header: Bytes(34),
             llc: Bytes::ZERO,
@@ -160,16 +193,16 @@ pub fn ns2() -> ChannelConfig {
 /// dBm at 2.4 GHz, receive threshold -81 dBm, sensitivity -91 dBm, SNR threshold 10, noise of 2 MHz
 /// at 290 K with a noise figure of 10).
 pub fn glomosim() -> ChannelConfig {
-    let ChannelConfig { phy, mac, radio } = ieee();
+    let ChannelConfig { mac, radio, .. } = ieee();
     let rate = DataRate::mbps(2);
     ChannelConfig {
-        phy: PhyConfig {
+        phy: PhyConfig::Dsss(DsssConfig {
             data_rate: rate,
             control_rate: rate,
             broadcast_rate: rate,
             whole_microseconds: false,
-            ..phy
-        },
+            ..dsss()
+        }),
         mac: MacConfig {
             llc: Bytes::ZERO,
             rts_threshold: Bytes::ZERO,
@@ -215,4 +248,97 @@ pub fn opnet() -> ChannelConfig {
         },
         ..ieee
     }
+}
+
+/// 802.11a at 54 Mbit/s: the standard's rules with the times of OFDM, RTS never. The radio sends
+/// 100 mW; noise is that of 20 MHz with a noise figure of 7 dB, and the thresholds are the least
+/// sensitivity of the lowest rate (802.11-2020 Table 17-18).
+pub fn ieee80211a() -> ChannelConfig {
+    let ChannelConfig { mac, radio, .. } = ieee();
+    ChannelConfig {
+        phy: PhyConfig::Ofdm(OfdmConfig { data_rate: DataRate::mbps(54) }),
+        mac: MacConfig {
+            cw_min: 15,
+            rts_threshold: Bytes(65_535),
+            eifs_ack_rate: DataRate::mbps(6),
+            difs_after_timeout: true,
+            ..mac
+        },
+        radio: RadioConfig {
+            tx_power: Power::from_dbm(20.0),
+            propagation: Propagation::TwoRayGround { frequency: 5.18e9, height: 1.5 },
+            rx_threshold: Power::from_dbm(-82.0),
+            cs_threshold: Power::from_dbm(-82.0),
+            reception: Reception::CumulativeSinr {
+                noise: Power::from_dbm(-94.0),
+                min_sinr: 2.51,
+                interference_floor: Power::from_dbm(-104.0),
+                frame_errors: FrameErrors::Ofdm,
+            },
+            ..radio
+        },
+    }
+}
+
+/// 802.11g without stations of 802.11b, at 54 Mbit/s: [`ieee80211a`] at 2.4 GHz, with short slots.
+pub fn ieee80211g() -> ChannelConfig {
+    let ChannelConfig { mac, radio, .. } = ieee80211a();
+    ChannelConfig {
+        phy: PhyConfig::Erp(OfdmConfig { data_rate: DataRate::mbps(54) }),
+        mac,
+        radio: RadioConfig {
+            propagation: Propagation::TwoRayGround { frequency: 2.437e9, height: 1.5 },
+            ..radio
+        },
+    }
+}
+
+/// 802.11n: 20 MHz at 5 GHz, one stream, MCS 7, long guard interval; best effort, A-MPDUs of up to
+/// 65,535 B. MAC headers have a QoS field, and the queue is large enough to fill A-MPDUs.
+pub fn ieee80211n() -> ChannelConfig {
+    let ChannelConfig { mac, radio, .. } = ieee80211a();
+    let phy = MimoConfig {
+        band: Band::Ghz5,
+        width: Width::Mhz20,
+        guard_interval: Duration::from_nanos(800),
+        streams: 1,
+        mcs: 7,
+        aifsn: 3,
+        txop_limit: Duration::ZERO,
+        ampdu_limit: Format::Ht.ampdu_limit(),
+        block_ack_window: Format::Ht.block_ack_window(),
+    };
+    ChannelConfig {
+        phy: PhyConfig::Mimo(Format::Ht, phy),
+        mac: MacConfig { header: Bytes(30), queue: QueueLimit::Packets(500), ..mac },
+        radio,
+    }
+}
+
+/// 802.11ac: 80 MHz, one stream, MCS 9, long guard interval; the rest as [`ieee80211n`].
+pub fn ieee80211ac() -> ChannelConfig {
+    wide(Format::Vht, 9)
+}
+
+/// 802.11ax: 80 MHz at 5 GHz, one stream, MCS 11, the shortest guard interval; the rest as
+/// [`ieee80211n`], with a block ACK window of 256.
+pub fn ieee80211ax() -> ChannelConfig {
+    wide(Format::He, 11)
+}
+
+/// [`ieee80211n`] in another format, over 80 MHz. Noise has the power of so much of the band.
+fn wide(format: Format, mcs: u32) -> ChannelConfig {
+    let ChannelConfig { phy, mac, mut radio } = ieee80211n();
+    let PhyConfig::Mimo(_, phy) = phy else { unreachable!("802.11n is HT") };
+    if let Reception::CumulativeSinr { noise, .. } = &mut radio.reception {
+        *noise = Power::from_dbm(-88.0);
+    }
+    let phy = MimoConfig {
+        width: Width::Mhz80,
+        mcs,
+        ampdu_limit: format.ampdu_limit(),
+        block_ack_window: format.block_ack_window(),
+        ..phy
+    };
+    ChannelConfig { phy: PhyConfig::Mimo(format, phy), mac, radio }
 }

@@ -63,7 +63,10 @@ impl RadioConfig {
 
     /// True if noise and interference cause bit errors.
     pub(crate) fn has_noise_errors(&self) -> bool {
-        matches!(self.reception, Reception::CumulativeSinr { frame_errors: FrameErrors::Dsss, .. })
+        matches!(
+            self.reception,
+            Reception::CumulativeSinr { frame_errors: FrameErrors::Dsss | FrameErrors::Ofdm, .. }
+        )
     }
 
     /// Ratio of a signal to noise and all other signals, which together have the power `others`.

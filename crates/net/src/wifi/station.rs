@@ -43,9 +43,9 @@ pub struct StationCounters {
     pub rts_sent: u64,
     /// CTS frames sent.
     pub cts_sent: u64,
-    /// Unicast data frames sent, retries included.
+    /// Unicast data frames sent, retries included; of an A-MPDU, its MPDUs.
     pub data_sent: u64,
-    /// ACK frames sent.
+    /// ACK frames sent, block ACKs included.
     pub acks_sent: u64,
     /// Broadcast data frames sent.
     pub broadcasts_sent: u64,

@@ -1,12 +1,13 @@
 //! One station: its radio, its MAC, and the signals that it has not processed yet.
 
 use crate::wifi::agenda::Moment;
-use crate::wifi::air::{Air, Ear, FOR_OTHERS, SPOILT, Signal};
+use crate::wifi::air::{ASIDE, Air, Ear, FOR_OTHERS, SPOILT, Signal};
 use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception};
-use crate::wifi::dcf::{Dcf, Effects, Rules};
+use crate::wifi::dcf::{Dcf, Effects};
 use crate::wifi::faint::Faint;
 use crate::wifi::frame::{Body, Frame, ReceivedFrame};
 use crate::wifi::radio::{Arrival, Outcome, Radio, Start};
+use crate::wifi::rules::Rules;
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use airtcp_core::{Duration, Instant};
 use std::hint::black_box;
@@ -136,7 +137,8 @@ impl<T: Copy> Terminal<T> {
         let mut spoilt = followed && signal.flight == SPOILT;
         let mut reserved_until = signal.reserved_until;
         if signal.flight < FOR_OTHERS {
-            let intact = air.flight(signal.flight).intact;
+            let flight = air.flight(signal.flight);
+            let intact = flight.readable(flight.intact);
             if followed && !self.dcf.traffic.streams.errors.chance(intact) {
                 (spoilt, reserved_until) = (true, end + rules.nav_after_error());
             }
@@ -400,14 +402,15 @@ impl<T: Copy> Terminal<T> {
         let (now, flight) = (signal.end, signal.flight);
         let rules = &common.rules;
         let mut overheard = false;
-        let intact = |air: &Air<T>, dcf: &mut Dcf<T>| {
+        let intact = |air: &mut Air<T>, dcf: &mut Dcf<T>| {
             flight != SPOILT
                 && (flight == FOR_OTHERS || {
                     let mut intact = air.flight(flight).intact;
                     if common.noise_errors {
                         intact *= dcf.traffic.exposure.intact();
                     }
-                    intact >= 1.0 || dcf.traffic.streams.errors.chance(intact)
+                    intact >= 1.0 && air.flight(flight).mpdus.is_empty()
+                        || dcf.is_intact(air.flight_mut(flight & !ASIDE), intact)
                 })
         };
         match outcome {

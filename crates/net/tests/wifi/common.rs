@@ -14,9 +14,15 @@
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, FrameKind, Output, Position, Receiver, StationConfig, StationId,
-    StationStreams,
+    Channel, ChannelConfig, DsssConfig, FrameKind, Output, PhyConfig, Position, Receiver,
+    StationConfig, StationId, StationStreams,
 };
+
+/// The physical layer of 802.11b.
+pub(crate) fn dsss(config: &mut ChannelConfig) -> &mut DsssConfig {
+    let PhyConfig::Dsss(dsss) = &mut config.phy else { panic!("not 802.11b") };
+    dsss
+}
 
 /// A back-off: so many slots, drawn from so many values.
 pub(crate) type Draw = (u64, u64);

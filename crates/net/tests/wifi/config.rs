@@ -1,15 +1,17 @@
 //! Durations of the presets, and configurations that cannot work.
 
+use crate::common::dsss;
 use airtcp_core::{Bytes, DataRate, Duration, Stream};
 use airtcp_net::wifi::{
     Channel, ChannelConfig, Position, Power, Reception, StationConfig, StationId, StationStreams,
-    WifiError, preset,
+    WifiError, preset, preset::Preset,
 };
 
 #[test]
 fn frames_take_as_long_as_the_table_says() {
     // IEEE Std 802.11-1999 §7.2.1, §15.2: RTS, CTS, ACK at 1 Mbit/s, long preamble.
-    let phy = preset::ns2().phy;
+    let mut config = preset::ns2();
+    let phy = dsss(&mut config);
     let at_1 = |bytes| phy.frame(DataRate::mbps(1), Bytes(bytes));
     assert_eq!(at_1(20), Duration::from_micros(352));
     assert_eq!(at_1(14), Duration::from_micros(304));
@@ -17,13 +19,14 @@ fn frames_take_as_long_as_the_table_says() {
     // EIFS: SIFS, an ACK at 1 Mbit/s, DIFS.
     assert_eq!(phy.sifs + at_1(14) + phy.difs, Duration::from_micros(364));
     // GloMoSim has one rate.
-    let phy = preset::glomosim().phy;
+    let mut config = preset::glomosim();
+    let phy = dsss(&mut config);
     assert_eq!(phy.frame(phy.control_rate, Bytes(20)), Duration::from_micros(272));
 }
 
 #[test]
 fn every_preset_can_work() {
-    for config in [preset::ieee(), preset::ns2(), preset::glomosim(), preset::opnet()] {
+    for config in Preset::ALL.map(Preset::config) {
         assert_eq!(config.check(), Ok(()));
     }
 }
@@ -38,7 +41,7 @@ fn refused(change: impl FnOnce(&mut ChannelConfig)) -> String {
 #[test]
 fn an_impossible_configuration_is_refused_with_the_reason() {
     assert_eq!(
-        refused(|c| c.phy.control_rate = DataRate::mbps(54)),
+        refused(|c| dsss(c).control_rate = DataRate::mbps(54)),
         "control-rate is 54 Mbit/s: 802.11b has 1, 2, 5.5 and 11 Mbit/s"
     );
     assert_eq!(
@@ -47,7 +50,7 @@ fn an_impossible_configuration_is_refused_with_the_reason() {
     );
     assert_eq!(refused(|c| c.mac.cw_max = 15), "cw-min is 31, above cw-max, 15");
     assert_eq!(
-        refused(|c| c.phy.sifs = c.phy.difs),
+        refused(|c| dsss(c).sifs = dsss(c).difs),
         "sifs is 50 us, difs is 50 us: sifs must be shorter, or responses lose the medium"
     );
     assert_eq!(
@@ -76,7 +79,7 @@ fn an_impossible_configuration_is_refused_with_the_reason() {
 
 fn preset_without_slots() -> Result<(), WifiError> {
     let mut config = preset::ns2();
-    config.phy.slot = Duration::ZERO;
+    dsss(&mut config).slot = Duration::ZERO;
     config.check()
 }
 

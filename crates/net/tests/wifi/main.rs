@@ -3,6 +3,7 @@
 
 mod common;
 mod config;
+mod ofdm;
 mod outage;
 mod properties;
 mod requests;

@@ -10,8 +10,8 @@ use airtcp_net::queue::fq_codel::FqCodelConfig;
 use airtcp_net::queue::pie::PieConfig;
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, FrameErrors, Output, Position, Power, ReceivedFrame, Receiver,
-    Reception, SentFrame, StationConfig, StationId, StationStreams, preset,
+    Channel, ChannelConfig, FrameErrors, Output, PhyConfig, Position, Power, ReceivedFrame,
+    Receiver, Reception, SentFrame, StationConfig, StationId, StationStreams, preset,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -86,12 +86,49 @@ fn dsss(decibels: f64) -> ChannelConfig {
     config
 }
 
+/// OFDM, mostly with A-MPDUs.
+fn ofdm() -> impl Strategy<Value = ChannelConfig> {
+    let base = prop::sample::select(vec![
+        preset::ieee80211g(),
+        preset::ieee80211n(),
+        preset::ieee80211ac(),
+        preset::ieee80211ax(),
+    ]);
+    let errors = prop::sample::select(vec![0.0, 1e-5, 3e-4]);
+    let threshold = prop::sample::select(vec![0, 2000, 65_535]);
+    (base, errors, 0_u64..20, discipline(), threshold, 1_u32..8, any::<bool>()).prop_map(
+        |(base, errors, queue, discipline, threshold, attempts, txop)| {
+            let mut config = base;
+            config.radio.bit_error_rate = errors;
+            config.mac.queue = QueueLimit::Packets(queue);
+            config.mac.queue_discipline = discipline;
+            config.mac.rts_threshold = Bytes(threshold);
+            config.mac.short_retry_limit = attempts;
+            if let PhyConfig::Mimo(_, phy) = &mut config.phy {
+                phy.txop_limit = Duration::from_micros(if txop { 2_528 } else { 0 });
+                phy.block_ack_window = 8;
+            }
+            config
+        },
+    )
+}
+
 fn scenario() -> impl Strategy<Value = Scenario> {
-    (2_usize..7).prop_flat_map(|stations| {
+    scenario_of(config().boxed(), 5000)
+}
+
+/// Of any standard.
+fn any_scenario() -> impl Strategy<Value = Scenario> {
+    prop_oneof![scenario(), scenario_of(ofdm().boxed(), 300)]
+}
+
+/// So many microseconds between packets at most.
+fn scenario_of(config: BoxedStrategy<ChannelConfig>, gap: u64) -> impl Strategy<Value = Scenario> {
+    (2_usize..7).prop_flat_map(move |stations| {
         let place = (0.0..700.0_f64, 0.0..300.0_f64).prop_map(|(x, y)| Position { x, y });
-        let packet = (0_u64..5000, 0..stations, 0..stations, 1_u64..1500);
+        let packet = (0..gap, 0..stations, 0..stations, 1_u64..1500);
         (
-            config(),
+            config.clone(),
             prop::collection::vec(place, stations),
             prop::collection::vec(packet, 1..60),
             any::<u64>(),
@@ -185,7 +222,7 @@ proptest! {
     /// A caller with nothing else to do gets the same outputs at the same times as one who wakes up
     /// at each deadline.
     #[test]
-    fn going_ahead_changes_nothing(scenario in scenario(), until in 0_u64..100_000) {
+    fn going_ahead_changes_nothing(scenario in any_scenario(), until in 0_u64..100_000) {
         let queued = || {
             let mut channel = channel(&scenario);
             for (packet, &(_, from, to, size)) in scenario.packets.iter().enumerate() {
@@ -206,7 +243,7 @@ proptest! {
 
     /// Conservation: every packet sent is delivered or dropped.
     #[test]
-    fn every_unicast_packet_comes_out_exactly_once(scenario in scenario()) {
+    fn every_unicast_packet_comes_out_exactly_once(scenario in any_scenario()) {
         let (_, log) = run(&scenario);
         let mut ends = BTreeMap::new();
         for &(_, output) in &log.outputs {
@@ -221,8 +258,26 @@ proptest! {
         prop_assert_eq!(ends, expected);
     }
 
+    /// A receiver gets the packets of a sender in their order, whatever of an A-MPDU is lost, unless
+    /// a queue discipline changes it.
     #[test]
-    fn a_packet_is_delivered_at_most_once_and_only_to_its_receiver(scenario in scenario()) {
+    fn the_packets_of_a_sender_arrive_in_order(scenario in scenario_of(ofdm().boxed(), 300)) {
+        let mut scenario = scenario;
+        scenario.config.mac.queue_discipline = None;
+        let (_, log) = run(&scenario);
+        let mut latest = BTreeMap::new();
+        for &(_, output) in &log.outputs {
+            let Output::Deliver { station, from, packet, .. } = output else { continue };
+            let (_, _, to, _) = scenario.packets[packet];
+            if station.0 as usize == to {
+                let before = latest.insert((from, station), packet);
+                prop_assert!(before.is_none_or(|before| before < packet), "{before:?}, {packet}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_is_delivered_at_most_once_and_only_to_its_receiver(scenario in any_scenario()) {
         let (_, log) = run(&scenario);
         let mut seen = std::collections::BTreeSet::new();
         for &(_, output) in &log.outputs {
@@ -334,7 +389,7 @@ proptest! {
 
     /// Runs with one seed are equal.
     #[test]
-    fn the_same_seed_gives_the_same_run(scenario in scenario()) {
+    fn the_same_seed_gives_the_same_run(scenario in any_scenario()) {
         prop_assert_eq!(run(&scenario).1, run(&scenario).1);
     }
 
@@ -348,7 +403,7 @@ proptest! {
 
     /// The frequency of a caller's polls does not matter.
     #[test]
-    fn late_polls_see_the_same_packets(scenario in scenario()) {
+    fn late_polls_see_the_same_packets(scenario in any_scenario()) {
         let (_, log) = run(&scenario);
         let mut late = channel(&scenario);
         let mut outputs = Vec::new();
@@ -423,7 +478,7 @@ fn bit_errors_are_as_frequent_as_configured() {
 /// Number of 1000 broadcasts of 1024 B, MAC headers included, that get through at 2 Mbit/s.
 fn broadcasts_through(decibels: f64) -> usize {
     let mut config = dsss(decibels);
-    config.phy.broadcast_rate = DataRate::mbps(2);
+    crate::common::dsss(&mut config).broadcast_rate = DataRate::mbps(2);
     config.mac.queue = QueueLimit::Packets(2000);
     let places = vec![Position::default(), Position { x: 10.0, y: 0.0 }];
     let packets = vec![(0, 0, 0, 1024 - 28 - 8); 1000];

@@ -1,7 +1,7 @@
 //! What routing needs from a channel: overhearing, urgent packets, packets taken back, and moving
 //! stations.
 
-use crate::common::{line, play};
+use crate::common::{dsss, line, play};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::config::QueueLimit;
@@ -15,8 +15,8 @@ const C: StationId = StationId(2);
 /// 802.11 at 1 Mbit/s, no LLC: a packet of 100 B takes 1216 us, an ACK 304.
 fn basic() -> ChannelConfig {
     let mut config = preset::ieee();
-    config.phy.data_rate = config.phy.broadcast_rate;
-    config.phy.control_rate = config.phy.broadcast_rate;
+    dsss(&mut config).data_rate = dsss(&mut config).broadcast_rate;
+    dsss(&mut config).control_rate = dsss(&mut config).broadcast_rate;
     config.mac.llc = Bytes::ZERO;
     config
 }

@@ -3,7 +3,7 @@
 //! Recurring durations, microseconds: at 1 Mbit/s RTS 352, CTS and ACK 304; at 2 Mbit/s CTS and ACK
 //! 248; a packet of 1500 B in the `basic` cell 192 + 1528 * 8 / 2 = 6304, one of 100 B 704.
 
-use crate::common::{line, play};
+use crate::common::{dsss, line, play};
 use airtcp_core::{Bytes, DataRate, Duration};
 use airtcp_net::config::QueueLimit;
 use airtcp_net::wifi::{
@@ -14,8 +14,8 @@ use airtcp_net::wifi::{
 /// The standard's rules at 2 Mbit/s, control frames at 1 Mbit/s, no LLC, no RTS.
 fn basic() -> ChannelConfig {
     let mut config = preset::ieee();
-    config.phy.data_rate = DataRate::mbps(2);
-    config.phy.control_rate = DataRate::mbps(1);
+    dsss(&mut config).data_rate = DataRate::mbps(2);
+    dsss(&mut config).control_rate = DataRate::mbps(1);
     config.mac.llc = Bytes::ZERO;
     config
 }
@@ -562,7 +562,7 @@ fn ns2_looks_at_the_medium_between_cts_and_data() {
     // broadcast is on the air when A's data are due. In ns-2 A draws from the doubled window and
     // starts again with an RTS.
     let mut config = deaf_beyond_range(with_rts());
-    config.phy.broadcast_rate = DataRate::mbps(2);
+    dsss(&mut config).broadcast_rate = DataRate::mbps(2);
     let script = "
         0        send A>B 100
         0        send C>* 1
@@ -596,7 +596,7 @@ fn in_ns2_a_station_that_sent_a_cts_waits_for_the_data() {
     // C's broadcast destroys the CTS at A. B has a packet of its own, sent DIFS after the CTS, or
     // DIFS after the data should have arrived: 666.668 + SIFS + 704 + 20.
     let mut config = deaf_beyond_range(with_rts());
-    config.phy.broadcast_rate = DataRate::mbps(2);
+    dsss(&mut config).broadcast_rate = DataRate::mbps(2);
     config.mac.short_retry_limit = 1;
     let script = "
         0        send A>B 100

@@ -9,7 +9,7 @@ use airtcp_core::{Instant, Stream};
 use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::{ChannelConfig, Position, StationConfig, preset};
 use airtcp_settings::schema::Fallback::{Is, Required};
-use airtcp_settings::schema::{Key, Kind, Table, field};
+use airtcp_settings::schema::{Key, Kind, PRESET, Table, field};
 use airtcp_settings::{Name, Reader};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -73,6 +73,7 @@ pub(super) static WLAN: Table = Table::new(
 );
 
 const DISCIPLINE: &str = "queue-discipline";
+const AMPDU: &str = "ampdu-limit";
 
 /// Reads the cells and checks them against the nodes.
 pub(super) fn wlans(
@@ -99,6 +100,15 @@ pub(super) fn wlans(
             let problem = section.problem(DISCIPLINE, "with a routing protocol");
             section.push(problem.expected(
                 "shortest paths: routing protocols send their packets first and take others back",
+            ));
+            continue;
+        }
+        if config.phy.aggregates() && !static_routes {
+            let key = if section.written(AMPDU) { AMPDU } else { PRESET };
+            let problem = section.problem(key, "A-MPDUs with a routing protocol");
+            section.push(problem.expected(
+                "shortest paths, or ampdu-limit = \"0 B\": routing protocols take back one packet at a \
+                 time",
             ));
             continue;
         }

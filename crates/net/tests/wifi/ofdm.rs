@@ -1,0 +1,367 @@
+//! 802.11a to ax: each rule of block acknowledgement as a timeline, and throughput of cells against
+//! Bianchi's model, closed forms and ns-3's examples.
+//!
+//! Acceptance windows: 1.5 % of Bianchi's model, as in ns-3's check of itself; 1 % of a closed form
+//! with the mean back-off.
+
+use crate::common::{line, play};
+use crate::throughput::{Cell, bianchi};
+use airtcp_core::{Bytes, DataRate, Duration};
+use airtcp_net::config::QueueLimit;
+use airtcp_net::wifi::{
+    ChannelConfig, Format, FrameErrors, MimoConfig, OfdmConfig, PhyConfig, Power, Reception, Width,
+    preset,
+};
+
+/// The parameters of 802.11n, ac or ax.
+fn mimo(config: &mut ChannelConfig) -> &mut MimoConfig {
+    let PhyConfig::Mimo(_, mimo) = &mut config.phy else { panic!("one antenna") };
+    mimo
+}
+
+/// 802.11ax without aggregation.
+fn he(width: Width, mcs: u32) -> ChannelConfig {
+    let mut config = preset::ieee80211ax();
+    let phy = mimo(&mut config);
+    (phy.width, phy.mcs, phy.ampdu_limit) = (width, mcs, Bytes::ZERO);
+    config
+}
+
+/// Frames are lost by collisions only, whatever their powers, and attempts are unlimited.
+fn lossless(mut config: ChannelConfig) -> ChannelConfig {
+    let capture_ratio = 1e6;
+    config.radio.reception = Reception::FirstLock { capture_ratio, ignored_frame_sets_nav: false };
+    config.radio.rx_threshold = Power::from_dbm(-82.0);
+    config.mac.short_retry_limit = u32::MAX;
+    config.mac.long_retry_limit = u32::MAX;
+    config
+}
+
+const SENDERS: [u32; 4] = [5, 10, 20, 50];
+
+/// Saturation throughput of Bianchi's model for packets of 1500 B, Mbit/s, with EIFS after a
+/// collision as long as a response and DIFS. `data` is how long a frame takes, `again` the
+/// probability that a sender draws no back-off and goes on at once, which the others cannot
+/// (Tinnirello, Bianchi and Xiao, "Refinements on IEEE 802.11 distributed coordination function
+/// modeling approaches", IEEE Transactions on Vehicular Technology 59(3), 2010).
+fn model(n: u32, data: f64, ack_rate: f64, again: f64) -> f64 {
+    let (sifs, difs, slot, delay) = (16.0, 34.0, 9.0, 0.1);
+    let exchange = data + sifs + duration(20.0, 4.0, ack_rate * 4.0, 14.0) + difs + delay;
+    let success = exchange / (1.0 - again) + slot;
+    bianchi(n, (16.0, 6), (success, exchange, slot), 12_000.0 / (1.0 - again))
+}
+
+/// Microseconds of a frame of so many bytes: its preamble, and symbols of so many data bits.
+fn duration(preamble: f64, symbol: f64, per_symbol: f64, bytes: f64) -> f64 {
+    preamble + symbol * ((16.0 + 8.0 * bytes + 6.0) / per_symbol).ceil()
+}
+
+/// ns-3's reference values (`src/wifi/examples/wifi-bianchi.cc`, with EIFS): a rate of 802.11a, or an
+/// MCS of 802.11ax with the data bits of a symbol; the rate of ACKs; Mbit/s.
+const LEGACY: [(u64, u64, [f64; 4]); 2] =
+    [(6, 6, [4.6899, 4.3390, 3.9890, 3.4980]), (54, 24, [29.2861, 27.3763, 25.3325, 22.4162])];
+const HE: [(Width, u32, f64, u64, [f64; 4]); 4] = [
+    (Width::Mhz20, 0, 117.0, 6, [6.3381, 5.8172, 5.3146, 4.6317]),
+    (Width::Mhz20, 7, 1170.0, 24, [34.1710, 31.9398, 29.5261, 26.0271]),
+    (Width::Mhz20, 11, 1950.0, 24, [41.8065, 39.2749, 36.4282, 32.2164]),
+    (Width::Mhz160, 11, 16_333.0, 24, [62.8834, 59.9147, 56.0992, 50.0803]),
+];
+/// Of the smallest window, 15.
+const AGAIN: f64 = 1.0 / 16.0;
+
+/// ns-3 solves the model on a grid, for 802.11a a coarse one, and for 802.11ax leaves out `again`.
+#[test]
+fn the_model_is_that_of_ns3() {
+    for (rate, ack, table) in LEGACY {
+        for (n, expected) in SENDERS.into_iter().zip(table) {
+            let data = duration(20.0, 4.0, rate as f64 * 4.0, 1534.0);
+            let ours = model(n, data, ack as f64, AGAIN);
+            assert!((ours / expected - 1.0).abs() < 0.01, "{rate}, {n}: {ours}, not {expected}");
+        }
+    }
+    for (_, mcs, per_symbol, ack, table) in HE {
+        for (n, expected) in SENDERS.into_iter().zip(table) {
+            let ours = model(n, duration(44.0, 13.6, per_symbol, 1538.0), ack as f64, 0.0);
+            assert!((ours / expected - 1.0).abs() < 1e-4, "{mcs}, {n}: {ours}, not {expected}");
+        }
+    }
+}
+
+fn follows(name: &str, config: &ChannelConfig, model: impl Fn(u32) -> f64, table: [f64; 4]) {
+    // The slower, the longer.
+    let seconds = (150.0 / model(5)).ceil() as u64;
+    let cell = Cell { radius: 1.0, backlog: 2, size: 1500, seconds };
+    let mut worst = 0.0_f64;
+    for (n, table) in SENDERS.into_iter().zip(table) {
+        let ours = cell.throughput(config, n);
+        let percent = |other: f64| (ours / other - 1.0) * 100.0;
+        println!(
+            "{name}, {n} senders: {ours:.4}, {:+.2} % of the model, {:+.2} % of ns-3's table",
+            percent(model(n)),
+            percent(table)
+        );
+        worst = worst.max(percent(model(n)).abs());
+    }
+    assert!(worst < 1.5, "{name}: {worst} %");
+}
+
+#[test]
+fn saturation_of_802_11a_follows_bianchi() {
+    for (rate, ack, table) in LEGACY {
+        let mut config = lossless(preset::ieee80211a());
+        config.phy = PhyConfig::Ofdm(OfdmConfig { data_rate: DataRate::mbps(rate) });
+        config.mac.llc = Bytes(6);
+        config.mac.eifs_ack_rate = DataRate::mbps(ack);
+        let data = duration(20.0, 4.0, rate as f64 * 4.0, 1534.0);
+        let model = |n| model(n, data, ack as f64, AGAIN);
+        follows(&format!("802.11a, {rate} Mbit/s"), &config, model, table);
+    }
+}
+
+#[test]
+fn saturation_of_802_11ax_follows_bianchi() {
+    for (width, mcs, per_symbol, ack, table) in HE {
+        let mut config = lossless(he(width, mcs));
+        // The model has DIFS.
+        mimo(&mut config).aifsn = 2;
+        config.mac.eifs_ack_rate = DataRate::mbps(ack);
+        let data = duration(43.2, 13.6, per_symbol, 1538.0);
+        let model = |n| model(n, data, ack as f64, AGAIN);
+        follows(&format!("802.11ax, {}, MCS {mcs}", width.word()), &config, model, table);
+    }
+}
+
+/// Data bits of a symbol for each data subcarrier of a stream, by MCS.
+const DENSITY: [f64; 12] =
+    [0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 4.5, 5.0, 6.0, 20.0 / 3.0, 7.5, 25.0 / 3.0];
+const ACK_RATES: [f64; 12] =
+    [6.0, 12.0, 12.0, 24.0, 24.0, 24.0, 24.0, 24.0, 24.0, 24.0, 24.0, 24.0];
+
+#[test]
+fn a_lone_sender_reaches_the_closed_form_at_every_mcs() {
+    let cell = Cell { radius: 1.0, backlog: 2, size: 1500, seconds: 2 };
+    // Preamble, symbol, subcarriers.
+    for (format, base, mode, delimiter) in [
+        (Format::Ht, preset::ieee80211n(), (36.0, 4.0, 52.0), 0.0),
+        (Format::Vht, preset::ieee80211ac(), (40.0, 4.0, 234.0), 4.0),
+        (Format::He, preset::ieee80211ax(), (43.2, 13.6, 980.0), 4.0),
+    ] {
+        let modes = match format {
+            Format::Ht => 0..=7,
+            Format::Vht => 0..=9,
+            Format::He => 0..=11,
+        };
+        for mcs in modes {
+            for aggregates in [false, true] {
+                let mut config = lossless(base.clone());
+                let phy = mimo(&mut config);
+                phy.mcs = mcs;
+                // A window of one MPDU.
+                phy.block_ack_window = 1;
+                if !aggregates {
+                    phy.ampdu_limit = Bytes::ZERO;
+                }
+                let (preamble, symbol, subcarriers) = mode;
+                let per_symbol = (subcarriers * DENSITY[mcs as usize] + 1e-9).floor();
+                let header = 38.0 + if aggregates { delimiter } else { 0.0 };
+                let data = duration(preamble, symbol, per_symbol, 1500.0 + header);
+                let ack = duration(20.0, 4.0, ACK_RATES[mcs as usize] * 4.0, 14.0);
+                // AIFS, and the mean back-off of 7.5 slots.
+                let exchange = 16.0 + 3.0 * 9.0 + 7.5 * 9.0 + data + 16.0 + ack;
+                let (ours, expected) = (cell.throughput(&config, 1), 12_000.0 / exchange);
+                let error = ours / expected - 1.0;
+                assert!(error.abs() < 0.01, "{format:?} MCS {mcs}: {ours}, not {expected}");
+            }
+        }
+    }
+}
+
+/// One access point and one station, 5 m apart, with packets of 1500 B of which 1472 are payload
+/// (ns-3, `examples/wireless/wifi-aggregation.cc`): Mbit/s of payload.
+fn aggregation(ampdu_limit: u64, txop_limit: u64) -> f64 {
+    let mut config = preset::ieee80211n();
+    let phy = mimo(&mut config);
+    phy.ampdu_limit = Bytes(ampdu_limit);
+    phy.txop_limit = Duration::from_micros(txop_limit);
+    let cell = Cell { radius: 5.0, backlog: 100, size: 1500, seconds: 10 };
+    cell.throughput(&config, 1) * 1472.0 / 1500.0
+}
+
+#[test]
+fn aggregation_is_worth_as_much_as_in_ns3() {
+    // The windows are those with which ns-3 checks its example.
+    for (ampdu_limit, least, most) in [(65_535, 59.0, 60.0), (0, 30.0, 31.0)] {
+        let ours = aggregation(ampdu_limit, 0);
+        println!("A-MPDU of {ampdu_limit} B: {ours:.3} Mbit/s");
+        assert!((least..most).contains(&ours), "{ampdu_limit} B: {ours}");
+    }
+}
+
+#[test]
+fn a_txop_saves_back_offs() {
+    // TXOPs of 3520 us, each after AIFS and a mean back-off of 7.5 slots. Frames of 228 us with an
+    // ACK of 28 us: 12 fit. Of an A-MPDU, 18 MPDUs: 36 + 856 x 4 us, and a block ACK of 32 us.
+    let access = 43.0 + 7.5 * 9.0;
+    let single = access + 12.0 * (228.0 + 16.0 + 28.0) + 11.0 * 16.0;
+    let ampdu = access + 3_460.0 + 16.0 + 32.0;
+    for (ampdu_limit, packets, time) in [(0, 12.0, single), (65_535, 18.0, ampdu)] {
+        let (ours, expected) = (aggregation(ampdu_limit, 3_520), packets * 1472.0 * 8.0 / time);
+        assert!((ours / expected - 1.0).abs() < 0.01, "{ampdu_limit} B: {ours}, not {expected}");
+    }
+}
+
+/// MPDUs that each take whole symbols, and no back-off.
+fn timeline() -> ChannelConfig {
+    let mut config = preset::ieee80211n();
+    config.mac.cw_min = 0;
+    config.mac.cw_max = 0;
+    config
+}
+
+#[test]
+fn packets_that_wait_share_a_frame_and_a_block_ack() {
+    // HT, MCS 7, 260 bits a symbol. The first alone: 1538 B, 36 + 48 x 4 us, and its ACK 28 us. The
+    // others together: 1544 + 1538 B, 36 + 96 x 4 us, and a block ACK. AIFS is 43 us.
+    let mut cell = line(&timeline(), &[(0.0, &[]), (0.0, &[])]);
+    play(
+        &mut cell,
+        "0    send A>B 1500
+         0    send A>B 1500
+         0    send A>B 1500
+         0    A>B DATA
+         228  B got 0
+         244  B>A ACK
+         315  A>B DATA
+         735  B got 1
+         735  B got 2
+         751  B>A ACK",
+    );
+}
+
+#[test]
+fn a_frame_has_packets_for_one_receiver_in_their_order() {
+    let mut cell = line(&timeline(), &[(0.0, &[]), (0.0, &[]), (0.0, &[])]);
+    // 100 B: 138 B, 36 + 5 x 4 us; 144 + 138 B: 36 + 9 x 4 us.
+    play(
+        &mut cell,
+        "0    send A>B 1500
+         0    send A>B 100
+         0    send A>C 100
+         0    send A>B 100
+         0    A>B DATA
+         228  B got 0
+         244  B>A ACK
+         315  A>B DATA
+         387  B got 1
+         387  B got 3
+         403  B>A ACK
+         478  A>C DATA
+         534  C got 2
+         550  C>A ACK",
+    );
+}
+
+#[test]
+fn what_is_not_answered_is_sent_again_and_given_up_at_the_short_retry_limit() {
+    let mut config = timeline();
+    config.mac.short_retry_limit = 2;
+    config.mac.queue = QueueLimit::Packets(10);
+    // B is out of reach. An ACK, or a block ACK, is missing after 16 + 9 + 20 us; then AIFS.
+    let mut cell = line(&config, &[(0.0, &[]), (9000.0, &[])]);
+    play(
+        &mut cell,
+        "0    send A>B 1500
+         0    send A>B 1500
+         0    A>B DATA
+         316  A>B DATA
+         781  A drop 0
+         781  A lost B
+         824  A>B DATA
+         1097 A drop 1
+         1097 A lost B",
+    );
+}
+
+#[test]
+fn in_a_txop_frames_are_a_sifs_apart() {
+    let mut config = timeline();
+    let phy = mimo(&mut config);
+    phy.ampdu_limit = Bytes::ZERO;
+    // Three exchanges of 228 + 16 + 28 us, and two SIFS: 848 us.
+    phy.txop_limit = Duration::from_micros(900);
+    let mut cell = line(&config, &[(0.0, &[]), (0.0, &[])]);
+    play(
+        &mut cell,
+        "0    send A>B 1500
+         0    send A>B 1500
+         0    send A>B 1500
+         0    send A>B 1500
+         0    A>B DATA
+         228  B got 0
+         244  B>A ACK
+         288  A>B DATA
+         516  B got 1
+         532  B>A ACK
+         576  A>B DATA
+         804  B got 2
+         820  B>A ACK
+         891  A>B DATA
+         1119 B got 3
+         1135 B>A ACK",
+    );
+}
+
+/// What a change makes of a preset.
+fn refused(mut config: ChannelConfig, change: impl FnOnce(&mut ChannelConfig)) -> String {
+    change(&mut config);
+    config.check().unwrap_err().to_string()
+}
+
+#[test]
+fn a_mode_that_the_standard_lacks_is_refused_with_the_nearest() {
+    let (a, n) = (preset::ieee80211a(), preset::ieee80211n());
+    let (ac, ax) = (preset::ieee80211ac(), preset::ieee80211ax());
+    assert_eq!(
+        refused(ac.clone(), |c| mimo(c).width = Width::Mhz20),
+        "mcs is 9: 802.11ac has no such MCS at 20 MHz with 1 stream, the nearest is 8"
+    );
+    assert_eq!(
+        refused(n.clone(), |c| mimo(c).mcs = 9),
+        "mcs is 9: 802.11n has no such MCS at 20 MHz with 1 stream, the nearest is 7"
+    );
+    assert_eq!(
+        refused(n.clone(), |c| mimo(c).width = Width::Mhz80),
+        "width is 80 MHz: 802.11n has at most 40 MHz at 5 GHz"
+    );
+    assert_eq!(
+        refused(ac.clone(), |c| mimo(c).band = airtcp_net::wifi::Band::Ghz2),
+        "band is 2.4 GHz: 802.11ac has no such band, the nearest is 5 GHz"
+    );
+    assert_eq!(
+        refused(ax, |c| mimo(c).guard_interval = Duration::from_nanos(400)),
+        "guard-interval is 400 ns: 802.11ax has no such interval, the nearest is 800 ns"
+    );
+    assert_eq!(
+        refused(ac, |c| mimo(c).block_ack_window = 128),
+        "block-ack-window is 128: 802.11ac has at most 64"
+    );
+    assert_eq!(
+        refused(n.clone(), |c| mimo(c).ampdu_limit = Bytes(100_000)),
+        "ampdu-limit is 100000 B: 802.11n allows at most 65535 B"
+    );
+    assert_eq!(
+        refused(a, |c| {
+            c.phy = PhyConfig::Ofdm(OfdmConfig { data_rate: DataRate::mbps(11) });
+        }),
+        "data-rate is 11 Mbit/s: OFDM has 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s"
+    );
+    let dsss = |c: &mut ChannelConfig| {
+        if let Reception::CumulativeSinr { frame_errors, .. } = &mut c.radio.reception {
+            *frame_errors = FrameErrors::Dsss;
+        }
+    };
+    assert_eq!(
+        refused(n, dsss),
+        "frame-errors is \"dsss\": expected \"ofdm\", as the preset's rates are, or \"threshold\""
+    );
+}
