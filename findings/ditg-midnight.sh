@@ -4,8 +4,8 @@
 # is 9 in the morning in Tokyo, lasted 24 hours, whatever it did: one of 12 hours has half of its bitrate and packet
 # rate. Packets that were under way then have a delay of minus one day, and average and jitter have a share of it.
 # Nothing is said; the manual (3.5.3) computes the total time from the first and the last packet, and lays absurd delays
-# to the clocks. The packets are all counted. iperf3 3.12 measures across midnight as at noon. What helps with D-ITG: to end before
-# midnight UTC.
+# to the clocks. All packets are counted. iperf3 3.12 measures across midnight as at noon. What helps with D-ITG: to end
+# before midnight UTC.
 #
 # Seen, 80 kbit/s for 3 s through 100 ms: at noon 2.9 s, 80.0 kbit/s, average delay 0.102 s; across midnight 86400.0 s,
 # 0.0026 kbit/s, about -3000 s.
