@@ -1,12 +1,12 @@
 #!/bin/sh
-# The Rust crate libwifi 0.5.0 reads no BlockAcks but those of 802.11n, one of these wrongly, and takes others for them
-# (parse_block_ack in parsers/frame_types/control.rs). Of a bitmap of 256 frames, as in 802.11ax, it gives the first 64:
-# who counts losses by BlockAcks sees three quarters of a long A-MPDU lost. Of the four bits of the type it looks at
-# two: a Multi-STA BlockAck, by which an access point answers several stations at once, passes for a Multi-TID BlockAck
-# with one entry, and the stations are nowhere. And of a true Multi-TID one it takes four reserved bits for the TID,
-# which is therefore 0. No error is returned; its README lists BlockAck as done. In IEEE 802.11ax-2021, 9.3.1.8, the
-# type is bits 1 to 4 of the control field, bits 1 and 2 of the fragment number give the length of the bitmap, and the
-# TID is bits 12 to 15 of its field. tshark 4.0.17 reads all three.
+# The Rust crate libwifi 0.5.0 reads every BlockAck as one of 802.11n (parse_block_ack in parsers/frame_types/control.rs).
+# Of a bitmap of 256 frames, as 802.11ax has it, it gives the first 64: who counts losses by BlockAcks sees three
+# quarters of a long A-MPDU lost. It looks at two of the four bits of the type: a Multi-STA BlockAck, by which an access
+# point answers several stations at once, passes for a Multi-TID BlockAck with one entry, and the stations are not told.
+# And of a true Multi-TID BlockAck it takes four reserved bits for the TID, which is therefore 0. No error is returned;
+# its README lists BlockAck as done. In IEEE 802.11ax-2021, 9.3.1.8, the type is bits 1 to 4 of the control field, bits
+# 1 and 2 of the fragment number give the length of the bitmap, and the TID is bits 12 to 15 of its field. tshark 4.0.17
+# reads all three.
 #
 # Seen, all frames acknowledged: 256 frames, 64 acknowledged; stations 5 and 9, MultiTidBlockAck with one TID; TIDs 3
 # and 6, TIDs 0 and 0.

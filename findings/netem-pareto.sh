@@ -1,12 +1,12 @@
 #!/bin/sh
 # The delays that netem draws from the tables pareto, paretonormal and experimental of iproute2 6.1.0 do not have the
 # jitter that tc is given. The kernel takes it for their standard deviation (tabledist in net/sched/sch_netem.c), but
-# the tables have 0.82, 0.83 and 0.88 of it, and a mean below the delay. The Pareto distribution, of shape 3, is scaled
-# by one by its variance, 4/3, where one by its deviation belongs, 1.15 (netem/pareto.c), and is cut off four jitters
-# above the delay, where one packet in 91 would be later: the heavy tail that it is chosen for is not there. Nothing is
-# said, nor is it in the manual. normal has a deviation of 1.00; but it is not the default, as the manual says: without
-# a table the kernel draws evenly within the jitter, a deviation of 0.58. What helps: a table of one's own; in units of
-# 1/8192 of the jitter it has room for the tail if the jitter is several deviations.
+# the tables have 0.82, 0.83 and 0.88 of it, and a mean below the delay. The Pareto distribution, of shape 3, is divided
+# by its variance, 0.75, instead of its deviation, 0.87 (netem/pareto.c). And it ends four jitters above the delay,
+# where one packet in 91 should be later: the heavy tail that it is chosen for is not there. Nothing is said, nor does
+# the manual say it. Only normal has a deviation of 1.00; and it is not the default, although the manual calls it so:
+# without a table the kernel draws evenly within the jitter, a deviation of 0.58. What helps: a table of one's own,
+# with a jitter of several deviations, so that its tail fits below four jitters.
 #
 # Seen, delay 100 ms, jitter 20 ms: normal, mean 100.0, deviation 20.0; pareto, 99.3 and 16.4, from 86.7 to 180.0;
 # paretonormal, 99.5 and 16.7, up to 177.6; experimental, 99.8 and 17.6, up to 180.0 ms.

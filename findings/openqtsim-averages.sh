@@ -1,11 +1,11 @@
 #!/bin/sh
 # OpenQTSim 0.5.1 (PyPI), which simulates queues in Kendall's notation, averages the numbers of customers over its log
 # entries (Simulation.get_stats), as if each state lasted as long as any other: L_s and L_q, "average nr of customers",
-# are too high, at low loads twice as high. "Server utilisation" is the queue by the number of servers, 3.1 for one
+# are too high, at low loads twice as high. "Server utilisation" is the mean queue divided by the servers, 3.1 for one
 # server at a load of 0.8. And K and N, the places in the system and the population, which Queue documents and prints,
 # have no effect: M/M/1/2 is M/M/1, nobody is refused, and waits are those of an endless buffer. Nothing is said. The
 # times it measures are right, and by Little's law (Oper. Res. 9, 1961) they contradict its L. For M/M/1 L_s is
-# rho / (1 - rho) and L_q is rho^2 / (1 - rho); of M/M/1/2 one in seven is refused at rho = 0.5, and so by ciw 3.2.7.
+# rho / (1 - rho) and L_q is rho^2 / (1 - rho); M/M/1/2 refuses one in seven at rho = 0.5. ciw 3.2.7 refuses as many.
 #
 # Seen, one server: rho = 0.3, L_s 0.92, L_q 0.27; right is 0.43 and 0.13. rho = 0.5, L_s 1.48, L_q 0.73; right is 1 and
 # 0.5. With K = 2 the same, all of 5000 customers served.
