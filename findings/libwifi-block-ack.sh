@@ -1,5 +1,5 @@
 #!/bin/sh
-# The Rust crate libwifi 0.5.0 reads every BlockAck as one of 802.11n (parse_block_ack in parsers/frame_types/control.rs).
+# The Rust crate libwifi 0.5.0 reads every BlockAck as one of 802.11n (parse_block_ack, parsers/frame_types/control.rs).
 # Of a bitmap of 256 frames, as 802.11ax has it, it gives the first 64: who counts losses by BlockAcks sees three
 # quarters of a long A-MPDU lost. It looks at two of the four bits of the type: a Multi-STA BlockAck, by which an access
 # point answers several stations at once, passes for a Multi-TID BlockAck with one entry, and the stations are not told.
