@@ -13,6 +13,7 @@ pub mod captures;
 #[cfg(feature = "simulator")]
 pub mod check;
 mod columns;
+pub mod estimate;
 #[cfg(feature = "simulator")]
 mod files;
 #[cfg(feature = "simulator")]
@@ -26,13 +27,15 @@ mod replay;
 #[cfg(feature = "simulator")]
 mod run;
 #[cfg(feature = "simulator")]
+pub mod runs;
+#[cfg(feature = "simulator")]
 mod simulator;
 #[cfg(feature = "simulator")]
 mod table;
 
 pub use columns::aligned;
 #[cfg(feature = "simulator")]
-pub use simulator::{Command, RunArgs, main, main_with, override_pair, seed};
+pub use simulator::{Command, RunArgs, count, main, main_with, override_pair, seed};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
@@ -46,8 +49,8 @@ pub const FAILURE: i32 = 1;
 /// Exit code: the input cannot be run.
 pub const BAD_INPUT: i32 = 2;
 
-/// The commands that need a real network, which not every build has.
-pub const LIVE: [&str; 6] = ["link", "gateway", "agent", "delack", "cc", "doctor"];
+/// The commands that need a real network or describe one, which not every build has.
+pub const LIVE: [&str; 7] = ["link", "gateway", "agent", "delack", "cc", "doctor", "advise"];
 
 /// What `--help` says of exit codes, unless the command has its own.
 const EXIT_CODES: &str = "Exit codes: 0 success; 1 failed or interrupted; 2 bad input";

@@ -2,6 +2,7 @@
 
 use crate::captures::Captures;
 use crate::files::{self, Draft, DraftFolder};
+use crate::runs::{self, Outcome};
 use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, complain, table};
 use airtcp_core::{Duration, Instant, Subscriber};
 use airtcp_sim::scenario::Scenario;
@@ -12,22 +13,7 @@ use airtcp_tcp::congestion::Controls;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-
-/// Set by Ctrl-C; workers check it between slices of a run.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Result of a run.
-enum Outcome {
-    Finished(Box<RunMetrics>),
-    Failed(String),
-    /// Interrupted before its end.
-    Stopped,
-}
 
 /// What is run, and what is made of it.
 struct Job {
@@ -45,44 +31,18 @@ pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
             return BAD_INPUT;
         }
     };
-    stop_on_interrupt();
     let mut report = Report::new(args, metrics);
     let runs = args.runs.get();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.map_or(cores, usize::from).min(runs);
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let stopped = || stop.load(Ordering::Relaxed) || INTERRUPTED.load(Ordering::Relaxed);
-    std::thread::scope(|scope| {
-        let (results, finished) = mpsc::channel();
-        for _ in 0..jobs {
-            let (results, next, job, stopped) = (results.clone(), &next, &job, &stopped);
-            scope.spawn(move || {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= runs || stopped() {
-                        return;
-                    }
-                    let seed = args.seed.wrapping_add(i as u64);
-                    let outcome =
-                        catch_unwind(AssertUnwindSafe(|| one(args, job, controls, seed, stopped)));
-                    let outcome = outcome.unwrap_or_else(|_| {
-                        Outcome::Failed("internal error, see above".to_owned())
-                    });
-                    if results.send((i, seed, outcome)).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(results);
-        for (i, seed, outcome) in finished {
-            report.take(i, seed, outcome);
-            if report.output_gone() {
-                stop.store(true, Ordering::Relaxed);
-            }
-        }
-    });
+    let seed = |i: usize| args.seed.wrapping_add(i as u64);
+    runs::in_parallel(
+        runs,
+        args.jobs,
+        |i, stopped| one(args, &job, controls, seed(i), stopped),
+        |i, outcome| {
+            report.take(i, seed(i), outcome);
+            !report.output_gone()
+        },
+    );
     report.finish(runs)
 }
 
@@ -137,16 +97,6 @@ fn target(args: &RunArgs, file: &Path, seed: u64) -> PathBuf {
     }
 }
 
-fn stop_on_interrupt() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        if let Err(error) = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed)) {
-            complain(&format!("Ctrl-C will not stop cleanly: {error}"));
-        }
-    });
-    INTERRUPTED.store(false, Ordering::Relaxed);
-}
-
 /// One run with its files.
 fn one(
     args: &RunArgs,
@@ -154,7 +104,7 @@ fn one(
     controls: &Controls,
     seed: u64,
     stopped: &dyn Fn() -> bool,
-) -> Outcome {
+) -> Outcome<Box<RunMetrics>> {
     let attempt = || -> io::Result<Option<RunMetrics>> {
         let draft = |file: &Option<PathBuf>| {
             file.as_ref().map(|file| Draft::new(&target(args, file, seed))).transpose()
@@ -186,7 +136,7 @@ fn one(
         if args.json || args.out.is_some() {
             world.measure_queueing_delays();
         }
-        if !run_in_slices(&mut world, scenario.duration, &mut observers, stopped) {
+        if !runs::run_to_end(&mut world, scenario.duration, &mut observers, stopped) {
             return Ok(None);
         }
         if let Some(capturing) = capturing {
@@ -219,33 +169,6 @@ fn one(
 fn animated(args: &RunArgs) -> Range<Instant> {
     let at = |time: Option<Duration>, otherwise| time.map_or(otherwise, |t| Instant::ZERO + t);
     at(args.animate_from, Instant::ZERO)..at(args.animate_to, Instant::MAX)
-}
-
-/// Runs to the end unless `stopped`, which it checks several times a second. Slices do not change
-/// the trajectory, so their length may depend on the machine.
-fn run_in_slices(
-    world: &mut World,
-    duration: Duration,
-    observers: &mut Observers<'_>,
-    stopped: &dyn Fn() -> bool,
-) -> bool {
-    let mut slice = Duration::from_millis(10);
-    let mut until = Instant::ZERO;
-    while until.since_start() < duration {
-        if stopped() {
-            return false;
-        }
-        until = (until + slice).min(Instant::ZERO + duration);
-        let started = std::time::Instant::now();
-        world.run_until(until, observers);
-        let took = started.elapsed();
-        if took < std::time::Duration::from_millis(10) {
-            slice = slice * 2;
-        } else if took > std::time::Duration::from_millis(100) {
-            slice = (slice / 2).max(Duration::from_micros(1));
-        }
-    }
-    true
 }
 
 /// Prints and writes results in the order of the seeds.
@@ -284,7 +207,7 @@ impl<'a> Report<'a> {
         self.output.is_err()
     }
 
-    fn take(&mut self, index: usize, seed: u64, outcome: Outcome) {
+    fn take(&mut self, index: usize, seed: u64, outcome: Outcome<Box<RunMetrics>>) {
         match outcome {
             Outcome::Finished(metrics) => {
                 self.count += 1;
@@ -349,7 +272,7 @@ impl<'a> Report<'a> {
         {
             self.lose(&error);
         }
-        let interrupted = INTERRUPTED.load(Ordering::Relaxed);
+        let interrupted = runs::interrupted();
         if interrupted {
             complain(&format!("interrupted; {} of {runs} runs are complete", self.count));
         }

@@ -211,7 +211,11 @@ pub fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("expected an integer from 0 to {}", u64::MAX))
 }
 
-fn count(text: &str) -> Result<NonZeroUsize, String> {
+/// Reads a number of runs or jobs.
+///
+/// # Errors
+/// It is not a number, or 0; the message says what is expected.
+pub fn count(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "expected an integer, 1 or more".to_owned())
 }
 

@@ -21,6 +21,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::setsockopt_impl;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SetSockOpt, recvmmsg, sockopt::RcvBufForce};
 use nix::sys::time::TimeSpec;
+use socket2::Socket;
 use std::io::{self, IoSliceMut, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
@@ -104,7 +105,7 @@ impl NfqueueError {
 /// when it is dropped.
 #[derive(Debug)]
 pub struct Nfqueue {
-    netlink: Netlink,
+    netlink: Listener,
     queue: u16,
     buffers: Vec<ReceiveBuffer>,
     injector: Injector,
@@ -122,7 +123,7 @@ impl Nfqueue {
     /// # Errors
     /// See [`NfqueueError`].
     pub fn open(queue: u16, length: u32) -> Result<Self, NfqueueError> {
-        let netlink = listen(queue, &configuration(queue, length))?;
+        let netlink = Listener::open(queue, &configuration(queue, length))?;
         let buffer = (length as usize).saturating_mul(WAITING);
         let buffer = buffer.clamp(*RECEIVE_BUFFER.start(), *RECEIVE_BUFFER.end());
         RcvBufForce
@@ -284,32 +285,54 @@ fn configuration(queue: u16, length: u32) -> Vec<u8> {
 
 /// The request that binds the queue, to be extended with its configuration.
 fn bind(queue: u16) -> Message {
-    // `struct nfqnl_msg_config_cmd`: command, padding, no family (a queue serves all).
-    let bind = [libc::NFQNL_CFG_CMD_BIND as u8, 0, 0, 0];
-    Message::netfilter(
-        libc::NFNL_SUBSYS_QUEUE,
-        libc::NFQNL_MSG_CONFIG,
-        libc::NLM_F_ACK,
-        libc::AF_UNSPEC,
-        queue,
-    )
-    .with(libc::NFQA_CFG_CMD as u16, &bind)
+    command(libc::NFQNL_CFG_CMD_BIND, queue, libc::NLM_F_ACK)
 }
 
-/// Opens a socket and binds the queue to it with `message`.
-fn listen(queue: u16, message: &[u8]) -> Result<Netlink, NfqueueError> {
-    let error = |error| NfqueueError::new("listening to a queue of netfilter", error);
-    let netlink = Netlink::open(libc::NETLINK_NETFILTER).map_err(error)?;
-    netlink.ask(message).map_err(|refused| match listener(queue) {
-        Some(port) => NfqueueError::InUse { queue, port },
-        None => error(refused),
-    })?;
-    Ok(netlink)
+fn command(command: i32, queue: u16, flags: i32) -> Message {
+    // `struct nfqnl_msg_config_cmd`: command, padding, no family (a queue serves all).
+    let command = [command as u8, 0, 0, 0];
+    let kind = libc::NFQNL_MSG_CONFIG;
+    Message::netfilter(libc::NFNL_SUBSYS_QUEUE, kind, flags, libc::AF_UNSPEC, queue)
+        .with(libc::NFQA_CFG_CMD as u16, &command)
+}
+
+/// A socket to which a queue is bound until this is dropped.
+#[derive(Debug)]
+struct Listener {
+    netlink: Netlink,
+    queue: u16,
+}
+
+impl Listener {
+    /// Opens a socket and binds the queue to it with `message`.
+    fn open(queue: u16, message: &[u8]) -> Result<Self, NfqueueError> {
+        let error = |error| NfqueueError::new("listening to a queue of netfilter", error);
+        let netlink = Netlink::open(libc::NETLINK_NETFILTER).map_err(error)?;
+        netlink.ask(message).map_err(|refused| match listener(queue) {
+            Some(port) => NfqueueError::InUse { queue, port },
+            None => error(refused),
+        })?;
+        Ok(Self { netlink, queue })
+    }
+
+    fn socket(&self) -> &Socket {
+        self.netlink.socket()
+    }
+}
+
+impl Drop for Listener {
+    /// Closing the socket does not suffice: a child that this process is just starting has a copy
+    /// of it until it begins its program.
+    fn drop(&mut self) {
+        let message = command(libc::NFQNL_CFG_CMD_UNBIND, self.queue, 0).finish();
+        // The kernel obeys before this returns; if not, the queue ends with the socket.
+        let _ = self.socket().write_all(&message);
+    }
 }
 
 /// A queue that this process owns, but to which no packet is sent; released on drop.
 #[derive(Debug)]
-pub struct Reserved(#[expect(dead_code, reason = "it is held, not used")] Netlink);
+pub struct Reserved(#[expect(dead_code, reason = "it is held, not used")] Listener);
 
 impl Reserved {
     /// Reserves queue number `queue` in the calling thread's namespace.
@@ -317,7 +340,7 @@ impl Reserved {
     /// # Errors
     /// See [`NfqueueError`].
     pub fn take(queue: u16) -> Result<Self, NfqueueError> {
-        listen(queue, &bind(queue).finish()).map(Self)
+        Listener::open(queue, &bind(queue).finish()).map(Self)
     }
 }
 

@@ -246,11 +246,13 @@ impl LinkArgs {
     }
 }
 
-fn read_trace(path: &Path) -> Result<Trace, String> {
+/// The Mahimahi trace in a file.
+pub(crate) fn read_trace(path: &Path) -> Result<Trace, String> {
     Trace::parse(&contents(path)?).map_err(|error| format!("airtcp: {}: {error}", path.display()))
 }
 
-fn contents(path: &Path) -> Result<String, String> {
+/// The text of a file.
+pub(crate) fn contents(path: &Path) -> Result<String, String> {
     files::text(path).map_err(|message| format!("airtcp: {message}"))
 }
 

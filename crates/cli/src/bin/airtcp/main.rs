@@ -1,5 +1,7 @@
 //! The `airtcp` binary: the simulator's commands and, on Linux, the live ones.
 
+#[cfg(all(target_os = "linux", feature = "link"))]
+mod advise;
 #[cfg(all(target_os = "linux", feature = "gateway"))]
 mod agent;
 #[cfg(all(target_os = "linux", feature = "gateway"))]
@@ -40,6 +42,10 @@ enum Command {
                       was late, and the command's is 0; 2 bad input"
     )]
     Link(Box<link::LinkArgs>),
+    /// Simulates what could be changed about a link, and says what helps, and how much
+    /// (docs/advise.md).
+    #[cfg(all(target_os = "linux", feature = "link"))]
+    Advise(Box<advise::AdviseArgs>),
     /// Reports the state of this mobile's link to a gateway (docs/agent.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Agent(Box<agent::AgentArgs>),
@@ -80,6 +86,8 @@ impl Command {
             Self::Simulator(command) => command.run::<Cli>(&Controls::default()),
             #[cfg(all(target_os = "linux", feature = "link"))]
             Self::Link(args) => link::run(args),
+            #[cfg(all(target_os = "linux", feature = "link"))]
+            Self::Advise(args) => advise::run(args),
             #[cfg(all(target_os = "linux", feature = "gateway"))]
             Self::Agent(args) => agent::run(args),
             #[cfg(all(target_os = "linux", feature = "gateway"))]

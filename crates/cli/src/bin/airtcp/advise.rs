@@ -1,0 +1,722 @@
+//! `airtcp advise`: simulates what could be changed about a link, and says what helps.
+
+use crate::link;
+use airtcp_cli::estimate::Estimate;
+use airtcp_cli::runs::{self, Outcome};
+use airtcp_cli::{BAD_INPUT, FAILURE, aligned, complain, count, override_pair, print, seed};
+use airtcp_config::Override;
+use airtcp_core::{Duration, Instant};
+use airtcp_emu::{EmulatedDirection, EmulatedLink};
+use airtcp_net::config::{LinkConfig, LinkRate, QueueConfig};
+use airtcp_sim::scenario::{Scenario, files};
+use airtcp_sim::{Observers, RunMetrics, World};
+use clap::{Args, ValueEnum};
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Arguments of `airtcp advise`.
+#[derive(Debug, Args)]
+pub(crate) struct AdviseArgs {
+    /// The wireless link: a link file (NAME.toml, docs/link-config.md), or a Mahimahi trace, which
+    /// both directions then follow.
+    #[arg(long, value_name = "FILE")]
+    link: PathBuf,
+    /// Sets any key of the link file, such as `delay=20ms`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
+    set: Vec<(String, String)>,
+    /// Outages of the link, such as `5s/60s`: 5 s in each 60 s.
+    #[arg(long, value_name = "LENGTH/PERIOD", value_parser = Outages::parse)]
+    outages: Option<Outages>,
+    /// What is carried, from a server to the mobile.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Traffic::Download)]
+    traffic: Traffic,
+    /// The server's congestion control today.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Sender::Cubic)]
+    sender: Sender,
+    /// One-way delay between the server and the link.
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = airtcp_sim::scenario::duration)]
+    server_delay: Duration,
+    /// Time after which an outage, and its end, is reported to a gateway that needs to be told.
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = airtcp_sim::scenario::duration)]
+    report_delay: Duration,
+    /// Simulated time of each run.
+    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = long_enough)]
+    duration: Duration,
+    /// Runs of each change, at least 2.
+    #[arg(long, value_name = "N", default_value = "10", value_parser = several, allow_negative_numbers = true)]
+    runs: NonZeroUsize,
+    /// Seed of the first run.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    seed: u64,
+    /// Runs in parallel [default: one per core].
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    jobs: Option<NonZeroUsize>,
+    /// Shows no progress.
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn several(text: &str) -> Result<NonZeroUsize, String> {
+    let enough = count(text).ok().filter(|runs| runs.get() >= 2);
+    enough.ok_or_else(|| "expected an integer, 2 or more: one run has no interval".to_owned())
+}
+
+/// Reads a simulated time in which a transfer gets somewhere.
+fn long_enough(text: &str) -> Result<Duration, String> {
+    let duration = airtcp_sim::scenario::duration(text)?;
+    let enough = Some(duration).filter(|&duration| duration >= Duration::from_secs(10));
+    enough.ok_or_else(|| "expected at least 10 s".to_owned())
+}
+
+/// Outages of one length at regular intervals.
+#[derive(Clone, Debug)]
+struct Outages {
+    length: Duration,
+    period: Duration,
+}
+
+impl Outages {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (length, period) =
+            text.split_once('/').ok_or("expected LENGTH/PERIOD, such as 5s/60s")?;
+        let length = airtcp_sim::scenario::duration(length)?;
+        let period = airtcp_sim::scenario::duration(period)?;
+        if length == Duration::ZERO || length >= period {
+            return Err("expected a length above 0 and below the period, such as 5s/60s".to_owned());
+        }
+        Ok(Self { length, period })
+    }
+
+    /// As a key of the link file: each at the end of its period.
+    fn to_override(&self) -> Override {
+        let Self { length, period } = *self;
+        let start = period - length;
+        Override {
+            option: "--outages".to_owned(),
+            path: "outage".to_owned(),
+            value: format!(r#"{{ period = "{period}", start = "{start}", end = "{period}" }}"#),
+        }
+    }
+}
+
+/// What the mobile does.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Traffic {
+    /// One download without end.
+    Download,
+    /// Pages of 100 kB in the mean on one connection, 2 s after the last.
+    Requests,
+    /// Video of 0.3 to 6 Mbit/s that adapts to the link.
+    Video,
+}
+
+impl Traffic {
+    /// The key `traffic` of the flow, if it has one.
+    fn key(self) -> Option<&'static str> {
+        match self {
+            Self::Download => None,
+            Self::Requests => {
+                Some(r#"{ kind = "requests", answer = { exponential = "100 kB" }, think = "2 s" }"#)
+            }
+            Self::Video => Some(
+                r#"{ kind = "video", segment = "2 s", buffer = "20 s", start-at = "4 s", ladder = ["300 kbit/s", "750 kbit/s", "1.5 Mbit/s", "3 Mbit/s", "6 Mbit/s"] }"#,
+            ),
+        }
+    }
+
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Download => "a download",
+            Self::Requests => "pages of 100 kB",
+            Self::Video => "video",
+        }
+    }
+
+    /// What a change is judged by.
+    fn measure(self) -> Measure {
+        match self {
+            Self::Download => Measure {
+                title: "goodput Mbit/s",
+                decimals: 2,
+                more_is_better: true,
+                of: |run| run.flows[0].goodput / 1e6,
+            },
+            // Of those that never end, their completion times would not tell.
+            Self::Requests => Measure {
+                title: "pages a minute",
+                decimals: 2,
+                more_is_better: true,
+                of: |run| run.transfers[0].completed as f64 / (run.duration / 60.0),
+            },
+            Self::Video => Measure {
+                title: "stalled %",
+                decimals: 2,
+                more_is_better: false,
+                of: |run| 100.0 * run.videos[0].stall_time / run.duration,
+            },
+        }
+    }
+
+    /// A second number, which is only shown.
+    fn other(self) -> (&'static str, fn(&RunMetrics) -> Option<f64>) {
+        match self {
+            Self::Download => ("silent after an outage s", |run| run.flows[0].outage_dead_time),
+            Self::Requests => ("95 % of pages within s", |run| run.transfers[0].completion_p95),
+            Self::Video => {
+                ("bitrate Mbit/s", |run| run.videos[0].bitrate_mean.map(|rate| rate / 1e6))
+            }
+        }
+    }
+}
+
+/// A number of each run.
+struct Measure {
+    title: &'static str,
+    decimals: usize,
+    more_is_better: bool,
+    of: fn(&RunMetrics) -> f64,
+}
+
+/// A congestion control that Linux has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Sender {
+    Reno,
+    Cubic,
+    Bbr,
+}
+
+impl Sender {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Reno => "reno",
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+        }
+    }
+}
+
+/// A mechanism of `airtcp gateway`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mechanism {
+    /// It notices outages itself.
+    Wake,
+    /// Outages are reported to it.
+    WakeTold,
+    HoldoverTold,
+    MTcpPlusTold,
+}
+
+impl Mechanism {
+    /// Those that need less come first.
+    const ALL: [Self; 4] = [Self::Wake, Self::WakeTold, Self::HoldoverTold, Self::MTcpPlusTold];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Wake | Self::WakeTold => "wake",
+            Self::HoldoverTold => "holdover",
+            Self::MTcpPlusTold => "m-tcp-plus",
+        }
+    }
+
+    fn is_told(self) -> bool {
+        self != Self::Wake
+    }
+
+    /// What can go wrong with it.
+    fn risk(self) -> &'static str {
+        match self {
+            Self::Wake | Self::WakeTold => {
+                "It holds nothing back and acknowledges nothing; without it, connections go on as today."
+            }
+            Self::HoldoverTold => {
+                "It acknowledges nothing early. If it stops in an outage, connections go on as today."
+            }
+            Self::MTcpPlusTold => {
+                "It acknowledges data that the mobile does not have yet. If it stops in an outage for \
+                 good, these are lost, and their connections with them."
+            }
+        }
+    }
+}
+
+/// Something that somebody can change, alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Nothing,
+    Gateway(Mechanism),
+    Sender(Sender),
+    /// FQ-CoDel in the place of the queue towards the mobile.
+    Queue,
+}
+
+/// Who can make a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Edge,
+    Server,
+    Queue,
+}
+
+impl Change {
+    fn owner(self) -> Option<Owner> {
+        match self {
+            Self::Nothing => None,
+            Self::Gateway(_) => Some(Owner::Edge),
+            Self::Sender(_) => Some(Owner::Server),
+            Self::Queue => Some(Owner::Queue),
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Nothing => "as it is".to_owned(),
+            Self::Gateway(mechanism) => {
+                let told = if mechanism.is_told() { ", told of outages" } else { "" };
+                format!("{}{told}", mechanism.word())
+            }
+            Self::Sender(sender) => sender.word().to_owned(),
+            Self::Queue => "fq-codel".to_owned(),
+        }
+    }
+
+    /// In the table.
+    fn label(self) -> String {
+        let name = self.name();
+        match self.owner() {
+            None => name,
+            Some(Owner::Edge) => format!("gateway: {name}"),
+            Some(Owner::Server) => format!("server: {name}"),
+            Some(Owner::Queue) => format!("queue: {name}"),
+        }
+    }
+
+    /// How it is made, for people.
+    fn instructions(self) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Gateway(mechanism) => {
+                let mut text = "/etc/airtcp/gateway.toml (docs/gateway.md):\n\n".to_owned();
+                text += "[[mobile]]\nname = \"mobiles\"\naddresses = [\"192.0.2.0/24\"]  # theirs\n";
+                let _ = writeln!(text, "mechanism = \"{}\"", mechanism.word());
+                if mechanism.is_told() {
+                    text += "\nand let something report outages (airtcp gateway signal, carrier, \
+                             timetable, agent).\n";
+                }
+                text + "\n" + mechanism.risk() + "\n"
+            }
+            Self::Sender(sender) => {
+                format!("sysctl -w net.ipv4.tcp_congestion_control={}\n", sender.word())
+            }
+            Self::Queue => "tc qdisc replace dev INTERFACE root fq_codel\n\
+                            It works only where packets wait: in front of the link, not in a modem.\n"
+                .to_owned(),
+        }
+    }
+}
+
+/// Runs the command and returns the exit code.
+pub(crate) fn run(args: &AdviseArgs) -> i32 {
+    let studied = match Studied::new(args) {
+        Ok(studied) => studied,
+        Err(message) => {
+            let _ = writeln!(io::stderr(), "{message}");
+            return BAD_INPUT;
+        }
+    };
+    match studied.measure(args) {
+        Ok(values) => print(&report(args, &studied, &values)),
+        Err(message) => {
+            complain(&message);
+            FAILURE
+        }
+    }
+}
+
+/// What is simulated.
+struct Studied {
+    variants: Vec<(Change, Scenario)>,
+}
+
+const TEMPLATE: &str = r#"
+[[node]]
+name = "server"
+[[node]]
+name = "edge"
+[[node]]
+name = "mobile"
+
+[[link]]
+name = "wired"
+between = ["server", "edge"]
+rate = "10 Gbit/s"
+queue = { limit = "100000 packets" }
+
+[[link]]
+name = "radio"
+between = ["edge", "mobile"]
+rate = "1 Gbit/s"
+delay = "0 s"
+
+[[flow]]
+name = "flow"
+from = "server"
+to = "mobile"
+opens = "receiver"
+# Each run meets the outages at another time.
+jitter = "1 s"
+"#;
+
+/// Indices of the two directions of `radio`.
+const DOWN: usize = 2;
+const UP: usize = 3;
+
+impl Studied {
+    fn new(args: &AdviseArgs) -> Result<Self, String> {
+        let (down, up) = read_link(args)?;
+        let mut changes = vec![Change::Nothing];
+        let has_outages = first_outage(&down, &up).map(|first| match first < args.duration {
+            true => Ok(()),
+            false => Err(format!(
+                "airtcp: the first outage of the link begins at {first}: expected a longer --duration, \
+                 which is {}",
+                args.duration
+            )),
+        });
+        let has_outages = has_outages.transpose()?.is_some();
+        let gateways =
+            Mechanism::ALL.iter().filter(|mechanism| has_outages || !mechanism.is_told());
+        changes.extend(gateways.map(|&mechanism| Change::Gateway(mechanism)));
+        let senders = Sender::value_variants().iter().filter(|&&sender| sender != args.sender);
+        changes.extend(senders.map(|&sender| Change::Sender(sender)));
+        if !matches!(down.queue, QueueConfig::FqCodel { .. }) {
+            changes.push(Change::Queue);
+        }
+        let variants = changes
+            .into_iter()
+            .map(|change| scenario(args, change, &down, &up).map(|scenario| (change, scenario)));
+        Ok(Self { variants: variants.collect::<Result<_, _>>()? })
+    }
+
+    /// The metrics of all runs of each variant, in the order of the seeds.
+    fn measure(&self, args: &AdviseArgs) -> Result<Vec<Vec<RunMetrics>>, String> {
+        let runs = args.runs.get();
+        let all = self.variants.len() * runs;
+        let mut finished: Vec<Option<RunMetrics>> = (0..all).map(|_| None).collect();
+        let mut failure = None;
+        let mut done = 0;
+        let shows_progress = !args.quiet && io::stderr().is_terminal();
+        runs::in_parallel(
+            all,
+            args.jobs,
+            |i, stopped| {
+                let (_, scenario) = &self.variants[i / runs];
+                // The same seeds for each variant: comparisons are paired.
+                let seed = args.seed.wrapping_add((i % runs) as u64);
+                let mut world = World::new(scenario, seed);
+                let mut nobody = Observers { events: None, packets: None };
+                match runs::run_to_end(&mut world, scenario.duration, &mut nobody, stopped) {
+                    true => Outcome::Finished(world.metrics()),
+                    false => Outcome::Stopped,
+                }
+            },
+            |i, outcome| {
+                match outcome {
+                    Outcome::Finished(metrics) => finished[i] = Some(metrics),
+                    Outcome::Failed(reason) => failure = Some(reason),
+                    Outcome::Stopped => {}
+                }
+                done += 1;
+                if shows_progress {
+                    let _ = write!(io::stderr(), "\r{done} of {all} runs ");
+                }
+                failure.is_none()
+            },
+        );
+        if shows_progress {
+            let _ = writeln!(io::stderr());
+        }
+        let finished = finished.into_iter().collect::<Option<Vec<_>>>();
+        let finished = finished.ok_or_else(|| failure.unwrap_or("interrupted".to_owned()))?;
+        Ok(finished.chunks(runs).map(<[_]>::to_vec).collect())
+    }
+}
+
+/// Time until the first outage of a direction.
+fn first_outage(down: &LinkConfig, up: &LinkConfig) -> Option<Duration> {
+    let outages = [down, up].into_iter().filter_map(|direction| direction.outage.as_ref());
+    let first = outages.filter_map(|outage| outage.schedule.next_outage(Instant::ZERO));
+    first.map(|(start, _)| start.since_start()).min()
+}
+
+/// The directions to and from the mobile.
+fn read_link(args: &AdviseArgs) -> Result<(LinkConfig, LinkConfig), String> {
+    let name = args.link.display().to_string();
+    let is_trace = args.link.extension().is_none_or(|ending| ending != "toml");
+    let text = if is_trace { String::new() } else { link::contents(&args.link)? };
+    let set = |(path, value): &(String, String)| Override {
+        option: "--set".to_owned(),
+        path: path.clone(),
+        value: value.clone(),
+    };
+    let mut overrides: Vec<Override> = args.outages.iter().map(Outages::to_override).collect();
+    overrides.extend(args.set.iter().map(set));
+    let read = EmulatedLink::parse(&name, &text, &overrides, &files::beside(&name))
+        .map_err(|error| error.render())?;
+    if read.wlan.is_some() {
+        return Err(format!(
+            "airtcp: {name}: wlan: advice is for links without a wireless cell in front; \
+             simulate it with `airtcp run` ([[wlan]], docs/scenario.md)"
+        ));
+    }
+    let of_file = is_trace.then_some(args.link.as_path());
+    Ok((direction(&args.link, of_file, read.down)?, direction(&args.link, of_file, read.up)?))
+}
+
+/// The configuration of a direction, with its trace: that of the link file or `of_file`.
+fn direction(
+    link: &Path,
+    of_file: Option<&Path>,
+    direction: EmulatedDirection,
+) -> Result<LinkConfig, String> {
+    let EmulatedDirection { mut config, trace } = direction;
+    let folder = link.parent().unwrap_or(Path::new(""));
+    let trace = trace.map(|path| folder.join(path)).or(of_file.map(Path::to_owned));
+    if let Some(path) = trace {
+        config.rate = LinkRate::Mahimahi(Arc::new(link::read_trace(&path)?));
+    }
+    Ok(config)
+}
+
+fn scenario(
+    args: &AdviseArgs,
+    change: Change,
+    down: &LinkConfig,
+    up: &LinkConfig,
+) -> Result<Scenario, String> {
+    let sender = match change {
+        Change::Sender(sender) => sender,
+        _ => args.sender,
+    };
+    let mut set = vec![
+        ("duration".to_owned(), args.duration.to_string()),
+        ("link.wired.delay".to_owned(), args.server_delay.to_string()),
+        ("tcp.congestion".to_owned(), sender.word().to_owned()),
+    ];
+    if let Some(traffic) = args.traffic.key() {
+        set.push(("flow.flow.traffic".to_owned(), traffic.to_owned()));
+    }
+    if let Change::Gateway(mechanism) = change {
+        let late = args.report_delay;
+        let signal = match mechanism.is_told() {
+            true => format!(r#"{{ late = "{late}", delay = "{late}" }}"#),
+            false => r#""none""#.to_owned(),
+        };
+        let word = mechanism.word();
+        let middlebox =
+            format!(r#"{{ mechanism = "{word}", mobiles = ["mobile"], signal = {signal} }}"#);
+        set.push(("node.edge.middlebox".to_owned(), middlebox));
+    }
+    if change == Change::Queue {
+        set.push(("link.radio.queue".to_owned(), r#"{ kind = "fq-codel" }"#.to_owned()));
+    }
+    let parsed = Scenario::parse("advise", TEMPLATE, &set).map_err(|error| error.render())?;
+    Ok(with_link(parsed, change, down, up))
+}
+
+/// The scenario with the link in the place of the template's, except for a changed queue.
+fn with_link(
+    mut scenario: Scenario,
+    change: Change,
+    down: &LinkConfig,
+    up: &LinkConfig,
+) -> Scenario {
+    let queue = match change {
+        Change::Queue => scenario.links[DOWN].config.queue.clone(),
+        _ => down.queue.clone(),
+    };
+    scenario.links[DOWN].config = LinkConfig { queue, ..down.clone() };
+    scenario.links[UP].config = up.clone();
+    scenario
+}
+
+/// A variant's numbers.
+struct Row<'a> {
+    change: Change,
+    runs: &'a [RunMetrics],
+    values: Vec<f64>,
+    /// By how much it is better than things as they are.
+    gain: Estimate,
+}
+
+/// The table, and the advice.
+fn report(args: &AdviseArgs, studied: &Studied, metrics: &[Vec<RunMetrics>]) -> String {
+    let measure = args.traffic.measure();
+    let sign = if measure.more_is_better { 1.0 } else { -1.0 };
+    let of = |runs: &[RunMetrics]| -> Vec<f64> {
+        runs.iter().map(|run| sign * (measure.of)(run)).collect()
+    };
+    let today = of(&metrics[0]);
+    let rows: Vec<Row<'_>> = studied
+        .variants
+        .iter()
+        .zip(metrics)
+        .map(|((change, _), runs)| {
+            let values = of(runs);
+            let gain = Estimate::of_differences(&values, &today);
+            Row { change: *change, runs, values, gain }
+        })
+        .collect();
+    let mut out = format!(
+        "{}: {} by {}, {} in each of {} runs; mean ± 95 % confidence interval\n",
+        args.link.display(),
+        args.traffic.describe(),
+        args.sender.word(),
+        args.duration,
+        args.runs
+    );
+    out += &table(args, &measure, sign, &rows);
+    for (owner, who) in [
+        (Owner::Edge, "At the edge of the link"),
+        (Owner::Server, "On the server"),
+        (Owner::Queue, "In the queue towards the mobile"),
+    ] {
+        let of_owner: Vec<&Row<'_>> =
+            rows.iter().filter(|row| row.change.owner() == Some(owner)).collect();
+        if of_owner.is_empty() {
+            continue;
+        }
+        match best(&of_owner) {
+            Some(row) => {
+                let _ = writeln!(out, "\n{who}, {} helps:\n", row.change.name());
+                for line in row.change.instructions().lines() {
+                    let _ = writeln!(out, "{}", format!("    {line}").trim_end());
+                }
+            }
+            None => {
+                let _ =
+                    writeln!(out, "\n{who}, nothing here helps.{}", quicker(&of_owner, &rows[0]));
+            }
+        }
+    }
+    out
+}
+
+/// The first change that helps and is not shown to be worse than the one that helps most.
+fn best<'a, 'b>(rows: &[&'a Row<'b>]) -> Option<&'a Row<'b>> {
+    let helping = || rows.iter().copied().filter(|row| row.gain.is_positive());
+    let most = helping().max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
+    helping().find(|row| !Estimate::of_differences(&most.values, &row.values).is_positive())
+}
+
+/// Says which change makes round trips shorter, if one does.
+fn quicker(rows: &[&Row<'_>], today: &Row<'_>) -> String {
+    let long = |row: &Row<'_>| -> Vec<f64> {
+        row.runs.iter().map(|run| run.flows[0].rtt_p95.map_or(0.0, |rtt| 1e3 * rtt)).collect()
+    };
+    let of_today = long(today);
+    let gain = |row: &&&Row<'_>| Estimate::of_differences(&of_today, &long(row));
+    let most = rows.iter().max_by(|a, b| gain(a).mean.total_cmp(&gain(b).mean));
+    match most.filter(|row| gain(row).is_positive() && gain(row).mean >= 1.0) {
+        Some(row) => format!(
+            " With {}, 95 % of round trips are shorter by {} ms.",
+            row.change.name(),
+            gain(&row).show(0)
+        ),
+        None => String::new(),
+    }
+}
+
+fn table(args: &AdviseArgs, measure: &Measure, sign: f64, rows: &[Row<'_>]) -> String {
+    let (other_title, other) = args.traffic.other();
+    let titles = ["", measure.title, "against today", other_title, "retransmitted %", "RTT p95 ms"];
+    let mut cells = vec![titles.map(str::to_owned)];
+    for Row { change, runs, values, gain } in rows {
+        let shown: Vec<f64> = values.iter().map(|value| sign * value + 0.0).collect();
+        let of_those_with = |of: &dyn Fn(&RunMetrics) -> Option<f64>, decimals| {
+            let values: Vec<f64> = runs.iter().filter_map(of).collect();
+            if values.is_empty() { "-".to_owned() } else { Estimate::of(&values).show(decimals) }
+        };
+        // Not -0.
+        let against = Estimate { mean: sign * gain.mean + 0.0, ..*gain };
+        cells.push([
+            change.label(),
+            Estimate::of(&shown).show(measure.decimals),
+            match change {
+                Change::Nothing => String::new(),
+                _ => format!(
+                    "{}{}",
+                    if against.mean > 0.0 { "+" } else { "" },
+                    against.show(measure.decimals)
+                ),
+            },
+            of_those_with(&other, 2),
+            of_those_with(&|run| Some(100.0 * run.flows[0].retransmission_ratio), 2),
+            of_those_with(&|run| run.flows[0].rtt_p95.map(|rtt| 1e3 * rtt), 0),
+        ]);
+    }
+    aligned(&cells, &[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(change: Change, values: &[f64]) -> Row<'static> {
+        let gain = Estimate::of_differences(values, &[0.0, 0.0, 0.0]);
+        Row { change, runs: &[], values: values.to_vec(), gain }
+    }
+
+    #[test]
+    fn of_changes_that_help_alike_the_one_that_needs_less_is_advised() {
+        let rows = [
+            row(Change::Gateway(Mechanism::Wake), &[1.0, 1.1, 1.2]),
+            row(Change::Gateway(Mechanism::WakeTold), &[1.05, 1.0, 1.3]),
+            row(Change::Gateway(Mechanism::HoldoverTold), &[-1.0, 3.0, 8.0]),
+        ];
+        let best = best(&rows.iter().collect::<Vec<_>>()).map(|row| row.change);
+        assert_eq!(best, Some(Change::Gateway(Mechanism::Wake)));
+    }
+
+    #[test]
+    fn one_that_helps_more_is_advised_even_if_it_needs_more() {
+        let rows = [
+            row(Change::Gateway(Mechanism::Wake), &[1.0, 1.1, 1.2]),
+            row(Change::Gateway(Mechanism::MTcpPlusTold), &[2.0, 2.1, 2.25]),
+        ];
+        let best = best(&rows.iter().collect::<Vec<_>>()).map(|row| row.change);
+        assert_eq!(best, Some(Change::Gateway(Mechanism::MTcpPlusTold)));
+    }
+
+    #[test]
+    fn what_is_not_shown_to_help_is_not_advised() {
+        let rows = [row(Change::Queue, &[-1.0, 0.0, 2.0])];
+        assert!(best(&rows.iter().collect::<Vec<_>>()).is_none());
+    }
+
+    #[test]
+    fn outages_are_a_length_and_a_period() {
+        let text = |outages: &str| Outages::parse(outages).map(|it| it.to_override().value);
+        assert_eq!(
+            text("5s/1min").unwrap(),
+            r#"{ period = "60 s", start = "55 s", end = "60 s" }"#
+        );
+        for wrong in ["5s", "5s/5s", "0s/1s", "5/60", "-1s/5s"] {
+            assert!(text(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_radio_is_where_the_link_goes() {
+        let scenario = Scenario::parse(
+            "advise",
+            TEMPLATE,
+            &[("duration".into(), "10 s".into()), ("link.wired.delay".into(), "1 ms".into())],
+        )
+        .unwrap();
+        assert_eq!(scenario.links[DOWN].name, "edge>mobile");
+        assert_eq!(scenario.links[UP].name, "mobile>edge");
+    }
+}

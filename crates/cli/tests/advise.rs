@@ -1,0 +1,117 @@
+//! `airtcp advise` as its users see it.
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn advise(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_airtcp"))
+        .arg("advise")
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("airtcp starts")
+}
+
+/// What it prints if it succeeds.
+fn advice(folder: &Path, arguments: &[&str]) -> String {
+    let output = advise(folder, arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// What it complains about if it refuses the input.
+fn refusal(folder: &Path, arguments: &[&str]) -> String {
+    let output = advise(folder, arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    String::from_utf8(output.stderr).expect("UTF-8")
+}
+
+fn folder(link: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("link.toml"), link).expect("a link file");
+    folder
+}
+
+const MOBILE: &str = "rate = \"4 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"60 kB\" }\n";
+
+#[test]
+fn against_outages_wake_is_advised_at_the_edge() {
+    let folder = folder(MOBILE);
+    let arguments =
+        ["--link", "link.toml", "--outages", "5s/20s", "--runs", "3", "--duration", "60s"];
+    let text = advice(folder.path(), &arguments);
+    assert!(text.contains("At the edge of the link, wake helps:"), "{text}");
+    assert!(text.contains("    mechanism = \"wake\"\n"), "{text}");
+    let one_at_once = advice(folder.path(), &[&arguments[..], &["--jobs", "1"]].concat());
+    assert_eq!(text, one_at_once);
+}
+
+#[test]
+fn without_outages_no_gateway_that_must_be_told_is_tried_and_none_is_advised() {
+    let folder = folder(MOBILE);
+    let text = advice(folder.path(), &["--link", "link.toml", "--runs", "2", "--duration", "20s"]);
+    assert!(!text.contains("told of outages"), "{text}");
+    assert!(text.contains("At the edge of the link, nothing here helps."), "{text}");
+}
+
+#[test]
+fn bbr_is_advised_against_losses() {
+    let folder = folder(MOBILE);
+    let loss = ["--set", "loss.kind=bernoulli", "--set", "loss.p=0.03"];
+    let short = ["--link", "link.toml", "--runs", "6", "--duration", "60s"];
+    for traffic in ["download", "requests"] {
+        let arguments = [&short[..], &loss, &["--traffic", traffic]].concat();
+        let text = advice(folder.path(), &arguments);
+        assert!(text.contains("On the server, bbr helps:"), "{traffic}: {text}");
+        assert!(text.contains("tcp_congestion_control=bbr"), "{traffic}: {text}");
+    }
+}
+
+#[test]
+fn video_is_judged_by_its_stalls() {
+    let folder = folder(MOBILE);
+    let arguments = ["--traffic", "video", "--runs", "2", "--duration", "30s"];
+    let text = advice(folder.path(), &[&["--link", "link.toml"], &arguments[..]].concat());
+    assert!(text.contains("stalled %"), "{text}");
+    assert!(!text.contains("-0.00"), "{text}");
+}
+
+#[test]
+fn a_trace_is_a_link_of_both_directions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // A packet of 1500 B each 3 ms: 4 Mbit/s.
+    std::fs::write(folder.path().join("lte.down"), "3\n").expect("a trace");
+    let arguments = ["--link", "lte.down", "--set", "delay=20ms", "--runs", "2"];
+    let text = advice(folder.path(), &[&arguments[..], &["--duration", "30s"]].concat());
+    let today = text.lines().find(|line| line.starts_with("as it is")).expect("a row");
+    let goodput: f64 = today.split_whitespace().nth(3).and_then(|it| it.parse().ok()).expect(today);
+    assert!((3.6..4.0).contains(&goodput), "{text}");
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let folder = folder("rate = \"4 Mbit/s\"\ndelai = \"20 ms\"\n");
+    let of = |arguments: &[&str]| refusal(folder.path(), arguments);
+    let error = of(&["--link", "link.toml"]);
+    assert!(error.contains("link.toml:2:1: delai: unknown key (did you mean `delay`?)"), "{error}");
+    let error = of(&["--link", "none.toml"]);
+    assert!(error.contains("none.toml: No such file"), "{error}");
+    std::fs::write(folder.path().join("air.toml"), "wlan = { preset = \"ieee\" }\n")
+        .expect("a file");
+    let error = of(&["--link", "air.toml"]);
+    assert!(error.contains("air.toml: wlan: "), "{error}");
+    std::fs::write(folder.path().join("bad.down"), "3\nx\n").expect("a file");
+    let error = of(&["--link", "bad.down"]);
+    assert!(error.contains("bad.down: line 2"), "{error}");
+    std::fs::write(folder.path().join("good.toml"), MOBILE).expect("a file");
+    let error = of(&["--link", "good.toml", "--outages", "5s/10min"]);
+    assert!(error.contains("begins at 595 s: expected a longer --duration"), "{error}");
+    let wrong =
+        [("--outages", "5s"), ("--outages", "5s/4s"), ("--runs", "1"), ("--duration", "1s")];
+    for (option, value) in wrong {
+        let error = of(&["--link", "air.toml", option, value]);
+        assert!(error.contains(&format!("{option} <")), "{error}");
+    }
+}
