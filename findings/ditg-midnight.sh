@@ -1,8 +1,8 @@
 #!/bin/sh
 # D-ITG 2.8.1 (r1023 of Debian 12), a traffic generator that many papers measure with, logs only the time of day of
 # each packet, in UTC, and its decoder ITGDec does not notice that a day ends. A measurement across midnight UTC, which
-# is 9 in the morning in Tokyo, lasted 24 hours, whatever it did: one of 12 hours has half of its bitrate and packet
-# rate. Packets that were under way then have a delay of minus one day, and average and jitter have a share of it.
+# is 9 in the morning in Tokyo, lasted 24 hours for it, and bitrate and packet rate are over these. Packets that were
+# under way then have a delay of minus one day, and average and jitter have a share of it.
 # Nothing is said; the manual (3.5.3) computes the total time from the first and the last packet, and lays absurd delays
 # to the clocks. All packets are counted. iperf3 3.12 measures across midnight as at noon. What helps with D-ITG: to end
 # before midnight UTC.

@@ -364,6 +364,30 @@ fn an_outage_by_hand_of_a_link_that_holds_delays() {
 }
 
 #[test]
+fn a_delay_by_hand_and_losses_by_hand_count_from_then_on() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("control");
+    let socket = socket.to_str().unwrap();
+    let options = ["--delay", "5ms", "--late", "1 s", "--control", socket];
+    let (output, trips) = std::thread::scope(|scope| {
+        let behind = scope.spawn(|| behind_link(&options, "ping", echo()));
+        while order(socket, &["status"]).downlink.packets_sent < 3 {}
+        order(socket, &["delay", "60ms", "downlink"]);
+        order(socket, &["rate", "10", "Mbit/s"]);
+        while order(socket, &["status"]).downlink.packets_sent < 10 {}
+        order(socket, &["loss", "1", "uplink"]);
+        behind.join().unwrap()
+    });
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!((9..25).contains(&trips.len()), "{trips:?}");
+    assert!(trips.iter().any(|trip| *trip < 60.0), "{trips:?}");
+    assert!(trips[5..].iter().all(|trip| *trip >= 65.0), "{trips:?}");
+}
+
+#[test]
 fn an_order_that_no_link_takes_is_refused() {
     let output = airtcp(&["--at", "/nonexistent/socket", "down"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

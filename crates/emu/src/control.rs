@@ -7,8 +7,9 @@
 
 use crate::EmuError;
 use crate::lateness::Lateness;
-use airtcp_core::Instant;
+use airtcp_core::{DataRate, Instant};
 use airtcp_net::{Link, LinkCounters};
+use airtcp_settings::units;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket,
@@ -61,51 +62,101 @@ impl Directions {
 /// assert_eq!(Order::Up(Directions::Both).to_string(), "up");
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Order {
     /// `down [uplink|downlink]`: begins an outage. `outage.mode` of the link says what happens to
     /// packets.
     Down(Directions),
     /// `up [uplink|downlink]`: ends an outage begun by `down`. A scheduled outage continues.
     Up(Directions),
+    /// `rate RATE`, `delay TIME` or `loss P`, and perhaps `uplink` or `downlink`.
+    Change(Change, Directions),
     /// `status`: changes nothing.
     Status,
+}
+
+/// A change of a running link, in the place of what its configuration says; it lasts until the
+/// next one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// The rate is constant.
+    Rate(DataRate),
+    /// The delay is constant.
+    Delay(airtcp_core::Duration),
+    /// Each packet is lost with this probability.
+    Loss(f64),
+}
+
+impl Change {
+    /// Reads `what` (`rate`, …) and its value; `None` if there is no such thing.
+    fn parse(what: &str, value: &str) -> Option<Result<Self, String>> {
+        match what {
+            "rate" => Some(units::rate(value).map(Self::Rate)),
+            "delay" => Some(units::duration(value).map(Self::Delay)),
+            "loss" => {
+                let p = value.parse().ok().filter(|p| (0.0..=1.0).contains(p));
+                Some(p.map(Self::Loss).ok_or_else(|| "expected a number from 0 to 1".to_owned()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate(rate) => write!(f, "rate {rate}"),
+            Self::Delay(delay) => write!(f, "delay {delay}"),
+            Self::Loss(p) => write!(f, "loss {p}"),
+        }
+    }
 }
 
 impl FromStr for Order {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let directions = match words.get(1) {
-            None => Some(Directions::Both),
-            Some(&"uplink") => Some(Directions::Uplink),
-            Some(&"downlink") => Some(Directions::Downlink),
-            Some(_) => None,
+        let mut words: Vec<&str> = text.split_whitespace().collect();
+        let directions = match words.last() {
+            Some(&"uplink") => Directions::Uplink,
+            Some(&"downlink") => Directions::Downlink,
+            _ => Directions::Both,
         };
-        let order = match (words.first(), directions) {
-            (Some(&"down"), Some(directions)) => Some(Self::Down(directions)),
-            (Some(&"up"), Some(directions)) => Some(Self::Up(directions)),
-            (Some(&"status"), _) if words.len() == 1 => Some(Self::Status),
-            _ => None,
-        };
-        order.filter(|_| words.len() <= 2).ok_or_else(|| {
-            format!(
-                "no such order: {text:?} (expected down, up or status; down and up for one \
-                     direction: down uplink, up downlink, …)"
-            )
-        })
+        if directions != Directions::Both {
+            words.pop();
+        }
+        let value = |words: &[&str]| words.join(" ");
+        match words[..] {
+            ["down"] => Ok(Self::Down(directions)),
+            ["up"] => Ok(Self::Up(directions)),
+            ["status"] if directions == Directions::Both => Ok(Self::Status),
+            [what, ref rest @ ..] => match Change::parse(what, &value(rest)) {
+                Some(change) => {
+                    let change = change.map_err(|expected| format!("{text:?}: {expected}"));
+                    Ok(Self::Change(change?, directions))
+                }
+                None => Err(unknown(text)),
+            },
+            [] => Err(unknown(text)),
+        }
     }
+}
+
+fn unknown(text: &str) -> String {
+    format!(
+        "no such order: {text:?} (expected status, down, up, rate RATE, delay TIME or loss P; all but \
+         status for one direction: down uplink, rate 5mbit downlink, …)"
+    )
 }
 
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (verb, directions) = match self {
-            Self::Down(directions) => ("down", *directions),
-            Self::Up(directions) => ("up", *directions),
-            Self::Status => ("status", Directions::Both),
+        let directions = match self {
+            Self::Down(directions) => f.write_str("down").map(|()| *directions)?,
+            Self::Up(directions) => f.write_str("up").map(|()| *directions)?,
+            Self::Change(change, directions) => write!(f, "{change}").map(|()| *directions)?,
+            Self::Status => f.write_str("status").map(|()| Directions::Both)?,
         };
-        f.write_str(verb)?;
         match directions {
             Directions::Both => Ok(()),
             Directions::Uplink => f.write_str(" uplink"),
@@ -437,13 +488,35 @@ mod tests {
     fn orders_are_read_as_they_are_written() {
         use Directions::{Both, Downlink, Uplink};
         for directions in [Both, Uplink, Downlink] {
-            for order in [Order::Down(directions), Order::Up(directions), Order::Status] {
+            let changes = [
+                Change::Rate(DataRate::kbps(2500)),
+                Change::Delay(airtcp_core::Duration::from_micros(1500)),
+                Change::Loss(0.02),
+            ];
+            let changes = changes.map(|change| Order::Change(change, directions));
+            for order in [Order::Down(directions), Order::Up(directions), Order::Status]
+                .into_iter()
+                .chain(changes)
+            {
                 assert_eq!(order.to_string().parse(), Ok(order));
             }
         }
-        for wrong in ["", "dwon", "down both", "down uplink now", "status uplink"] {
+        let rate = Order::Change(Change::Rate(DataRate::mbps(5)), Downlink);
+        for text in ["rate 5mbit downlink", "rate 5 Mbit/s downlink"] {
+            assert_eq!(text.parse(), Ok(rate));
+        }
+        for wrong in ["", "dwon", "down both", "down uplink now", "status uplink", "uplink"] {
             let error = wrong.parse::<Order>().unwrap_err();
-            assert!(error.contains("expected down, up or status"), "{error}");
+            assert!(error.contains("expected status, down, up, rate RATE"), "{error}");
+        }
+        for (wrong, expected) in [
+            ("rate", "expected a rate above 0, such as 8 Mbit/s"),
+            ("rate 0 bit/s", "expected a rate above 0, such as 8 Mbit/s"),
+            ("delay 5", "expected a duration, such as 20 ms"),
+            ("loss 2 uplink", "expected a number from 0 to 1"),
+            ("loss NaN", "expected a number from 0 to 1"),
+        ] {
+            assert_eq!(wrong.parse::<Order>(), Err(format!("{wrong:?}: {expected}")));
         }
     }
 

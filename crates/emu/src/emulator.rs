@@ -90,7 +90,7 @@ impl Setup<'_> {
             link = link.reporting_departures();
         }
         let log = log.map(|path| Log::create(path, title, self.command_line, config, trace));
-        Ok(Lane { link, log: log.transpose()? })
+        Ok(Lane { link, log: log.transpose()?, name: name.to_owned(), seed: self.seed, changes: 0 })
     }
 }
 

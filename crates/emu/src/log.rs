@@ -38,6 +38,8 @@ pub(crate) enum Event {
     Departure(Departure),
     /// An order took the link down (true) or up.
     Steered(Instant, bool),
+    /// An order made the rate constant.
+    Rate(Instant, DataRate),
     /// The run ended at this time.
     End(Instant),
 }
@@ -211,6 +213,12 @@ impl<W: Write> Text<W> {
             Event::Steered(at, down) => {
                 self.opportunities_until(at)?;
                 self.down = down;
+                Ok(())
+            }
+            Event::Rate(at, rate) => {
+                self.opportunities_until(at)?;
+                self.header = Bytes::ZERO;
+                self.capacity = Capacity::Rate { rate, passed: millis(at) };
                 Ok(())
             }
             Event::End(at) => self.opportunities_until(at),

@@ -3,12 +3,12 @@
 
 use crate::EmuError;
 use crate::air::{self, Air, Received};
-use crate::control::{Control, DirectionStatus, LatenessStatus, LinkStatus, Order};
+use crate::control::{Change, Control, DirectionStatus, LatenessStatus, LinkStatus, Order};
 use crate::lateness::Lateness;
 use crate::log::{Event, Log};
 use crate::packet;
 use crate::port::{MTU, Port};
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Instant, Stream};
 use airtcp_net::wifi::StationCounters;
 use airtcp_net::{Link, LinkCounters, Output};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -54,6 +54,11 @@ impl Report {
 pub(crate) struct Lane {
     pub(crate) link: Link<Vec<u8>>,
     pub(crate) log: Option<Log>,
+    /// Names the random streams of what orders change.
+    pub(crate) name: String,
+    pub(crate) seed: u64,
+    /// Changes so far.
+    pub(crate) changes: u64,
 }
 
 /// Both directions, and the wireless hop.
@@ -105,6 +110,26 @@ impl Direction<'_> {
         if let Some(log) = &self.lane.log {
             log.note(Event::Steered(now, down));
         }
+    }
+
+    /// Changes the link.
+    fn change(&mut self, now: Instant, change: Change) {
+        self.log_until(now);
+        let Lane { link, log, name, seed, changes } = &mut self.lane;
+        match change {
+            Change::Rate(rate) => {
+                link.set_rate(now, rate);
+                if let Some(log) = log {
+                    log.note(Event::Rate(now, rate));
+                }
+            }
+            Change::Delay(delay) => link.set_delay(now, delay),
+            Change::Loss(p) => {
+                let stream = Stream::new(*seed, &format!("link/{name}/loss/{changes}"));
+                link.set_loss(now, p, stream);
+            }
+        }
+        *changes += 1;
     }
 
     /// Closes the log and returns the link's counters.
@@ -200,14 +225,17 @@ impl Datapath<'_> {
     /// Carries out an order, after all events that are due earlier.
     fn handle(&mut self, order: Order, now: Instant) {
         self.carry_out(|| now);
-        let (down, which) = match order {
-            Order::Down(which) => (true, which),
-            Order::Up(which) => (false, which),
-            Order::Status => return,
+        let (Order::Down(which) | Order::Up(which) | Order::Change(_, which)) = order else {
+            return;
         };
         let directions = self.directions.iter_mut().zip(which.include());
         for (direction, _) in directions.filter(|(_, is_included)| *is_included) {
-            direction.steer(now, down);
+            match order {
+                Order::Down(_) => direction.steer(now, true),
+                Order::Up(_) => direction.steer(now, false),
+                Order::Change(change, _) => direction.change(now, change),
+                Order::Status => {}
+            }
         }
     }
 

@@ -108,6 +108,11 @@ impl Delay {
         Self { base: config.base, variation }
     }
 
+    /// The same for all packets.
+    pub(crate) fn constant(delay: Duration) -> Self {
+        Self { base: delay, variation: None }
+    }
+
     /// The delay of the packet that departs at `departure`. Call once per packet, in order of
     /// departure.
     #[inline]

@@ -26,7 +26,7 @@
 //!   that instant.
 
 use crate::config::{
-    LinkConfig, LinkRate, LossPlace, OutageConfig, OutageMode, QueueConfig, QueueLimit,
+    LinkConfig, LinkRate, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig, QueueLimit,
 };
 use crate::delay::Delay;
 use crate::loss::Loss;
@@ -399,6 +399,30 @@ impl<T> Link<T> {
             steering.up_since = now;
             self.foresee_service(now);
         }
+    }
+
+    /// Makes the rate constant from `now` on. The packet in service is done when it would have been.
+    /// Only for a steered link.
+    pub fn set_rate(&mut self, now: Instant, rate: DataRate) {
+        self.start_services_before(now);
+        self.rate = rate;
+        self.transmission = (Bytes::ZERO, Duration::ZERO);
+        self.recorded = None;
+        self.foresee_service(now);
+    }
+
+    /// Makes the delay constant, for packets whose service starts from `now` on; they keep behind
+    /// those before them. Only for a steered link.
+    pub fn set_delay(&mut self, now: Instant, delay: Duration) {
+        self.start_services_before(now);
+        self.delay = Delay::constant(delay);
+    }
+
+    /// Makes losses independent, with probability `p` and drawn from `stream`, from `now` on. Only
+    /// for a steered link.
+    pub fn set_loss(&mut self, now: Instant, p: f64, stream: Stream) {
+        self.start_services_before(now);
+        self.loss = Loss::new(&LossConfig::Bernoulli { p }, stream).map(Box::new);
     }
 
     /// True if the link is down at `now`, by hand or by schedule.

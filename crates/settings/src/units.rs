@@ -3,7 +3,7 @@
 //! Numbers are decimal and exact: `"0.1 s"` is 100,000,000 ns, and a value that is not a whole
 //! number of base units (`"0.5 ns"`) is refused rather than rounded.
 
-use airtcp_core::Duration;
+use airtcp_core::{DataRate, Duration};
 
 /// A unit and its size in base units.
 pub type Unit = (&'static str, u64);
@@ -191,6 +191,15 @@ pub fn parse_fractional<'a>(text: &'a str, units: &[Unit]) -> Result<f64, Quanti
 pub fn duration(text: &str) -> Result<Duration, String> {
     let nanos = parse(text, DURATION).map(Duration::from_nanos);
     nanos.map_err(|_| "expected a duration, such as 20 ms".to_owned())
+}
+
+/// Reads a rate as files write it (`8 Mbit/s`, `8mbit`).
+///
+/// # Errors
+/// Says what was expected.
+pub fn rate(text: &str) -> Result<DataRate, String> {
+    let rate = parse(text, RATE).ok().and_then(DataRate::from_bits_per_sec);
+    rate.ok_or_else(|| "expected a rate above 0, such as 8 Mbit/s".to_owned())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::common::Fate::{Delivered, Lost};
 use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until};
 use crate::properties::{links, traffic};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{DataRate, Duration, Instant, Stream};
 use airtcp_net::config::{LossPlace, OutageConfig, OutageMode, Schedule};
 use airtcp_net::{Departure, Dropped, Link, Output, PacketMeta, Passage, Trace};
 use proptest::prelude::*;
@@ -208,4 +208,60 @@ fn a_hold_by_hand_without_end_has_no_deadline() {
     assert_eq!((link.next_deadline(), link.in_transit()), (None, 1));
     link.take_up(at_us(2) + ms(1));
     assert_eq!(link.next_deadline(), Some(at_us(1_002)));
+}
+
+#[test]
+fn a_change_of_the_rate_counts_from_the_next_packet_on() {
+    // 1040 bytes take 33.28 ms at 250 kbit/s.
+    let mut link = link(&plain()).steered(OutageMode::Drop);
+    for id in 0..3 {
+        link.send(Instant::ZERO, id, PACKET).unwrap();
+    }
+    link.set_rate(at_us(10_000), DataRate::kbps(500));
+    let mut log = Vec::new();
+    run_until(&mut link, Instant::MAX, &mut log);
+    let arrivals = [203_280, 219_920, 236_560];
+    let expected = arrivals.into_iter().zip(0..).map(|(us, id)| Delivered(at_us(us), id));
+    assert_eq!(log, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_trace_gives_way_to_a_rate() {
+    let trace = Trace::parse("1000\n").unwrap();
+    let mut link = link(&plain()).with_trace(trace).steered(OutageMode::Drop);
+    link.set_rate(at_us(10_000), DataRate::kbps(250));
+    link.send(at_us(20_000), 0, PACKET).unwrap();
+    let mut log = Vec::new();
+    run_until(&mut link, Instant::MAX, &mut log);
+    assert_eq!(log, [Delivered(at_us(223_280), 0)]);
+}
+
+#[test]
+fn a_shorter_delay_lets_no_packet_overtake() {
+    let mut link = link(&plain()).steered(OutageMode::Drop);
+    for id in 0..2 {
+        link.send(Instant::ZERO, id, PACKET).unwrap();
+    }
+    link.set_delay(at_us(10_000), ms(20));
+    link.send(at_us(300_000), 2, PACKET).unwrap();
+    let mut log = Vec::new();
+    run_until(&mut link, Instant::MAX, &mut log);
+    let arrivals = [203_280, 203_280, 353_280];
+    let expected = arrivals.into_iter().zip(0..).map(|(us, id)| Delivered(at_us(us), id));
+    assert_eq!(log, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn losses_by_hand_begin_and_end() {
+    let mut link = link(&plain()).steered(OutageMode::Drop);
+    let stream = |name| Stream::new(1, name);
+    let mut log = Vec::new();
+    for (id, p) in [1.0, 0.0].into_iter().enumerate() {
+        let at = at_us(100_000 * id as u64);
+        link.set_loss(at, p, stream("link/test/loss/0"));
+        link.send(at, id as u32, PACKET).unwrap();
+        run_until(&mut link, at + ms(99), &mut log);
+    }
+    run_until(&mut link, Instant::MAX, &mut log);
+    assert!(matches!(log[..], [Lost(_, 0, DropReason::Loss), Delivered(_, 1)]), "{log:?}");
 }

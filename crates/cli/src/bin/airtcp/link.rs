@@ -110,9 +110,9 @@ pub(crate) struct LinkArgs {
         ]
     )]
     at: Option<PathBuf>,
-    /// With `--at`: `status`, `down` or `up`; the last two take `uplink` or `downlink` for one
-    /// direction.
-    #[arg(value_name = "ORDER", num_args = 1..=2, requires = "at")]
+    /// With `--at`: `status`, `down`, `up`, `rate 5mbit`, `delay 30ms` or `loss 0.01`; all but the
+    /// first take `uplink` or `downlink` for one direction.
+    #[arg(value_name = "ORDER", num_args = 1..=4, requires = "at")]
     order: Vec<String>,
     /// Command to run behind the link, in a network namespace of its own.
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["between", "at"])]
