@@ -13,6 +13,7 @@ pub mod captures;
 #[cfg(feature = "simulator")]
 pub mod check;
 mod columns;
+#[cfg(feature = "simulator")]
 pub mod estimate;
 #[cfg(feature = "simulator")]
 mod files;

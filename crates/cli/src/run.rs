@@ -2,7 +2,7 @@
 
 use crate::captures::Captures;
 use crate::files::{self, Draft, DraftFolder};
-use crate::runs::{self, Outcome};
+use crate::runs::{self, Outcome, Progress};
 use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, complain, table};
 use airtcp_core::{Duration, Instant, Subscriber};
 use airtcp_sim::scenario::Scenario;
@@ -11,7 +11,7 @@ use airtcp_sim::trace::{EventWriter, PacketTap};
 use airtcp_sim::{Observers, RunMetrics, World};
 use airtcp_tcp::congestion::Controls;
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -185,7 +185,7 @@ struct Report<'a> {
     failed: bool,
     /// The first error of standard output.
     output: io::Result<()>,
-    show_progress: bool,
+    progress: Progress,
 }
 
 impl<'a> Report<'a> {
@@ -199,7 +199,7 @@ impl<'a> Report<'a> {
             count: 0,
             failed: false,
             output: Ok(()),
-            show_progress: args.runs.get() > 1 && !args.quiet && io::stderr().is_terminal(),
+            progress: Progress::new(args.runs.get(), args.runs.get() > 1 && !args.quiet),
         }
     }
 
@@ -219,9 +219,7 @@ impl<'a> Report<'a> {
             }
             Outcome::Stopped => {}
         }
-        if self.show_progress {
-            let _ = write!(io::stderr(), "\r{} of {} runs ", self.count, self.args.runs);
-        }
+        self.progress.show(self.count);
         while let Some(metrics) = self.waiting.remove(&self.next) {
             self.next += 1;
             self.print(metrics);
@@ -253,9 +251,7 @@ impl<'a> Report<'a> {
     }
 
     fn finish(mut self, runs: usize) -> i32 {
-        if self.show_progress {
-            let _ = writeln!(io::stderr());
-        }
+        self.progress.end();
         // Results after a run that failed or was stopped.
         for (_, metrics) in std::mem::take(&mut self.waiting) {
             self.print(metrics);

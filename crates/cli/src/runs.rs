@@ -3,6 +3,7 @@
 use crate::complain;
 use airtcp_core::{Duration, Instant};
 use airtcp_sim::{Observers, World};
+use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
@@ -70,6 +71,34 @@ pub fn in_parallel<T: Send>(
             }
         }
     });
+}
+
+/// A line on standard error that counts finished runs, if that is a terminal.
+#[derive(Debug)]
+pub struct Progress {
+    all: usize,
+    shown: bool,
+}
+
+impl Progress {
+    /// Of `all` runs; `wanted`: the user has not forbidden it.
+    pub fn new(all: usize, wanted: bool) -> Self {
+        Self { all, shown: wanted && io::stderr().is_terminal() }
+    }
+
+    /// So many are finished.
+    pub fn show(&self, finished: usize) {
+        if self.shown {
+            let _ = write!(io::stderr(), "\r{finished} of {} runs ", self.all);
+        }
+    }
+
+    /// Ends the line.
+    pub fn end(&self) {
+        if self.shown {
+            let _ = writeln!(io::stderr());
+        }
+    }
 }
 
 fn stop_on_interrupt() {

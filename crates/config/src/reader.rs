@@ -24,6 +24,13 @@ pub struct Override {
     pub value: String,
 }
 
+impl Override {
+    /// `path` becomes `value` by the option `option`.
+    pub fn new(option: &str, path: &str, value: &str) -> Self {
+        Self { option: option.to_owned(), path: path.to_owned(), value: value.to_owned() }
+    }
+}
+
 /// Reads a text and overrides, later ones over earlier ones, and builds a value from the top level.
 ///
 /// Diagnostics call the text `source_name`. `resolve` returns `None` if it cannot build the

@@ -125,12 +125,7 @@ static FILE: Table = Table::new(
 );
 
 fn overrides(set: &[(&str, &str)]) -> Vec<Override> {
-    let set = set.iter().map(|(path, value)| Override {
-        option: "--set".to_owned(),
-        path: (*path).to_owned(),
-        value: (*value).to_owned(),
-    });
-    set.collect()
+    set.iter().map(|(path, value)| Override::new("--set", path, value)).collect()
 }
 
 fn edge(section: &Section<'_>) {

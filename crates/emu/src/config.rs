@@ -210,11 +210,7 @@ mod tests {
     #[test]
     fn an_emulated_link_has_the_keys_of_a_link() {
         let text = "rate = \"8mbit\"\ndelay = \"20 ms\"\n[down]\nqueue = { limit = \"60 kB\" }\n";
-        let rate = Override {
-            option: "--up-rate".to_owned(),
-            path: "up.rate".to_owned(),
-            value: "1 Mbit/s".to_owned(),
-        };
+        let rate = Override::new("--up-rate", "up.rate", "1 Mbit/s");
         let link = parse(text, &[rate]).unwrap();
         assert_eq!(link.up.config.rate, DataRate::mbps(1).into());
         assert_eq!(link.down.config.rate, DataRate::mbps(8).into());
@@ -226,11 +222,7 @@ mod tests {
 
     #[test]
     fn an_option_of_the_emulator_is_named_in_its_diagnostic() {
-        let rate = Override {
-            option: "--rate".to_owned(),
-            path: "rate".to_owned(),
-            value: "8 Mbits".to_owned(),
-        };
+        let rate = Override::new("--rate", "rate", "8 Mbits");
         let error = parse("delais = \"1 s\"", &[rate]).unwrap_err();
         let message = error.to_string();
         assert!(

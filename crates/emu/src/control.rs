@@ -57,59 +57,33 @@ impl Directions {
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
-/// use airtcp_emu::control::{Directions, Order};
-/// assert_eq!("down uplink".parse(), Ok(Order::Down(Directions::Uplink)));
-/// assert_eq!(Order::Up(Directions::Both).to_string(), "up");
+/// use airtcp_emu::control::{Change, Directions, Order};
+/// assert_eq!("down uplink".parse(), Ok(Order::Change(Change::Down, Directions::Uplink)));
+/// assert_eq!(Order::Change(Change::Up, Directions::Both).to_string(), "up");
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Order {
-    /// `down [uplink|downlink]`: begins an outage. `outage.mode` of the link says what happens to
-    /// packets.
-    Down(Directions),
-    /// `up [uplink|downlink]`: ends an outage begun by `down`. A scheduled outage continues.
-    Up(Directions),
-    /// `rate RATE`, `delay TIME` or `loss P`, and perhaps `uplink` or `downlink`.
+    /// A [`Change`], and perhaps `uplink` or `downlink`.
     Change(Change, Directions),
     /// `status`: changes nothing.
     Status,
 }
 
-/// A change of a running link, in the place of what its configuration says; it lasts until the
-/// next one.
+/// A change of a running link. Rate, delay and loss replace what its configuration says, and last
+/// until the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
-    /// The rate is constant.
+    /// `down`: begins an outage. `outage.mode` of the link says what happens to packets.
+    Down,
+    /// `up`: ends an outage begun by `down`. A scheduled outage continues.
+    Up,
+    /// `rate RATE`: the rate is constant.
     Rate(DataRate),
-    /// The delay is constant.
+    /// `delay TIME`: the delay is constant.
     Delay(airtcp_core::Duration),
-    /// Each packet is lost with this probability.
+    /// `loss P`: each packet is lost with this probability.
     Loss(f64),
-}
-
-impl Change {
-    /// Reads `what` (`rate`, …) and its value; `None` if there is no such thing.
-    fn parse(what: &str, value: &str) -> Option<Result<Self, String>> {
-        match what {
-            "rate" => Some(units::rate(value).map(Self::Rate)),
-            "delay" => Some(units::duration(value).map(Self::Delay)),
-            "loss" => {
-                let p = value.parse().ok().filter(|p| (0.0..=1.0).contains(p));
-                Some(p.map(Self::Loss).ok_or_else(|| "expected a number from 0 to 1".to_owned()))
-            }
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rate(rate) => write!(f, "rate {rate}"),
-            Self::Delay(delay) => write!(f, "delay {delay}"),
-            Self::Loss(p) => write!(f, "loss {p}"),
-        }
-    }
 }
 
 impl FromStr for Order {
@@ -125,38 +99,40 @@ impl FromStr for Order {
         if directions != Directions::Both {
             words.pop();
         }
-        let value = |words: &[&str]| words.join(" ");
-        match words[..] {
-            ["down"] => Ok(Self::Down(directions)),
-            ["up"] => Ok(Self::Up(directions)),
-            ["status"] if directions == Directions::Both => Ok(Self::Status),
-            [what, ref rest @ ..] => match Change::parse(what, &value(rest)) {
-                Some(change) => {
-                    let change = change.map_err(|expected| format!("{text:?}: {expected}"));
-                    Ok(Self::Change(change?, directions))
-                }
-                None => Err(unknown(text)),
-            },
-            [] => Err(unknown(text)),
-        }
+        let change = match words[..] {
+            ["status"] if directions == Directions::Both => return Ok(Self::Status),
+            ["down"] => Ok(Change::Down),
+            ["up"] => Ok(Change::Up),
+            ["rate", ref value @ ..] => units::rate(&value.join(" ")).map(Change::Rate),
+            ["delay", ref value @ ..] => units::duration(&value.join(" ")).map(Change::Delay),
+            ["loss", ref value @ ..] => probability(&value.join(" ")).map(Change::Loss),
+            _ => {
+                return Err(format!(
+                    "no such order: {text:?} (expected status, down, up, rate RATE, delay TIME or \
+                     loss P; all but status for one direction: down uplink, rate 5mbit downlink, …)"
+                ));
+            }
+        };
+        let change = change.map_err(|expected| format!("{text:?}: {expected}"));
+        Ok(Self::Change(change?, directions))
     }
 }
 
-fn unknown(text: &str) -> String {
-    format!(
-        "no such order: {text:?} (expected status, down, up, rate RATE, delay TIME or loss P; all but \
-         status for one direction: down uplink, rate 5mbit downlink, …)"
-    )
+fn probability(text: &str) -> Result<f64, String> {
+    let p = text.parse().ok().filter(|p| (0.0..=1.0).contains(p));
+    p.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let directions = match self {
-            Self::Down(directions) => f.write_str("down").map(|()| *directions)?,
-            Self::Up(directions) => f.write_str("up").map(|()| *directions)?,
-            Self::Change(change, directions) => write!(f, "{change}").map(|()| *directions)?,
-            Self::Status => f.write_str("status").map(|()| Directions::Both)?,
-        };
+        let Self::Change(change, directions) = self else { return f.write_str("status") };
+        match change {
+            Change::Down => f.write_str("down")?,
+            Change::Up => f.write_str("up")?,
+            Change::Rate(rate) => write!(f, "rate {rate}")?,
+            Change::Delay(delay) => write!(f, "delay {delay}")?,
+            Change::Loss(p) => write!(f, "loss {p}")?,
+        }
         match directions {
             Directions::Both => Ok(()),
             Directions::Uplink => f.write_str(" uplink"),
@@ -489,15 +465,14 @@ mod tests {
         use Directions::{Both, Downlink, Uplink};
         for directions in [Both, Uplink, Downlink] {
             let changes = [
+                Change::Down,
+                Change::Up,
                 Change::Rate(DataRate::kbps(2500)),
                 Change::Delay(airtcp_core::Duration::from_micros(1500)),
                 Change::Loss(0.02),
             ];
             let changes = changes.map(|change| Order::Change(change, directions));
-            for order in [Order::Down(directions), Order::Up(directions), Order::Status]
-                .into_iter()
-                .chain(changes)
-            {
+            for order in changes.into_iter().chain([Order::Status]) {
                 assert_eq!(order.to_string().parse(), Ok(order));
             }
         }
@@ -558,6 +533,8 @@ mod tests {
         done
     }
 
+    const DOWN: Order = Order::Change(Change::Down, Directions::Both);
+
     #[test]
     fn an_order_is_answered_when_it_is_done() {
         let folder = tempfile::tempdir().unwrap();
@@ -566,10 +543,10 @@ mod tests {
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let asked = std::thread::spawn(move || {
-            let down = ask(&path, Order::Down(Directions::Both)).unwrap();
+            let down = ask(&path, DOWN).unwrap();
             (down.monotonic_ns, ask(&path, Order::Status).unwrap().monotonic_ns)
         });
-        assert_eq!(handle(&control, 2), [Order::Down(Directions::Both), Order::Status]);
+        assert_eq!(handle(&control, 2), [DOWN, Order::Status]);
         assert_eq!(asked.join().unwrap(), (1, 2));
     }
 

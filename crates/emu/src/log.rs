@@ -298,6 +298,18 @@ mod tests {
     }
 
     #[test]
+    fn the_opportunities_of_a_trace_give_way_to_those_of_a_rate_by_hand() {
+        let trace = Trace::parse("2\n").unwrap();
+        let mut text = Text::new(Vec::new(), &config(), Some(&trace));
+        let rate = Event::Rate(us(2_500), DataRate::mbps(2));
+        for event in [rate, Event::Arrival(us(3_500), Bytes(625)), Event::End(us(4_000))] {
+            text.write(event).unwrap();
+        }
+        let text = String::from_utf8(text.to).unwrap();
+        assert_eq!(text, "2 # 1504\n3 # 250\n3 + 625\n4 # 250\n");
+    }
+
+    #[test]
     fn a_constant_rate_has_an_opportunity_each_millisecond() {
         assert_eq!(
             log(&config(), None, &[1_500], 7_900),

@@ -99,29 +99,28 @@ impl Direction<'_> {
         }
     }
 
-    /// Begins or ends an outage.
-    fn steer(&mut self, now: Instant, down: bool) {
-        self.log_until(now);
-        if down {
-            self.lane.link.take_down(now);
-        } else {
-            self.lane.link.take_up(now);
-        }
-        if let Some(log) = &self.lane.log {
-            log.note(Event::Steered(now, down));
-        }
-    }
-
     /// Changes the link.
     fn change(&mut self, now: Instant, change: Change) {
         self.log_until(now);
         let Lane { link, log, name, seed, changes } = &mut self.lane;
+        let log = log.as_ref();
+        let note = |event| {
+            if let Some(log) = log {
+                log.note(event);
+            }
+        };
         match change {
+            Change::Down => {
+                link.take_down(now);
+                note(Event::Steered(now, true));
+            }
+            Change::Up => {
+                link.take_up(now);
+                note(Event::Steered(now, false));
+            }
             Change::Rate(rate) => {
                 link.set_rate(now, rate);
-                if let Some(log) = log {
-                    log.note(Event::Rate(now, rate));
-                }
+                note(Event::Rate(now, rate));
             }
             Change::Delay(delay) => link.set_delay(now, delay),
             Change::Loss(p) => {
@@ -225,17 +224,10 @@ impl Datapath<'_> {
     /// Carries out an order, after all events that are due earlier.
     fn handle(&mut self, order: Order, now: Instant) {
         self.carry_out(|| now);
-        let (Order::Down(which) | Order::Up(which) | Order::Change(_, which)) = order else {
-            return;
-        };
+        let Order::Change(change, which) = order else { return };
         let directions = self.directions.iter_mut().zip(which.include());
         for (direction, _) in directions.filter(|(_, is_included)| *is_included) {
-            match order {
-                Order::Down(_) => direction.steer(now, true),
-                Order::Up(_) => direction.steer(now, false),
-                Order::Change(change, _) => direction.change(now, change),
-                Order::Status => {}
-            }
+            direction.change(now, change);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::host::Host;
 use crate::lateness::slowness;
 use airtcp_core::LinkSignal;
-use airtcp_emu::control::{Directions, Order};
+use airtcp_emu::control::{Change, Directions, Order};
 use airtcp_gateway::control::{Answer, Request, Whose};
 use airtcp_gateway::status::Status;
 use airtcp_linux::daemon::client::{AskError, ask};
@@ -67,8 +67,8 @@ impl Emulator {
 
     /// Takes the link down or up; when that was.
     pub(crate) fn set(&self, up: bool) -> Instant {
-        let order = if up { Order::Up } else { Order::Down };
-        let status = airtcp_emu::control::ask(&self.control, order(Directions::Both)).unwrap();
+        let order = Order::Change(if up { Change::Up } else { Change::Down }, Directions::Both);
+        let status = airtcp_emu::control::ask(&self.control, order).unwrap();
         let now = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap());
         Instant::now() - now.saturating_sub(Duration::from_nanos(status.monotonic_ns))
     }

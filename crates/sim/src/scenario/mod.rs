@@ -158,11 +158,7 @@ impl Scenario {
         controls: Option<&Controls>,
         files: &ReadFile<'_>,
     ) -> Result<Self, ConfigError> {
-        let set = |(path, value): &(String, String)| Override {
-            option: "--set".to_owned(),
-            path: path.clone(),
-            value: value.clone(),
-        };
+        let set = |(path, value): &(String, String)| Override::new("--set", path, value);
         let overrides: Vec<Override> = overrides.iter().map(set).collect();
         read_with_files(&SCENARIO, source_name, text, &overrides, files, |top| {
             scenario(top, source_name, controls)

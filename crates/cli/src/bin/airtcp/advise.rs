@@ -2,7 +2,7 @@
 
 use crate::link;
 use airtcp_cli::estimate::Estimate;
-use airtcp_cli::runs::{self, Outcome};
+use airtcp_cli::runs::{self, Outcome, Progress};
 use airtcp_cli::{BAD_INPUT, FAILURE, aligned, complain, count, override_pair, print, seed};
 use airtcp_config::Override;
 use airtcp_core::{Duration, Instant};
@@ -12,7 +12,7 @@ use airtcp_sim::scenario::{Scenario, files};
 use airtcp_sim::{Observers, RunMetrics, World};
 use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,11 +94,8 @@ impl Outages {
     fn to_override(&self) -> Override {
         let Self { length, period } = *self;
         let start = period - length;
-        Override {
-            option: "--outages".to_owned(),
-            path: "outage".to_owned(),
-            value: format!(r#"{{ period = "{period}", start = "{start}", end = "{period}" }}"#),
-        }
+        let value = format!(r#"{{ period = "{period}", start = "{start}", end = "{period}" }}"#);
+        Override::new("--outages", "outage", &value)
     }
 }
 
@@ -140,20 +137,17 @@ impl Traffic {
         match self {
             Self::Download => Measure {
                 title: "goodput Mbit/s",
-                decimals: 2,
                 more_is_better: true,
                 of: |run| run.flows[0].goodput / 1e6,
             },
             // Of those that never end, their completion times would not tell.
             Self::Requests => Measure {
                 title: "pages a minute",
-                decimals: 2,
                 more_is_better: true,
                 of: |run| run.transfers[0].completed as f64 / (run.duration / 60.0),
             },
             Self::Video => Measure {
                 title: "stalled %",
-                decimals: 2,
                 more_is_better: false,
                 of: |run| 100.0 * run.videos[0].stall_time / run.duration,
             },
@@ -172,10 +166,12 @@ impl Traffic {
     }
 }
 
+/// Decimals of a measure.
+const DECIMALS: usize = 2;
+
 /// A number of each run.
 struct Measure {
     title: &'static str,
-    decimals: usize,
     more_is_better: bool,
     of: fn(&RunMetrics) -> f64,
 }
@@ -319,15 +315,15 @@ impl Change {
 
 /// Runs the command and returns the exit code.
 pub(crate) fn run(args: &AdviseArgs) -> i32 {
-    let studied = match Studied::new(args) {
-        Ok(studied) => studied,
+    let variants = match variants(args) {
+        Ok(variants) => variants,
         Err(message) => {
             let _ = writeln!(io::stderr(), "{message}");
             return BAD_INPUT;
         }
     };
-    match studied.measure(args) {
-        Ok(values) => print(&report(args, &studied, &values)),
+    match measure(args, &variants) {
+        Ok(metrics) => print(&report(args, &variants, &metrics)),
         Err(message) => {
             complain(&message);
             FAILURE
@@ -335,10 +331,8 @@ pub(crate) fn run(args: &AdviseArgs) -> i32 {
     }
 }
 
-/// What is simulated.
-struct Studied {
-    variants: Vec<(Change, Scenario)>,
-}
+/// A change, and what is simulated of it.
+type Variant = (Change, Scenario);
 
 const TEMPLATE: &str = r#"
 [[node]]
@@ -373,75 +367,66 @@ jitter = "1 s"
 const DOWN: usize = 2;
 const UP: usize = 3;
 
-impl Studied {
-    fn new(args: &AdviseArgs) -> Result<Self, String> {
-        let (down, up) = read_link(args)?;
-        let mut changes = vec![Change::Nothing];
-        let has_outages = first_outage(&down, &up).map(|first| match first < args.duration {
-            true => Ok(()),
-            false => Err(format!(
-                "airtcp: the first outage of the link begins at {first}: expected a longer --duration, \
-                 which is {}",
-                args.duration
-            )),
-        });
-        let has_outages = has_outages.transpose()?.is_some();
-        let gateways =
-            Mechanism::ALL.iter().filter(|mechanism| has_outages || !mechanism.is_told());
-        changes.extend(gateways.map(|&mechanism| Change::Gateway(mechanism)));
-        let senders = Sender::value_variants().iter().filter(|&&sender| sender != args.sender);
-        changes.extend(senders.map(|&sender| Change::Sender(sender)));
-        if !matches!(down.queue, QueueConfig::FqCodel { .. }) {
-            changes.push(Change::Queue);
-        }
-        let variants = changes
-            .into_iter()
-            .map(|change| scenario(args, change, &down, &up).map(|scenario| (change, scenario)));
-        Ok(Self { variants: variants.collect::<Result<_, _>>()? })
+/// What is to be tried; that nothing changes comes first.
+fn variants(args: &AdviseArgs) -> Result<Vec<Variant>, String> {
+    let (down, up) = read_link(args)?;
+    let first = first_outage(&down, &up);
+    if let Some(first) = first.filter(|&first| first >= args.duration) {
+        return Err(format!(
+            "airtcp: the first outage of the link begins at {first}: expected a longer --duration, \
+             which is {}",
+            args.duration
+        ));
     }
+    let mut changes = vec![Change::Nothing];
+    let gateways = Mechanism::ALL.iter().filter(|it| first.is_some() || !it.is_told());
+    changes.extend(gateways.map(|&mechanism| Change::Gateway(mechanism)));
+    let senders = Sender::value_variants().iter().filter(|&&sender| sender != args.sender);
+    changes.extend(senders.map(|&sender| Change::Sender(sender)));
+    if !matches!(down.queue, QueueConfig::FqCodel { .. }) {
+        changes.push(Change::Queue);
+    }
+    let variant = |change| Ok((change, scenario(args, change, &down, &up)?));
+    changes.into_iter().map(variant).collect()
+}
 
-    /// The metrics of all runs of each variant, in the order of the seeds.
-    fn measure(&self, args: &AdviseArgs) -> Result<Vec<Vec<RunMetrics>>, String> {
-        let runs = args.runs.get();
-        let all = self.variants.len() * runs;
-        let mut finished: Vec<Option<RunMetrics>> = (0..all).map(|_| None).collect();
-        let mut failure = None;
-        let mut done = 0;
-        let shows_progress = !args.quiet && io::stderr().is_terminal();
-        runs::in_parallel(
-            all,
-            args.jobs,
-            |i, stopped| {
-                let (_, scenario) = &self.variants[i / runs];
-                // The same seeds for each variant: comparisons are paired.
-                let seed = args.seed.wrapping_add((i % runs) as u64);
-                let mut world = World::new(scenario, seed);
-                let mut nobody = Observers { events: None, packets: None };
-                match runs::run_to_end(&mut world, scenario.duration, &mut nobody, stopped) {
-                    true => Outcome::Finished(world.metrics()),
-                    false => Outcome::Stopped,
-                }
-            },
-            |i, outcome| {
-                match outcome {
-                    Outcome::Finished(metrics) => finished[i] = Some(metrics),
-                    Outcome::Failed(reason) => failure = Some(reason),
-                    Outcome::Stopped => {}
-                }
-                done += 1;
-                if shows_progress {
-                    let _ = write!(io::stderr(), "\r{done} of {all} runs ");
-                }
-                failure.is_none()
-            },
-        );
-        if shows_progress {
-            let _ = writeln!(io::stderr());
-        }
-        let finished = finished.into_iter().collect::<Option<Vec<_>>>();
-        let finished = finished.ok_or_else(|| failure.unwrap_or("interrupted".to_owned()))?;
-        Ok(finished.chunks(runs).map(<[_]>::to_vec).collect())
-    }
+/// The metrics of all runs of each variant, in the order of the seeds.
+fn measure(args: &AdviseArgs, variants: &[Variant]) -> Result<Vec<Vec<RunMetrics>>, String> {
+    let runs = args.runs.get();
+    let all = variants.len() * runs;
+    let mut finished: Vec<Option<RunMetrics>> = (0..all).map(|_| None).collect();
+    let mut failure = None;
+    let mut done = 0;
+    let progress = Progress::new(all, !args.quiet);
+    runs::in_parallel(
+        all,
+        args.jobs,
+        |i, stopped| {
+            let (_, scenario) = &variants[i / runs];
+            // The same seeds for each variant: comparisons are paired.
+            let seed = args.seed.wrapping_add((i % runs) as u64);
+            let mut world = World::new(scenario, seed);
+            let mut nobody = Observers { events: None, packets: None };
+            match runs::run_to_end(&mut world, scenario.duration, &mut nobody, stopped) {
+                true => Outcome::Finished(world.metrics()),
+                false => Outcome::Stopped,
+            }
+        },
+        |i, outcome| {
+            match outcome {
+                Outcome::Finished(metrics) => finished[i] = Some(metrics),
+                Outcome::Failed(reason) => failure = Some(reason),
+                Outcome::Stopped => {}
+            }
+            done += 1;
+            progress.show(done);
+            failure.is_none()
+        },
+    );
+    progress.end();
+    let finished = finished.into_iter().collect::<Option<Vec<_>>>();
+    let finished = finished.ok_or_else(|| failure.unwrap_or("interrupted".to_owned()))?;
+    Ok(finished.chunks(runs).map(<[_]>::to_vec).collect())
 }
 
 /// Time until the first outage of a direction.
@@ -456,11 +441,7 @@ fn read_link(args: &AdviseArgs) -> Result<(LinkConfig, LinkConfig), String> {
     let name = args.link.display().to_string();
     let is_trace = args.link.extension().is_none_or(|ending| ending != "toml");
     let text = if is_trace { String::new() } else { link::contents(&args.link)? };
-    let set = |(path, value): &(String, String)| Override {
-        option: "--set".to_owned(),
-        path: path.clone(),
-        value: value.clone(),
-    };
+    let set = |(path, value): &(String, String)| Override::new("--set", path, value);
     let mut overrides: Vec<Override> = args.outages.iter().map(Outages::to_override).collect();
     overrides.extend(args.set.iter().map(set));
     let read = EmulatedLink::parse(&name, &text, &overrides, &files::beside(&name))
@@ -552,15 +533,14 @@ struct Row<'a> {
 }
 
 /// The table, and the advice.
-fn report(args: &AdviseArgs, studied: &Studied, metrics: &[Vec<RunMetrics>]) -> String {
+fn report(args: &AdviseArgs, variants: &[Variant], metrics: &[Vec<RunMetrics>]) -> String {
     let measure = args.traffic.measure();
     let sign = if measure.more_is_better { 1.0 } else { -1.0 };
     let of = |runs: &[RunMetrics]| -> Vec<f64> {
         runs.iter().map(|run| sign * (measure.of)(run)).collect()
     };
     let today = of(&metrics[0]);
-    let rows: Vec<Row<'_>> = studied
-        .variants
+    let rows: Vec<Row<'_>> = variants
         .iter()
         .zip(metrics)
         .map(|((change, _), runs)| {
@@ -643,13 +623,13 @@ fn table(args: &AdviseArgs, measure: &Measure, sign: f64, rows: &[Row<'_>]) -> S
         let against = Estimate { mean: sign * gain.mean + 0.0, ..*gain };
         cells.push([
             change.label(),
-            Estimate::of(&shown).show(measure.decimals),
+            Estimate::of(&shown).show(DECIMALS),
             match change {
                 Change::Nothing => String::new(),
                 _ => format!(
                     "{}{}",
                     if against.mean > 0.0 { "+" } else { "" },
-                    against.show(measure.decimals)
+                    against.show(DECIMALS)
                 ),
             },
             of_those_with(&other, 2),

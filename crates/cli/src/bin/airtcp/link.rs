@@ -274,20 +274,15 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
         ("--down-loss", "down.loss.p", &args.down_loss),
         ("--wlan", "wlan.preset", &args.wlan),
     ];
-    let set = |option: &str, path: &str, value: &str| Override {
-        option: option.to_owned(),
-        path: path.to_owned(),
-        value: value.to_owned(),
-    };
     let mut overrides = Vec::new();
     for (option, path, value) in options {
         let Some(value) = value else { continue };
         if let Some(table) = path.strip_suffix(".p") {
-            overrides.push(set(option, &format!("{table}.kind"), "bernoulli"));
+            overrides.push(Override::new(option, &format!("{table}.kind"), "bernoulli"));
         }
-        overrides.push(set(option, path, value));
+        overrides.push(Override::new(option, path, value));
     }
-    overrides.extend(args.set.iter().map(|(path, value)| set("--set", path, value)));
+    overrides.extend(args.set.iter().map(|(path, value)| Override::new("--set", path, value)));
     overrides
 }
 
