@@ -14,8 +14,20 @@ GUIDES = [
     path for path in sorted(DOCS.rglob("*.md")) if "<!-- Generated" not in path.read_text()[:200]
 ]
 """Those of docs/ that are written by hand."""
-FOLDERS = (".", "docs/**", "studies/*", "benches/*", "crates/*/*", "fuzz", "python", "dist")
+FOLDERS = (
+    ".",
+    "docs/**",
+    "studies/*",
+    "benches/*",
+    "crates/*/*",
+    "fuzz",
+    "python",
+    "dist",
+    "dist/openwrt",
+)
 LINKING = sorted({path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.md")})
+
+SITE = (ROOT / "mkdocs.yml").read_text()
 
 MOST_WORDS = 90
 MOST_LINES = 150
@@ -113,3 +125,8 @@ def test_every_page_that_code_names_exists() -> None:
                     f"{file.relative_to(ROOT)}: {p}" for p in pages if not (ROOT / p).exists()
                 ]
     assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize("path", LINKING, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_page_has_a_place_on_the_site(path: Path) -> None:
+    assert f" {path.relative_to(ROOT)}" in re.sub(r"[\[\],]", " ", SITE), "add it to nav"
