@@ -7,7 +7,7 @@
 # the unit of its rates times seconds, where the documentation says megabytes. Nothing is said. The area under a
 # straight line is the mean of both rates times the interval, here the rate times the time.
 #
-# Seen, two nodes 10 m apart for 600 s, with samples every 1, 5, 10 and 30 s: 116680, 352370, 651350 and 1895807 "MBytes";
+# Seen, two nodes 10 m apart for 600 s, samples every 1, 5, 10 and 30 s: 116680, 352370, 651350 and 1895807 "MBytes";
 # right is 14585, 14682, 14803 and 15289, as it lets a contact begin and end in the middle of an interval.
 set -eu
 dir=$(mktemp -d)

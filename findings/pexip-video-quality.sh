@@ -6,8 +6,8 @@
 # the packets lost is told as a third. Nothing is said. Audio that is received is right in both. In WebRTC Statistics
 # (W3C) packetsSent counts each packet sent, packetsLost is that of RFC 3550, 6.4.1: packets expected less received.
 #
-# Seen, 100 packets in each report, grades 0 (good) to 3 (terrible): 0, 2, 5 and 50 % lost, audio 0, 1, 2, 3, video 1, 1,
-# 1, 1. Sent with 50 % lost: 33.3 %.
+# Seen, 0, 2, 5 and 50 % of the packets lost, grades from 0 (good) to 3 (terrible): audio 0, 1, 2, 3, video 1, 1, 1, 1.
+# Sent with 50 % lost: 33.3 %.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
