@@ -1,11 +1,12 @@
 #!/bin/sh
 # cicflowmeter 0.2.0 (PyPI), the port to Python of the tool that many data sets of flows were made with, hands the gap
 # before a packet to a function that wants its time (update_active_idle in flow.py). So "active" and "idle" are
-# differences of gaps: a wait of 10 s counts as active time, and so do 50 ms of a round trip as idle. Its initial window
-# of the responder (init_bwd_win_byts) is that of the last packet, not of the SYN-ACK, because a check is missing that
-# the other direction has. And cwr_flag_count is the number of URG flags of the first direction; CWR is never counted.
-# Nothing is said. By the list of features of CICFlowMeter, the original, active is the time that a flow was active
-# before it became idle; the window that a connection begins with is that of its SYN and SYN-ACK (RFC 9293, 3.1).
+# differences of gaps: a wait of 10 s counts as active time, and so do 50 ms of a round trip as idle. Its initial
+# window of the responder (init_bwd_win_byts) is that of the last packet, not of the SYN-ACK, because a check is
+# missing that the other direction has. And cwr_flag_count is the number of URG flags of the first direction; CWR is
+# never counted. Nothing is said. By the list of features of CICFlowMeter, the original, active is the time that a flow
+# was active before it became idle; the window that a connection begins with is that of its SYN and SYN-ACK (RFC 9293,
+# 3.1).
 #
 # Seen, a burst of 0.24 s, waits of 10 and 20 s, each followed by a request of 50 ms: active for up to 9.9 s, idle for
 # at least 0.05 s; right is 0.24 and 9.96. Window of the SYN-ACK 65160, of later segments 509: 509. One CWR: 0.

@@ -1,10 +1,10 @@
 #!/bin/sh
 # iperf 2.1.8 (Debian 12; iperf 2, not iperf3) leaves out of its CSV (-y C) what it prints as text. The client of a UDP
-# test prints the report of the server, with the datagrams that were lost; in CSV there is only its own line, which ends
-# with 0 lost of -1 datagrams, -0.000 %, whatever was lost. And without -i the time in the first column is 1 January
-# 1970, at the server too, of UDP and TCP alike. So measurements that a script collects at the clients have no loss, and
-# no times to put them in order. Nothing is said; its manual does not describe the columns. What helps: CSV at the
-# server, and -i. Lost are the datagrams that were sent and did not arrive (RFC 7680, 2.4).
+# test prints the report of the server, with the datagrams that were lost; in CSV there is only its own line, which
+# ends with 0 lost of -1 datagrams, -0.000 %, whatever was lost. And without -i the time in the first column is 1
+# January 1970, at the server too, of UDP and TCP alike. So measurements that a script collects at the clients have no
+# loss, and no times to put them in order. Nothing is said; its manual does not describe the columns. What helps: CSV
+# at the server, and -i. Lost are the datagrams that were sent and did not arrive (RFC 7680, 2.4).
 #
 # Seen, each tenth of 182 datagrams lost: by the client's text 18/182 (9.9 %), by the server's CSV 18,182,9.890, by the
 # client's CSV 0,-1,-0.000; times without -i 19700101000000.

@@ -1,10 +1,10 @@
 #!/bin/sh
 # nfcapd of nfdump 1.7.1 (Debian 12) exchanges the start and the end of IPFIX flows with times relative to the start of
-# the exporter (flowStartSysUpTime and flowEndSysUpTime, elements 22 and 21), which softflowd 1.1.0 sends by default. So
-# such a flow ends before it begins, its duration is 2^64 ms less a few seconds, its rate 0, and sorting by time and
-# limits on the duration go wrong. Nothing is said. Absolute times of the same flow (elements 152 and 153) are right, as
-# is NetFlow v5. By IANA's registry of IPFIX elements 22 is the first packet and 21 the last, in milliseconds
-# since systemInitTimeMilliseconds (160). tshark 4.0.17 gives such a flow of softflowd a duration of 10.85 s.
+# the exporter (flowStartSysUpTime and flowEndSysUpTime, elements 22 and 21), which softflowd 1.1.0 sends by default.
+# So such a flow ends before it begins, its duration is 2^64 ms less a few seconds, its rate 0, and sorting by time and
+# limits on the duration go wrong. Nothing is said. Absolute times of the same flow (elements 152 and 153) are right,
+# as is NetFlow v5. By IANA's registry of IPFIX elements 22 is the first packet and 21 the last, in milliseconds since
+# systemInitTimeMilliseconds (160). tshark 4.0.17 gives such a flow of softflowd a duration of 10.85 s.
 #
 # Seen, 1000 kB from 23:03:20.000 to 23:03:30.850: with elements 152 and 153 so, 10.850 s, 737327 bit/s; with 22 and 21
 # from 23:03:30.850 to 23:03:20.000, 18446744073709540.000 s, 0 bit/s.

@@ -1,11 +1,11 @@
 #!/bin/sh
 # opportunistikapacity 0.0.1 (PyPI) computes how much data two nodes of a mobility trace could exchange while in reach,
-# by integrating the rate between samples as a straight line. Its slope is yb - ya / interval where (yb - ya) / interval
-# belongs (contactcalculator.py, integrate), so it is right only with a sample each second. Between two samples of the
-# same rate R, T seconds apart, it gives R T (T + 1) / 2: three times too much with samples every 5 s, 15.5 times with
-# the 30 s of many GPS traces, and the capacity of a contact grows with the interval. And the capacity is in megabits,
-# the unit of its rates times seconds, where the documentation says megabytes. Nothing is said. The area under a
-# straight line is the mean of both rates times the interval, here the rate times the time.
+# by integrating the rate between samples as a straight line. Its slope is yb - ya / interval where (yb - ya) /
+# interval belongs (contactcalculator.py, integrate), so it is right only with a sample each second. Between two
+# samples of the same rate R, T seconds apart, it gives R T (T + 1) / 2: three times too much with samples every 5 s,
+# 15.5 times with the 30 s of many GPS traces, and the capacity of a contact grows with the interval. And the capacity
+# is in megabits, the unit of its rates times seconds, where the documentation says megabytes. Nothing is said. The
+# area under a straight line is the mean of both rates times the interval, here the rate times the time.
 #
 # Seen, two nodes 10 m apart for 600 s, samples every 1, 5, 10 and 30 s: 116680, 352370, 651350 and 1895807 "MBytes";
 # right is 14585, 14682, 14803 and 15289, as it lets a contact begin and end in the middle of an interval.

@@ -7,9 +7,9 @@
 # time, as they begin at random, the peer is told a jitter of minutes. No error is returned; without a wrap the reports
 # are right. RFC 3550, 6.4.1 and A.8: the mean of |D|, the difference of two packets' transits, in unsigned arithmetic.
 #
-# Seen, statistics and report, a packet every 20 ms: delay of 50 and 60 ms in turn, 20.0 and 10.0 ms; right is 10. Delay
-# that grows by 1 ms a packet, 0.0 and 1.0 ms; right is 1. Even delay, 49 packets after the timestamps wrapped: 0.0 and
-# 126237.9 ms; right is 0.
+# Seen, statistics and report, a packet every 20 ms: delay of 50 and 60 ms in turn, 20.0 and 10.0 ms; right is 10.
+# Delay that grows by 1 ms a packet, 0.0 and 1.0 ms; right is 1. Even delay, 49 packets after the timestamps wrapped:
+# 0.0 and 126237.9 ms; right is 0.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

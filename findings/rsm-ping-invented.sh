@@ -3,9 +3,8 @@
 # default mode, auto, a measurement without a single reply goes on with random numbers of 20 ms on average (cli.py,
 # main), which it prints and writes to its CSV file as those of the host; it exits with 0. So an outage looks like a
 # good path. Losses are not told at all: lines without a time are left out, and the differences go over the gap.
-# Nothing is said, neither in the output nor in the file. What helps: --mode ping. A round trip
-# that did not come back is undefined, informally infinite (RFC 2681, 2.4); ping of iputils 20221126 says 100 % packet
-# loss.
+# Nothing is said, neither in the output nor in the file. What helps: --mode ping. A round trip that did not come back
+# is undefined, informally infinite (RFC 2681, 2.4); ping of iputils 20221126 says 100 % packet loss.
 #
 # Seen, a host behind a link that is down, 20 pings: 20 samples, average about 20 ms.
 set -eu

@@ -1,12 +1,12 @@
 #!/bin/sh
 # rtp.js 0.15.5 (npm) reads 12 of the 24 bits of the cumulative loss in reception reports (getTotalLost of
 # ReceptionReport masks with 0x0fff). So the count begins at 0 again with the 4096th lost packet, after 14 minutes of a
-# stream of 500 packets/s that loses 1 %, and the difference of two reports, by which loss is followed, is negative there.
-# A negative count, from a path that duplicates, comes out as some 4000 lost packets; and setTotalLost writes one as
-# magnitude and sign, which others read as minus eight million. In NACKs the sequence numbers after 65535 are 65536 and so
-# on, which no packet has (parseNackItem), and createNackItem sorts them as text, so 9 and 10 are an error. Else no error
-# is thrown. RFC 3550, 6.4.1 and A.3: a signed number of 24 bits in two's complement; RFC 4585, 6.2.1: modulo 2^16. aiortc
-# 1.16.0 reads all of them right.
+# stream of 500 packets/s that loses 1 %, and the difference of two reports, by which loss is followed, is negative
+# there. A negative count, from a path that duplicates, comes out as some 4000 lost packets; and setTotalLost writes
+# one as magnitude and sign, which others read as minus eight million. In NACKs the sequence numbers after 65535 are
+# 65536 and so on, which no packet has (parseNackItem), and createNackItem sorts them as text, so 9 and 10 are an
+# error. Else no error is thrown. RFC 3550, 6.4.1 and A.3: a signed number of 24 bits in two's complement; RFC 4585,
+# 6.2.1: modulo 2^16. aiortc 1.16.0 reads and writes the counts right.
 #
 # Seen: 4095, 4096, 5000 and -2 lost are read as 4095, 0, 904 and 4094; -2 is written as 0x800002, right is 0xfffffe. A
 # NACK of 65535 and 0 is read as 65535 and 65536.

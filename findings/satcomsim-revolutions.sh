@@ -3,10 +3,10 @@
 # default a step integrates with Runge and Kutta's method, into a state that the position is not taken from (orbit.py,
 # _rk4_integration and get_position_point): the anomaly stays as it was. What moves them is the precession by the
 # Earth's flattening, which lacks its factor, the mean motion, and is a thousand times too fast. So a geostationary
-# satellite stands still among the stars and rises once a day, and a low one on a polar orbit comes twice as often as it
-# should. Nothing is said. The period is 2 pi sqrt(a^3 / mu), and the node precesses by -1.5 J2 n (R/a)^2 cos i
-# (Vallado, Fundamentals of Astrodynamics and Applications), a few degrees a day in low orbits. With update_position(dt,
-# "basic") alone the same orbits are right.
+# satellite stands still among the stars and rises once a day, and a low one on a polar orbit comes twice as often as
+# it should. Nothing is said. The period is 2 pi sqrt(a^3 / mu), and the node precesses by -1.5 J2 n (R/a)^2 cos i
+# (Vallado, Fundamentals of Astrodynamics and Applications), a few degrees a day in low orbits. With
+# update_position(dt, "basic") alone the same orbits are right.
 #
 # Seen, geostationary: 0.000 revolutions in 6 hours; right is 0.251. Polar, 550 km: 28.389 in a day; right is 15.055.
 set -eu

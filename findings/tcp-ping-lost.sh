@@ -1,11 +1,11 @@
 #!/bin/sh
-# tcp-ping 0.1.1 (npm), which measures round trips by TCP connections, takes an attempt that failed into its statistics,
-# with a time of undefined (tcp-ping.js). So the average is NaN from the first failure on, and minimum and maximum start
-# anew after each, because a comparison with undefined is false: they are those of the attempts after the last failure,
-# and undefined if the last one failed. A path that loses a connection in a while thus seems to have the round trips of
-# its last seconds only; the long ones around an outage are left out. No error is handed over; `results` has all the
-# times. A round trip that was lost is undefined, and does not change the minimum of the others (RFC 2681, 2.4 and 4.3).
-# By its source @network-utils/tcp-ping 1.2.3 leaves failures out.
+# tcp-ping 0.1.1 (npm), which measures round trips by TCP connections, takes an attempt that failed into its
+# statistics, with a time of undefined (tcp-ping.js). So the average is NaN from the first failure on, and minimum and
+# maximum start anew after each, because a comparison with undefined is false: they are those of the attempts after the
+# last failure, and undefined if the last one failed. A path that loses a connection in a while thus seems to have the
+# round trips of its last seconds only; the long ones around an outage are left out. No error is handed over; `results`
+# has all the times. A round trip that was lost is undefined, and does not change the minimum of the others (RFC 2681,
+# 2.4 and 4.3). By its source @network-utils/tcp-ping 1.2.3 leaves failures out.
 #
 # Seen, 20, 100, none, 30 and 40 ms: average NaN, minimum 30, maximum 40; right is 47.5, 20 and 100.
 set -eu

@@ -1,10 +1,11 @@
 #!/bin/sh
-# throttle 1.0.3 (npm), which limits a stream to a number of bytes a second, compares what went through since the stream
-# was made with that rate times the time since then (throttle.js, _onchunk). So time in which nothing was to be sent
-# counts as credit without a bound: after a pause the stream runs unlimited until it has made up for all of it. Who puts
-# it into a proxy to imitate a slow radio has the rate for a single download only; requests on a connection that is kept
-# open pass at the speed of the machine. Nothing is said; by its README data are not passed through faster than the
-# limit. The credit of a token bucket ends at its burst (RFC 3290, 5.1.3). stream-throttle 0.1.3 holds a second's worth.
+# throttle 1.0.3 (npm), which limits a stream to a number of bytes a second, compares what went through since the
+# stream was made with that rate times the time since then (throttle.js, _onchunk). So time in which nothing was to be
+# sent counts as credit without a bound: after a pause the stream runs unlimited until it has made up for all of it.
+# Who puts it into a proxy to imitate a slow radio has the rate for a single download only; requests on a connection
+# that is kept open pass at the speed of the machine. Nothing is said; by its README data are not passed through faster
+# than the limit. The credit of a token bucket ends at its burst (RFC 3290, 5.1.3). stream-throttle 0.1.3 holds a
+# second's worth.
 #
 # Seen, 400 kB at 100 kB/s, at once and after a pause of 3 s: throttle 3.9 and 0.9 s, stream-throttle 4.0 and 3.0 s.
 set -eu

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Two parsers of traceroute on PyPI, jc 1.26.1 and trparse 0.3.0, leave out probes that were not answered. They look for
-# an asterisk with blanks on both sides, of which the number before it has already taken the one
-# and the end of the line lacks the other. A router that answered one probe of three has one probe with a round trip,
-# and one that answered none has no probe, or one. So losses along a radio path come out as none, and how many probes
-# were sent is lost too. Besides, trparse gives all probes of a line the address of the first router: where probes take
-# two paths, as behind two gateways, it makes of both one router with a large jitter. Nothing is said. By traceroute's
-# manual (2.1.2) each probe is a time, or an asterisk if no response came in time.
+# Two parsers of traceroute on PyPI, jc 1.26.1 and trparse 0.3.0, leave out probes that were not answered. They look
+# for an asterisk with blanks on both sides, of which the number before it has already taken the one and the end of the
+# line lacks the other. A router that answered one probe of three has one probe with a round trip, and one that
+# answered none has no probe, or one. So losses along a radio path come out as none, and how many probes were sent is
+# lost too. Besides, trparse gives all probes of a line the address of the first router: where probes take two paths,
+# as behind two gateways, it makes of both one router with a large jitter. Nothing is said. By traceroute's manual
+# (2.1.2) each probe is a time, or an asterisk if no response came in time.
 #
 # Seen, 18 probes, 8 of them without an answer: jc 10 probes, 0 lost; trparse 11, 1 lost. Three probes, of which the
 # second took another path: jc 10.1.0.1, 10.1.1.1 and 10.1.0.1; trparse 10.1.0.1 three times.

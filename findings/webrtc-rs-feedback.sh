@@ -1,8 +1,8 @@
 #!/bin/sh
 # The Rust crate interceptor 0.17.2, of webrtc-rs, tells the sender of a stream wrong losses in both of its reports. In
-# receiver reports (receiver_stream.rs) it remembers packets by their sequence number modulo 128, the number of words of
-# its bit map, instead of 8192, the number of bits. So all of a report's losses are judged by its last 128 packets: an
-# outage before them is not told, one among them is told several times over. And a packet that arrives twice makes
+# receiver reports (receiver_stream.rs) it remembers packets by their sequence number modulo 128, the number of words
+# of its bit map, instead of 8192, the number of bits. So all of a report's losses are judged by its last 128 packets:
+# an outage before them is not told, one among them is told several times over. And a packet that arrives twice makes
 # transport-wide feedback (twcc/mod.rs) go once around all sequence numbers to come to it again: whatever arrived after
 # it is lost by that feedback. No error is returned. RFC 3550, 6.4.1 and A.3: packets expected less those received;
 # draft-holmer-rmcat-transport-wide-cc-extensions-01, 3.1: one status for each sequence number from the base on. By its

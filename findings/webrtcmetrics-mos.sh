@@ -3,12 +3,12 @@
 # impairment of Cole and Rosenbluth (CCR 31, 2001) for G.711, 30 ln(1 + 15 e), where e is a share, 0 to 1; it gets a
 # percentage. So one packet lost in a thousand costs a whole grade, and one in a hundred makes every call the worst
 # there is. mos_emodel_in goes through a parabola that has its lowest point at R = 77.5: from 16 % loss on the rating
-# rises again, and 30 % lost are "good". Nothing is said; the percentage itself is right, and so is mos_fullband_in
-# as far as it falls with the loss. ITU-T G.107, 7.5: R is 93.2 - Id - Ie,eff, and falls with the loss; with the
-# formula of Cole and Rosenbluth 1 % of G.711 costs 4.2 of 93.2 points.
+# rises again, and 30 % lost are "good". Nothing is said; the percentage itself is right, and so is mos_fullband_in as
+# far as it falls with the loss. ITU-T G.107, 7.5: R is 93.2 - Id - Ie,eff, and falls with the loss; with the formula
+# of Cole and Rosenbluth 1 % of G.711 costs 4.2 of 93.2 points.
 #
-# Seen, round trip of 40 ms, jitter 5 ms, loss of 0, 0.1, 1, 5, 15 and 30 %: mos_in 4.4, 3.3, 1.0, 1.0, 1.0, 1.0;
-# right is 4.4, 4.4, 4.3, 3.8, 2.9, 2.1. mos_emodel_in 4.3, 4.3, 4.1, 3.3, 2.3 and 4.1.
+# Seen, round trip of 40 ms, jitter 5 ms, loss of 0, 0.1, 1, 5, 15 and 30 %: mos_in 4.4, 3.3, 1.0, 1.0, 1.0, 1.0; right
+# is 4.4, 4.4, 4.3, 3.8, 2.9, 2.1. mos_emodel_in 4.3, 4.3, 4.1, 3.3, 2.3 and 4.1.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
