@@ -107,6 +107,7 @@ mod linux {
             loss: LossConfig::None.into(),
             policer: None,
             outage: None,
+            reconfiguration: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2000) },
         }
     }

@@ -23,6 +23,7 @@ fn config(delay: DelayConfig, loss: LossConfig) -> LinkConfig {
         loss: loss.into(),
         policer: None,
         outage: None,
+        reconfiguration: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(1000) },
     }
 }

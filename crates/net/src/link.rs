@@ -15,7 +15,8 @@
 //!   packet that meets an outage has its draws too, so that an outage does not shift those of the
 //!   packets behind it.
 //! - A lost packet is reported at the instant it would have arrived.
-//! - In a FIFO link nothing comes out before its predecessor, which may be a lost one.
+//! - In a FIFO link nothing comes out before its predecessor, which may be a lost one; so where the
+//!   delay falls, packets bunch up.
 //! - At equal times a departure comes before an arrival to the queue.
 //! - A packet whose arrival is known may be taken out ahead of it ([`Link::pass`]), for a caller
 //!   that looks after the rest itself.
@@ -33,6 +34,7 @@ use crate::loss::Loss;
 use crate::policer::Policer;
 use crate::queue::admission::{Admission, Admitted, Arrival, Verdict};
 use crate::queue::{Queue, Server, Waiting as Queued};
+use crate::slots::Slots;
 use crate::table::Rates;
 use crate::trace::{Opportunities, Trace};
 use airtcp_core::event::DropReason;
@@ -79,14 +81,29 @@ pub struct LinkStreams {
     pub delay: Stream,
     /// For the queue discipline.
     pub queue: Stream,
+    /// For the losses of slots.
+    pub slot_loss: Stream,
+    /// For the slots of a path that is reconfigured: the same in both directions.
+    pub path: Stream,
 }
 
 impl LinkStreams {
-    /// The streams `link/<link_name>/loss`, `…/delay` and `…/red` of the run with seed `run_seed`.
-    /// The last is every discipline's; it was RED's first, and another name would change its draws.
+    /// The streams `link/<link_name>/loss`, `…/delay`, `…/red`, … of the run with seed `run_seed`.
+    /// `red` is every discipline's; it was RED's first, and another name would change its draws.
     pub fn named(run_seed: u64, link_name: &str) -> Self {
         let stream = |purpose| Stream::new(run_seed, &format!("link/{link_name}/{purpose}"));
-        Self { loss: stream("loss"), delay: stream("delay"), queue: stream("red") }
+        Self {
+            loss: stream("loss"),
+            delay: stream("delay"),
+            queue: stream("red"),
+            slot_loss: stream("slot-loss"),
+            path: stream("path"),
+        }
+    }
+
+    /// The same for a direction of a path: `path/<path_name>` is the stream of its slots.
+    pub fn of_path(self, run_seed: u64, path_name: &str) -> Self {
+        Self { path: Stream::new(run_seed, &format!("path/{path_name}")), ..self }
     }
 }
 
@@ -159,6 +176,7 @@ pub struct Link<T> {
     loss_place: LossPlace,
     policer: Option<Box<Policer>>,
     outage: Option<Box<OutageConfig>>,
+    slots: Option<Box<Slots>>,
     /// Decides on packets at their arrival; not used with `deferred`.
     admission: Admission,
     /// The packets whose service starts later than the latest call, unless `deferred`.
@@ -284,7 +302,8 @@ impl<T> Deferred<T> {
 impl<T> Link<T> {
     /// An idle link at the start of the run.
     pub fn new(config: &LinkConfig, streams: LinkStreams) -> Self {
-        let LinkConfig { rate, delay, loss, policer, outage, queue } = config;
+        let LinkConfig { rate, delay, loss, policer, reconfiguration, queue, .. } = config;
+        let outage = config.outages();
         let recorded = match rate {
             LinkRate::Constant(_) => None,
             LinkRate::Mahimahi(trace) => {
@@ -294,10 +313,13 @@ impl<T> Link<T> {
         };
         let delay = Delay::new(delay, streams.delay);
         let loss_model = Loss::new(&loss.model, streams.loss);
+        let slots = reconfiguration.as_ref();
+        let slots = slots.and_then(|it| Slots::new(it, streams.path, streams.slot_loss));
         let is_plain = recorded.is_none()
             && loss_model.is_none()
             && policer.is_none()
             && outage.is_none()
+            && slots.is_none()
             && delay.is_constant()
             && matches!(queue, QueueConfig::DropTail { .. });
         // One that decides packets later does so in `deferred`.
@@ -319,7 +341,8 @@ impl<T> Link<T> {
             loss: loss_model.map(Box::new),
             loss_place: loss.place,
             policer: policer.map(|config| Box::new(Policer::new(config))),
-            outage: outage.clone().map(Box::new),
+            outage: outage.map(Box::new),
+            slots: slots.map(Box::new),
             admission,
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
@@ -416,6 +439,9 @@ impl<T> Link<T> {
     pub fn set_delay(&mut self, now: Instant, delay: Duration) {
         self.start_services_before(now);
         self.delay = Delay::constant(delay);
+        if let Some(slots) = &mut self.slots {
+            slots.keep_delay();
+        }
     }
 
     /// Makes losses independent, with probability `p` and drawn from `stream`, from `now` on. Only
@@ -423,6 +449,9 @@ impl<T> Link<T> {
     pub fn set_loss(&mut self, now: Instant, p: f64, stream: Stream) {
         self.start_services_before(now);
         self.loss = Loss::new(&LossConfig::Bernoulli { p }, stream).map(Box::new);
+        if let Some(slots) = &mut self.slots {
+            slots.keep_loss();
+        }
     }
 
     /// True if the link is down at `now`, by hand or by schedule.
@@ -496,7 +525,8 @@ impl<T> Link<T> {
 
     /// True if packets arrive in the order in which they are offered, at times known beforehand.
     pub fn keeps_order(&self) -> bool {
-        self.deferred.is_none() && self.delay.is_constant()
+        let steps = self.slots.as_ref().is_some_and(|slots| slots.changes_delay());
+        self.deferred.is_none() && self.delay.is_constant() && !steps
     }
 
     /// A constant time above zero that is shorter than any packet takes from its offer to its
@@ -861,7 +891,10 @@ impl<T> Link<T> {
             Some(recorded) => recorded.serve(start, size),
             None => start + self.transmission_time(size),
         };
-        let arrival = departure + self.delay.draw(departure);
+        let mut arrival = departure + self.delay.draw(departure);
+        if let Some(slots) = &mut self.slots {
+            arrival += slots.delay(departure);
+        }
         let unlucky = self.loss_place == LossPlace::Medium && self.loses(departure, data);
         let lost = if self.outage_takes(start, departure) {
             Some(DropReason::Outage)
@@ -903,7 +936,8 @@ impl<T> Link<T> {
 
     #[inline]
     fn loses(&mut self, now: Instant, data: bool) -> bool {
-        self.loss.as_mut().is_some_and(|loss| loss.loses(now, data))
+        let by_model = self.loss.as_mut().is_some_and(|loss| loss.loses(now, data));
+        by_model | self.slots.as_mut().is_some_and(|slots| slots.loses(now))
     }
 
     #[inline]

@@ -24,6 +24,7 @@ pub(crate) fn plain() -> LinkConfig {
         loss: LossConfig::None.into(),
         policer: None,
         outage: None,
+        reconfiguration: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(50) },
     }
 }

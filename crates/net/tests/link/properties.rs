@@ -5,7 +5,7 @@ use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LinkLoss, LossConfig, LossPlace, OutageConfig,
-    OutageMode, PolicerConfig, QueueConfig, QueueLimit, Schedule, Variation,
+    OutageMode, PolicerConfig, QueueConfig, QueueLimit, ReconfigurationConfig, Schedule, Variation,
 };
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta};
@@ -74,6 +74,18 @@ fn outages() -> impl Strategy<Value = Option<OutageConfig>> {
     )
 }
 
+fn reconfigurations() -> impl Strategy<Value = Option<ReconfigurationConfig>> {
+    let slots = (1u64..200, 0u64..200, proptest::option::of(distributions()), 0u8..2);
+    proptest::option::of(slots.prop_map(|(interval, offset, delay, loss)| ReconfigurationConfig {
+        interval: ms(interval),
+        offset: ms(offset.min(interval)),
+        delay,
+        loss: f64::from(loss) * 0.3,
+        interruption: None,
+        mode: OutageMode::Drop,
+    }))
+}
+
 fn queues() -> impl Strategy<Value = QueueConfig> {
     prop_oneof![
         (0u64..20).prop_map(|n| QueueConfig::DropTail { limit: QueueLimit::Packets(n) }),
@@ -99,13 +111,15 @@ pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
         burst: Bytes(burst),
     });
     let policer = proptest::option::of(policer);
-    (100u64..5000, delays(), losses(), place, policer, outages(), queues()).prop_map(
-        |(kbps, delay, model, place, policer, outage, queue)| LinkConfig {
+    let path = (delays(), reconfigurations());
+    (100u64..5000, path, losses(), place, policer, outages(), queues()).prop_map(
+        |(kbps, (delay, reconfiguration), model, place, policer, outage, queue)| LinkConfig {
             rate: DataRate::kbps(kbps).into(),
             delay,
             loss: LinkLoss { model, place },
             policer,
             outage,
+            reconfiguration,
             queue,
         },
     )
@@ -230,6 +244,8 @@ proptest! {
         let shortest = config.delay.variation.as_ref().map_or(config.delay.base, |v| {
             v.distribution.lower_bound().min(config.delay.base)
         });
+        let of_slots = config.reconfiguration.as_ref().and_then(|it| it.delay.as_ref());
+        let shortest = shortest + of_slots.map_or(Duration::ZERO, Distribution::lower_bound);
         for (at, id) in delivered(&run(&mut link(&config), &sends)) {
             let (sent, meta) = sends[id as usize];
             prop_assert!(at >= sent + config.rate.mean().transmission_time(meta.size) + shortest);

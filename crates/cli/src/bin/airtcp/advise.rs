@@ -431,7 +431,7 @@ fn measure(args: &AdviseArgs, variants: &[Variant]) -> Result<Vec<Vec<RunMetrics
 
 /// Time until the first outage of a direction.
 fn first_outage(down: &LinkConfig, up: &LinkConfig) -> Option<Duration> {
-    let outages = [down, up].into_iter().filter_map(|direction| direction.outage.as_ref());
+    let outages = [down, up].into_iter().filter_map(LinkConfig::outages);
     let first = outages.filter_map(|outage| outage.schedule.next_outage(Instant::ZERO));
     first.map(|(start, _)| start.since_start()).min()
 }
