@@ -111,9 +111,10 @@ static RATE: Table = Table::new(
             "file",
             Kind::Text(&PATH),
             Fallback::Absent("no file"),
-            "`.csv`: a table of time and rate, `time (s),rate (Mbit/s)` in its first line; each rate holds \
-         until the next, the last to the end; at 0, packets wait. Any other name: a Mahimahi trace, \
-         which repeats. Perhaps compressed with gzip; relative to the file that names it.",
+            "`.csv`: a table of time and rate, `time (s),rate (Mbit/s)` in its first line, perhaps with \
+         columns of delay and loss for other keys; each rate holds until the next, the last to the end; \
+         at 0, packets wait. Any other name: a Mahimahi trace, which repeats. Perhaps compressed with \
+         gzip; relative to the file that names it.",
         ),
     ])],
 );
@@ -286,8 +287,8 @@ static DELAY: Table = Table::new(
                 "file",
                 Kind::Text(&PATH),
                 Fallback::Absent("no file"),
-                "The same as a table of time and delay, `time (s),delay (ms)` in its first line. Perhaps \
-                 compressed with gzip; relative to the file that names it.",
+                "The same as a table of time and delay, `time (s),delay (ms)` in its first line, perhaps \
+                 with columns of rate and loss for other keys. Perhaps compressed with gzip; relative to the file that names it.",
             ),
         ]),
     ],
@@ -583,8 +584,8 @@ impl Settings for LossSchedule {
             "file",
             Kind::Text(&PATH),
             Fallback::Absent("no file"),
-            "The same as a table of time and loss, `time (s),loss (%)` in its first line. Perhaps \
-             compressed with gzip; relative to the file that names it.",
+            "The same as a table of time and loss, `time (s),loss (%)` in its first line, perhaps with \
+             columns of rate and delay for other keys. Perhaps compressed with gzip; relative to the file that names it.",
         ),
     ])];
 
