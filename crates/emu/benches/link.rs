@@ -108,6 +108,7 @@ mod linux {
             policer: None,
             outage: None,
             reconfiguration: None,
+            rlc: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2000) },
         }
     }

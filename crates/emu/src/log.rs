@@ -266,6 +266,7 @@ mod tests {
             policer: None,
             outage: None,
             reconfiguration: None,
+            rlc: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
         }
     }

@@ -24,6 +24,7 @@ fn config(delay: DelayConfig, loss: LossConfig) -> LinkConfig {
         policer: None,
         outage: None,
         reconfiguration: None,
+        rlc: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(1000) },
     }
 }

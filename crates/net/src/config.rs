@@ -22,7 +22,7 @@ settings! {
     /// A unidirectional link: a queue, a server with a rate, a propagation delay, losses and
     /// outages, perhaps behind a policer.
     #[derive(Clone, Debug, PartialEq)]
-    #[check(check_outages)]
+    #[check(check_link)]
     pub struct LinkConfig {
         /// Rate at which packets are serialised: constant, or a table with steps or a file.
         pub rate: LinkRate,
@@ -40,6 +40,9 @@ settings! {
         /// Steps of delay and loss, and interruptions, at the ends of time slots.
         #[absent = "the path stays the same"]
         pub reconfiguration: Option<ReconfigurationConfig> = None,
+        /// Retransmissions below IP, as of a cellular link. The rate is then that of transport blocks.
+        #[absent = "no retransmissions"]
+        pub rlc: Option<RlcConfig> = None,
         /// The queue in front of the link, one in each direction.
         #[absent = "drop-tail, 50 packets"]
         pub queue: QueueConfig = QueueConfig::default(),
@@ -60,12 +63,23 @@ impl LinkConfig {
     }
 }
 
-/// A link has one schedule of outages.
-fn check_outages<R: Reader>(from: &R, link: &LinkConfig) {
+/// A link has one schedule of outages, and its transport blocks one size.
+fn check_link<R: Reader>(from: &R, link: &LinkConfig) {
     let interruptions = link.reconfiguration.as_ref().and_then(|it| it.interruption);
     if link.outage.is_some() && interruptions.is_some() {
         let message = "contradicts the interruptions of `reconfiguration`".to_owned();
         from.refuse(Some("outage"), message, "either outage or interruption");
+    }
+    match (&link.rlc, &link.rate) {
+        (Some(rlc), LinkRate::Constant(rate)) if rlc.block_bits(*rate) == 0 => {
+            let message = format!("at {rate}, a block of {} has less than a bit", rlc.tti);
+            from.refuse(Some("rlc"), message, "a longer tti or a higher rate");
+        }
+        (Some(_), LinkRate::Mahimahi(_) | LinkRate::Table(_)) => {
+            let message = "has no blocks of one size where the rate changes".to_owned();
+            from.refuse(Some("rlc"), message, "a constant rate beside it");
+        }
+        _ => {}
     }
 }
 
@@ -840,6 +854,53 @@ impl Value for Distribution {
     /// A distribution is not written on one line.
     fn show(&self, _: &Kind) -> Option<String> {
         None
+    }
+}
+
+settings! {
+    /// A cellular link: HARQ, and RLC in acknowledged mode above it. Defaults are those of LTE.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[table("link.rlc", whole)]
+    pub struct RlcConfig {
+        /// Transmission time interval: one transport block leaves in each.
+        #[kind = POSITIVE_TIME]
+        #[source = "TS 36.321 §3.1"]
+        pub tti: Duration = Duration::from_millis(1),
+        /// Probability that the first transmission of a block fails.
+        #[kind = PROBABILITY]
+        #[source = "TS 36.213 §7.2.3 (target of CQI)"]
+        pub bler: f64 = 0.1,
+        /// Factor by which each HARQ retransmission fails less often than the one before: what
+        /// combining the copies gains. An assumption.
+        #[kind = PROBABILITY]
+        pub combining: f64 = 0.1,
+        /// Transmissions of a block after which HARQ gives up.
+        #[kind = Kind::Integer { min: 1, max: 28 }]
+        #[source = "TS 36.331 §6.3.2 (maxHARQ-Tx)"]
+        pub transmissions: u32 = 4,
+        /// Time from one HARQ transmission of a block to the next.
+        #[kind = POSITIVE_TIME]
+        #[source = "TS 36.321 §7.7 (FDD)"]
+        pub harq_rtt: Duration = Duration::from_millis(8),
+        /// Time that the receiver waits for a missing block before it reports it: t-Reordering of
+        /// LTE, t-Reassembly of NR.
+        #[source = "TS 36.331 §9.2.1 (SRB1)"]
+        pub t_reassembly: Duration = Duration::from_millis(35),
+        /// Least time between two STATUS reports.
+        #[source = "TS 36.331 §9.2.1 (SRB1)"]
+        pub t_status_prohibit: Duration = Duration::ZERO,
+        /// RLC retransmissions of a block after which its packets are lost: maxRetxThreshold.
+        #[kind = Kind::Integer { min: 0, max: 32 }]
+        #[source = "TS 36.331 §9.2.1 (SRB1)"]
+        pub max_retx: u32 = 4,
+    }
+}
+
+impl RlcConfig {
+    /// Size of a transport block at this rate, in bits.
+    pub fn block_bits(&self, rate: DataRate) -> u64 {
+        let bits = u128::from(rate.bits_per_sec()) * u128::from(self.tti.as_nanos());
+        u64::try_from(bits / 1_000_000_000).unwrap_or(u64::MAX)
     }
 }
 

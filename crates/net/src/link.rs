@@ -34,6 +34,7 @@ use crate::loss::Loss;
 use crate::policer::Policer;
 use crate::queue::admission::{Admission, Admitted, Arrival, Verdict};
 use crate::queue::{Queue, Server, Waiting as Queued};
+use crate::rlc::{Rlc, Served};
 use crate::slots::Slots;
 use crate::table::Rates;
 use crate::trace::{Opportunities, Trace};
@@ -83,6 +84,8 @@ pub struct LinkStreams {
     pub queue: Stream,
     /// For the losses of slots.
     pub slot_loss: Stream,
+    /// For the block errors of a cellular link.
+    pub rlc: Stream,
     /// For the slots of a path that is reconfigured: the same in both directions.
     pub path: Stream,
 }
@@ -97,6 +100,7 @@ impl LinkStreams {
             delay: stream("delay"),
             queue: stream("red"),
             slot_loss: stream("slot-loss"),
+            rlc: stream("rlc"),
             path: stream("path"),
         }
     }
@@ -170,7 +174,7 @@ pub struct Link<T> {
     /// divisions are slow.
     transmission: (Bytes, Duration),
     /// Replaces the rate.
-    recorded: Option<Recorded>,
+    service: Option<Service>,
     delay: Delay,
     loss: Option<Box<Loss>>,
     loss_place: LossPlace,
@@ -200,19 +204,48 @@ pub struct Link<T> {
     latest_wait: Duration,
 }
 
-/// A server whose rate follows a file.
+/// A server that is more than a rate.
 #[derive(Clone, Debug)]
-enum Recorded {
+enum Service {
     Trace(Box<Opportunities>),
     Table(Arc<Rates>),
+    Rlc(Box<Rlc>),
 }
 
-impl Recorded {
-    /// Serves a packet from `start`; returns when its last byte leaves.
-    fn serve(&mut self, start: Instant, size: Bytes) -> Instant {
+impl Service {
+    fn of(config: &LinkConfig, rlc: Stream) -> Option<Self> {
+        match (&config.rate, config.rlc) {
+            (LinkRate::Constant(_), None) => None,
+            (&LinkRate::Constant(rate), Some(config)) => {
+                Some(Self::Rlc(Box::new(Rlc::new(config, rate, rlc))))
+            }
+            (LinkRate::Mahimahi(trace), _) => {
+                Some(Self::Trace(Box::new(Opportunities::new(Trace::clone(trace)))))
+            }
+            (LinkRate::Table(rates), _) => Some(Self::Table(Arc::clone(rates))),
+        }
+    }
+
+    /// True if packets leave only at certain times.
+    fn is_slotted(&self) -> bool {
+        matches!(self, Self::Trace(_) | Self::Rlc(_))
+    }
+
+    /// The first of these times for a packet that waits from `now`, whenever the server is free.
+    fn start(&self, now: Instant) -> Instant {
         match self {
-            Self::Trace(opportunities) => opportunities.serve(start, size),
-            Self::Table(rates) => rates.departure(start, size),
+            Self::Trace(opportunities) => opportunities.start(now),
+            Self::Rlc(rlc) => rlc.start(now),
+            Self::Table(_) => now,
+        }
+    }
+
+    /// Serves a packet from `start`.
+    fn serve(&mut self, start: Instant, size: Bytes) -> Served {
+        match self {
+            Self::Trace(opportunities) => Served::at(opportunities.serve(start, size)),
+            Self::Table(rates) => Served::at(rates.departure(start, size)),
+            Self::Rlc(rlc) => rlc.serve(start, size),
         }
     }
 }
@@ -304,18 +337,12 @@ impl<T> Link<T> {
     pub fn new(config: &LinkConfig, streams: LinkStreams) -> Self {
         let LinkConfig { rate, delay, loss, policer, reconfiguration, queue, .. } = config;
         let outage = config.outages();
-        let recorded = match rate {
-            LinkRate::Constant(_) => None,
-            LinkRate::Mahimahi(trace) => {
-                Some(Recorded::Trace(Box::new(Opportunities::new(Trace::clone(trace)))))
-            }
-            LinkRate::Table(rates) => Some(Recorded::Table(rates.clone())),
-        };
+        let service = Service::of(config, streams.rlc);
         let delay = Delay::new(delay, streams.delay);
         let loss_model = Loss::new(&loss.model, streams.loss);
         let slots = reconfiguration.as_ref();
         let slots = slots.and_then(|it| Slots::new(it, streams.path, streams.slot_loss));
-        let is_plain = recorded.is_none()
+        let is_plain = service.is_none()
             && loss_model.is_none()
             && policer.is_none()
             && outage.is_none()
@@ -333,7 +360,7 @@ impl<T> Link<T> {
         Self {
             rate: rate.mean(),
             transmission: (Bytes::ZERO, Duration::ZERO),
-            recorded,
+            service,
             in_flight: InFlight::new(delay.reorders() || deferred.is_some()),
             deferred,
             delay,
@@ -360,7 +387,7 @@ impl<T> Link<T> {
     pub fn with_trace(mut self, trace: Trace) -> Self {
         self.is_plain = false;
         self.rate = trace.mean_rate();
-        self.recorded = Some(Recorded::Trace(Box::new(Opportunities::new(trace))));
+        self.service = Some(Service::Trace(Box::new(Opportunities::new(trace))));
         self
     }
 
@@ -430,7 +457,10 @@ impl<T> Link<T> {
         self.start_services_before(now);
         self.rate = rate;
         self.transmission = (Bytes::ZERO, Duration::ZERO);
-        self.recorded = None;
+        match &mut self.service {
+            Some(Service::Rlc(rlc)) => rlc.set_rate(rate),
+            other => *other = None,
+        }
         self.foresee_service(now);
     }
 
@@ -533,7 +563,7 @@ impl<T> Link<T> {
     /// arrival; `None` if there is none.
     pub fn lookahead(&self) -> Option<Duration> {
         // A trace may serve a packet in no time.
-        let constant = self.keeps_order() && self.recorded.is_none();
+        let constant = self.keeps_order() && self.service.is_none();
         constant.then(|| self.delay.base()).filter(|delay| !delay.is_zero())
     }
 
@@ -849,10 +879,10 @@ impl<T> Link<T> {
     /// nor an outage.
     #[inline]
     fn is_idle(&self, now: Instant, start: Instant) -> bool {
-        // A server with a trace serves nothing at once.
-        let has_trace = || matches!(self.recorded, Some(Recorded::Trace(_)));
-        let awaits_trace = || has_trace() && self.waiting.is_empty();
-        start == now || (awaits_trace() && self.free_at <= now)
+        // A server with slots serves nothing at once.
+        let is_slotted = || self.service.as_ref().is_some_and(Service::is_slotted);
+        let awaits_slot = || is_slotted() && self.waiting.is_empty();
+        start == now || (awaits_slot() && self.free_at <= now)
     }
 
     /// Start of service of a packet that arrives now: at once, or when the server is free and the
@@ -864,8 +894,8 @@ impl<T> Link<T> {
             Some(steering) => now.max(steering.up_since),
             None => now,
         };
-        if let Some(Recorded::Trace(opportunities)) = &self.recorded {
-            return start_by_trace(opportunities, self.outage.as_deref(), now);
+        if let Some(service) = self.service.as_ref().filter(|service| service.is_slotted()) {
+            return start_in_slot(service, self.outage.as_deref(), now);
         }
         let earliest = self.free_at.max(now);
         match &self.outage {
@@ -887,11 +917,11 @@ impl<T> Link<T> {
         if start < Instant::MAX {
             self.waits.record(self.latest_wait);
         }
-        let departure = match &mut self.recorded {
-            Some(recorded) => recorded.serve(start, size),
-            None => start + self.transmission_time(size),
+        let Served { departure, received, lost: given_up } = match &mut self.service {
+            Some(service) => service.serve(start, size),
+            None => Served::at(start + self.transmission_time(size)),
         };
-        let mut arrival = departure + self.delay.draw(departure);
+        let mut arrival = received + self.delay.draw(departure);
         if let Some(slots) = &mut self.slots {
             arrival += slots.delay(departure);
         }
@@ -899,7 +929,7 @@ impl<T> Link<T> {
         let lost = if self.outage_takes(start, departure) {
             Some(DropReason::Outage)
         } else {
-            unlucky.then_some(DropReason::Loss)
+            (unlucky || given_up).then_some(DropReason::Loss)
         };
         self.depart(offered, departure, arrival, lost)
     }
@@ -959,20 +989,16 @@ fn start_beside(outage: &OutageConfig, earliest: Instant) -> Instant {
     }
 }
 
-/// The first opportunity for a packet that arrives now at which the link is up, or loses packets.
+/// The first slot for a packet that arrives now in which the link is up, or loses packets.
 #[inline(never)]
-fn start_by_trace(
-    opportunities: &Opportunities,
-    outage: Option<&OutageConfig>,
-    now: Instant,
-) -> Instant {
-    let mut start = opportunities.start(now);
+fn start_in_slot(service: &Service, outage: Option<&OutageConfig>, now: Instant) -> Instant {
+    let mut start = service.start(now);
     while let Some(outage) = outage {
         let up = start_beside(outage, start);
         if up == start {
             break;
         }
-        start = opportunities.start(up);
+        start = service.start(up);
     }
     start
 }

@@ -147,9 +147,7 @@ impl Header {
     fn read(line: &str, name: &str) -> Result<Self, (String, String)> {
         let none = || {
             let expected = match name {
-                "rate" => {
-                    "`time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`".to_owned()
-                }
+                "rate" => "`time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`".to_owned(),
                 "loss" => "`time (UNIT),loss (%)`, such as `time (s),loss (%)`".to_owned(),
                 _ => format!("`time (UNIT),{name} (UNIT)`, such as `time (s),{name} (ms)`"),
             };

@@ -248,6 +248,7 @@ mod tests {
                 mode: OutageMode::Hold,
             }),
             reconfiguration: None,
+            rlc: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
         };
         let mut link = Link::new(&config, LinkStreams::named(1, "test"))

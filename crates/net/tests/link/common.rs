@@ -25,6 +25,7 @@ pub(crate) fn plain() -> LinkConfig {
         policer: None,
         outage: None,
         reconfiguration: None,
+        rlc: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(50) },
     }
 }

@@ -5,7 +5,8 @@ use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LinkLoss, LossConfig, LossPlace, OutageConfig,
-    OutageMode, PolicerConfig, QueueConfig, QueueLimit, ReconfigurationConfig, Schedule, Variation,
+    OutageMode, PolicerConfig, QueueConfig, QueueLimit, ReconfigurationConfig, RlcConfig, Schedule,
+    Variation,
 };
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta};
@@ -86,6 +87,21 @@ fn reconfigurations() -> impl Strategy<Value = Option<ReconfigurationConfig>> {
     }))
 }
 
+fn cellular() -> impl Strategy<Value = Option<RlcConfig>> {
+    let rlc = (1u64..20, 0.0..1.0, 1u32..4, 1u64..20, 0u64..50, 0u64..30);
+    let rlc = rlc.prop_map(|(tti, bler, transmissions, rtt, reassembly, prohibit)| RlcConfig {
+        tti: ms(tti),
+        bler,
+        combining: 0.5,
+        transmissions,
+        harq_rtt: ms(rtt),
+        t_reassembly: ms(reassembly),
+        t_status_prohibit: ms(prohibit),
+        max_retx: 2,
+    });
+    proptest::option::weighted(0.3, rlc)
+}
+
 fn queues() -> impl Strategy<Value = QueueConfig> {
     prop_oneof![
         (0u64..20).prop_map(|n| QueueConfig::DropTail { limit: QueueLimit::Packets(n) }),
@@ -111,15 +127,16 @@ pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
         burst: Bytes(burst),
     });
     let policer = proptest::option::of(policer);
-    let path = (delays(), reconfigurations());
+    let path = (delays(), reconfigurations(), cellular());
     (100u64..5000, path, losses(), place, policer, outages(), queues()).prop_map(
-        |(kbps, (delay, reconfiguration), model, place, policer, outage, queue)| LinkConfig {
+        |(kbps, (delay, reconfiguration, rlc), model, place, policer, outage, queue)| LinkConfig {
             rate: DataRate::kbps(kbps).into(),
             delay,
             loss: LinkLoss { model, place },
             policer,
             outage,
             reconfiguration,
+            rlc,
             queue,
         },
     )

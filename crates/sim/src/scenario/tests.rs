@@ -320,7 +320,10 @@ fn a_reconfiguration_is_read_and_fits_its_slots() {
         end: Duration::from_millis(100),
     };
     assert_eq!(config.outages().unwrap().schedule, schedule);
-    assert_eq!((scenario.links[2].path(), scenario.links[3].path()), ("BS-MH".into(), "BS-MH".into()));
+    assert_eq!(
+        (scenario.links[2].path(), scenario.links[3].path()),
+        ("BS-MH".into(), "BS-MH".into())
+    );
     for (keys, expected) in [
         (
             "{ }",

@@ -21,6 +21,7 @@ pub(crate) fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
         policer: None,
         outage: None,
         reconfiguration: None,
+        rlc: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(queue) },
     }
 }
