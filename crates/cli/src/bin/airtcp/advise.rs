@@ -466,6 +466,7 @@ fn direction(
     let folder = link.parent().unwrap_or(Path::new(""));
     let trace = trace.map(|path| folder.join(path)).or(of_file.map(Path::to_owned));
     if let Some(path) = trace {
+        link::check_no_rlc(&config, &path)?;
         config.rate = LinkRate::Mahimahi(Arc::new(link::read_trace(&path)?));
     }
     Ok(config)
