@@ -269,6 +269,8 @@ struct Deferred<T> {
     dropped: Vec<Queued<T>>,
     /// Present in a link that can be taken down at run time.
     steering: Option<Steering>,
+    /// Departures of the packets in service in such a link: several share a transport block.
+    in_service: VecDeque<Instant>,
     /// Departures not yet reported, if the caller asked for them.
     departures: Option<VecDeque<Departure>>,
 }
@@ -327,6 +329,7 @@ impl<T> Deferred<T> {
             next_start: Instant::MAX,
             dropped: Vec::new(),
             steering: None,
+            in_service: VecDeque::new(),
             departures: None,
         }
     }
@@ -427,13 +430,14 @@ impl<T> Link<T> {
         steering.down = true;
         match steering.mode {
             OutageMode::Hold => deferred.next_start = Instant::MAX,
-            OutageMode::Drop if self.free_at > now => {
-                if let Some(newest) = deferred.departures.as_mut().and_then(VecDeque::back_mut) {
-                    newest.lost = true;
+            OutageMode::Drop => {
+                deferred.in_service.retain(|departure| *departure > now);
+                let lost = deferred.in_service.len();
+                if let Some(departures) = &mut deferred.departures {
+                    departures.iter_mut().rev().take(lost).for_each(|newest| newest.lost = true);
                 }
-                self.in_flight.lose_newest();
+                self.in_flight.lose_newest(lost);
             }
-            OutageMode::Drop => {}
         }
     }
 
@@ -828,6 +832,7 @@ impl<T> Link<T> {
             let passage = Passage { waited: start.since(arrived), marked };
             self.in_flight.push_with(Flight { fate, size: meta.size, item }, passage);
             let (at, size, lost) = (self.free_at, meta.size, fate.lost.is_some());
+            self.note_service(start);
             self.report_departure(Departure { arrived, at, size, lost });
         }
         // The packets that wait now came before `start`.
@@ -862,6 +867,17 @@ impl<T> Link<T> {
         if let Some(deferred) = &mut self.deferred {
             deferred.dropped = dropped;
         }
+    }
+
+    /// The latest packet is in service from `start` on.
+    fn note_service(&mut self, start: Instant) {
+        let Some(deferred) = self.deferred.as_mut().filter(|it| it.steering.is_some()) else {
+            return;
+        };
+        while deferred.in_service.front().is_some_and(|departure| *departure <= start) {
+            deferred.in_service.pop_front();
+        }
+        deferred.in_service.push_back(self.free_at);
     }
 
     fn report_departure(&mut self, departure: Departure) {
@@ -1082,15 +1098,14 @@ impl<T> InFlight<T> {
         }
     }
 
-    /// Marks the packet pushed last as lost to an outage.
-    fn lose_newest(&mut self) {
+    /// Marks the packets pushed last, so many of them, as lost to an outage.
+    fn lose_newest(&mut self, count: usize) {
         match self {
             Self::InOrder(queue) => {
-                if let Some(newest) = queue.back_mut() {
-                    newest.fate.lost = Some(DropReason::Outage);
-                }
+                let newest = queue.iter_mut().rev().take(count);
+                newest.for_each(|flight| flight.fate.lost = Some(DropReason::Outage));
             }
-            Self::Overtaking(flights) => flights.lose_newest(),
+            Self::Overtaking(flights) => flights.lose_newest(count),
         }
     }
 
@@ -1126,11 +1141,12 @@ impl<T> Overtaking<T> {
         self.heap.peek().map(|ranked| ranked.flight.fate.next_since)
     }
 
-    fn lose_newest(&mut self) {
+    fn lose_newest(&mut self, count: usize) {
         let mut flights = std::mem::take(&mut self.heap).into_vec();
-        // Not one that never left the queue.
+        flights.sort_by_key(|ranked| ranked.ordinal);
+        // Not those that never left the queue.
         let left = |ranked: &&mut Ranked<T>| ranked.flight.fate.lost != Some(DropReason::Queue);
-        if let Some(newest) = flights.iter_mut().filter(left).max_by_key(|ranked| ranked.ordinal) {
+        for newest in flights.iter_mut().rev().filter(left).take(count) {
             newest.flight.fate.lost = Some(DropReason::Outage);
         }
         self.heap = flights.into();

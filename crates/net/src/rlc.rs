@@ -21,7 +21,7 @@
 //! nothing; the block error rate does not depend on what the block was before.
 
 use crate::config::RlcConfig;
-use airtcp_core::{Bytes, DataRate, Duration, Instant, Stream};
+use airtcp_core::{Bytes, DataRate, Instant, Stream};
 
 /// The sender's and the receiver's side of the link.
 #[derive(Clone, Debug)]
@@ -220,6 +220,7 @@ impl Rlc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_core::Duration;
 
     const RATE: DataRate = DataRate::mbps(8);
     /// A block of 1 ms at 8 Mbit/s.

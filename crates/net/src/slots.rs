@@ -179,7 +179,7 @@ mod tests {
         let config = ReconfigurationConfig { delay: None, loss: 0.2, ..config() };
         let (mut up, mut down) = (slots(&config, "up"), slots(&config, "down"));
         let n = 2000;
-        let share = |slots: &mut Slots, slot| {
+        let share = |slots: &mut Slots, slot: u64| {
             let at = Instant::from_secs(15 * slot);
             (0..n).filter(|_| slots.loses(at)).count() as f64 / f64::from(n)
         };
