@@ -433,8 +433,8 @@ impl<T> Link<T> {
             OutageMode::Drop => {
                 deferred.in_service.retain(|departure| *departure > now);
                 let lost = deferred.in_service.len();
-                if let Some(departures) = &mut deferred.departures {
-                    departures.iter_mut().rev().take(lost).for_each(|newest| newest.lost = true);
+                for departure in deferred.departures.iter_mut().flatten() {
+                    departure.lost |= departure.at > now;
                 }
                 self.in_flight.lose_newest(lost);
             }
