@@ -88,7 +88,7 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
         "delay = \"170 ms\"\nwibble = 1",
         &[
             "t.toml:16:1: link.BS-MH.wibble: unknown key (expected one of between, name, rate, delay, \
-             loss, policer, outage, queue, forward, backward)",
+             loss, policer, outage, reconfiguration, rlc, queue, forward, backward)",
         ],
     );
 }
@@ -332,12 +332,12 @@ fn a_reconfiguration_is_read_and_fits_its_slots() {
         ),
         (
             "{ loss = 0.1, mode = \"hold\" }",
-            "t.toml:16:41: link.BS-MH.reconfiguration.mode: has no effect without interruption \
+            "t.toml:16:40: link.BS-MH.reconfiguration.mode: has no effect without interruption \
              (expected `interruption` beside it)",
         ),
         (
             "{ loss = 0.1, offset = \"16 s\" }",
-            "t.toml:16:43: link.BS-MH.reconfiguration.offset: the first slot, to 16 s, is longer \
+            "t.toml:16:42: link.BS-MH.reconfiguration.offset: the first slot, to 16 s, is longer \
              than a slot of 15 s (expected at most the interval)",
         ),
         (
