@@ -107,6 +107,8 @@ mod linux {
             loss: LossConfig::None.into(),
             policer: None,
             outage: None,
+            reconfiguration: None,
+            rlc: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2000) },
         }
     }

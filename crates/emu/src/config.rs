@@ -134,6 +134,11 @@ impl EmulatedLink {
 fn direction(section: &Section<'_>) -> Option<EmulatedDirection> {
     let config = LinkConfig::read(section, None);
     let trace = section.get::<Option<Name>>("trace")?;
+    if trace.is_some() && config.as_ref().is_some_and(|config| config.rlc.is_some()) {
+        let problem = section.problem("trace", "has no transport blocks of one size");
+        section.push(problem.expected("a constant rate beside rlc"));
+        return None;
+    }
     Some(EmulatedDirection { config: config?, trace: trace.map(|path| path.text) })
 }
 
@@ -175,7 +180,7 @@ pub fn json_schema() -> serde_json::Value {
 mod tests {
     use super::*;
     use airtcp_core::{Bytes, DataRate, Duration};
-    use airtcp_net::config::{QueueConfig, QueueLimit};
+    use airtcp_net::config::{LossConfig, QueueConfig, QueueLimit};
 
     fn parse(text: &str, overrides: &[Override]) -> Result<EmulatedLink, ConfigError> {
         let files = |path: &str| match path {
@@ -205,6 +210,27 @@ mod tests {
         assert_eq!(traces("rate = \"1 Mbit/s\""), (None, None));
         let both = "trace = \"all\"\ndown = { trace = \"down\" }";
         assert_eq!(traces(both), (path("all"), path("down")));
+    }
+
+    #[test]
+    fn a_trace_is_refused_beside_rlc() {
+        let error = parse("trace = \"lte\"\nrlc = { bler = 0.2 }", &[]).unwrap_err().to_string();
+        assert!(
+            error.contains("link.toml:1:9: trace: has no transport blocks of one size"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn one_file_may_give_rate_delay_and_loss() {
+        let files =
+            |_: &str| Ok("time (s),rate (Mbit/s),delay (ms),loss (%)\n0,8,40,1\n".to_owned());
+        let text = "rate = { file = \"leo.csv\" }\ndelay = { file = \"leo.csv\" }\n\
+                    loss = { kind = \"schedule\", file = \"leo.csv\" }";
+        let link = EmulatedLink::parse("link.toml", text, &[], &files).unwrap();
+        assert_eq!(link.up.config.rate.mean(), DataRate::mbps(8));
+        assert_eq!(link.up.config.delay.least(), Duration::from_millis(40));
+        assert!(matches!(link.up.config.loss.model, LossConfig::Schedule(_)));
     }
 
     #[test]

@@ -78,13 +78,14 @@ impl Setup<'_> {
 
     fn lane(&self, name: &str, title: &str, setup: DirectionSetup<'_>) -> Result<Lane, EmuError> {
         let DirectionSetup { config, trace, log } = setup;
-        let mut link = Link::new(config, LinkStreams::named(self.seed, name));
+        let streams = LinkStreams::named(self.seed, name).of_path(self.seed, "link");
+        let mut link = Link::new(config, streams);
         if let Some(trace) = trace {
             link = link.with_trace(trace.clone());
         }
         if self.control.is_some() || log.is_some() {
-            let outage = config.outage.as_ref();
-            link = link.steered(outage.map(|outage| outage.mode).unwrap_or_default());
+            let mode = config.outages().map(|outages| outages.mode);
+            link = link.steered(mode.unwrap_or_default());
         }
         if log.is_some() {
             link = link.reporting_departures();

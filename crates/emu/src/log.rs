@@ -175,8 +175,8 @@ impl<W: Write> Text<W> {
                 (Bytes::ZERO, Capacity::Table { rates: rates.clone(), passed: 0 })
             }
         };
-        let outages = match &config.outage {
-            Some(outage) => outage.schedule.clone(),
+        let outages = match config.outages() {
+            Some(outages) => outages.schedule,
             None => Schedule::Listed(Vec::new()),
         };
         Self { to, header, capacity, outages, down: false }
@@ -265,6 +265,8 @@ mod tests {
             loss: LossConfig::None.into(),
             policer: None,
             outage: None,
+            reconfiguration: None,
+            rlc: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
         }
     }

@@ -23,6 +23,8 @@ fn config(delay: DelayConfig, loss: LossConfig) -> LinkConfig {
         loss: loss.into(),
         policer: None,
         outage: None,
+        reconfiguration: None,
+        rlc: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(1000) },
     }
 }

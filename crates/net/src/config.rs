@@ -22,6 +22,7 @@ settings! {
     /// A unidirectional link: a queue, a server with a rate, a propagation delay, losses and
     /// outages, perhaps behind a policer.
     #[derive(Clone, Debug, PartialEq)]
+    #[check(check_link)]
     pub struct LinkConfig {
         /// Rate at which packets are serialised: constant, or a table with steps or a file.
         pub rate: LinkRate,
@@ -36,9 +37,49 @@ settings! {
         /// Outages of the link itself.
         #[absent = "always up"]
         pub outage: Option<OutageConfig> = None,
+        /// Steps of delay and loss, and interruptions, at the ends of time slots.
+        #[absent = "the path stays the same"]
+        pub reconfiguration: Option<ReconfigurationConfig> = None,
+        /// Retransmissions below IP, as of a cellular link. The rate is then that of transport blocks.
+        #[absent = "no retransmissions"]
+        pub rlc: Option<RlcConfig> = None,
         /// The queue in front of the link, one in each direction.
         #[absent = "drop-tail, 50 packets"]
         pub queue: QueueConfig = QueueConfig::default(),
+    }
+}
+
+impl LinkConfig {
+    /// Its outages: those listed, or those at its reconfigurations.
+    pub fn outages(&self) -> Option<OutageConfig> {
+        let interruptions = || self.reconfiguration.as_ref()?.interruptions();
+        self.outage.clone().or_else(interruptions)
+    }
+
+    /// The least delay that a packet may have.
+    pub fn least_delay(&self) -> Duration {
+        let of_slots = self.reconfiguration.as_ref().and_then(|it| it.delay.as_ref());
+        self.delay.least() + of_slots.map(Distribution::lower_bound).unwrap_or_default()
+    }
+}
+
+/// A link has one schedule of outages, and its transport blocks one size.
+fn check_link<R: Reader>(from: &R, link: &LinkConfig) {
+    let interruptions = link.reconfiguration.as_ref().and_then(|it| it.interruption);
+    if link.outage.is_some() && interruptions.is_some() {
+        let message = "contradicts the interruptions of `reconfiguration`".to_owned();
+        from.refuse(Some("outage"), message, "either outage or interruption");
+    }
+    match (&link.rlc, &link.rate) {
+        (Some(rlc), LinkRate::Constant(rate)) if rlc.block_bits(*rate) == 0 => {
+            let message = format!("at {rate}, a block of {} has less than a bit", rlc.tti);
+            from.refuse(Some("rlc"), message, "a longer tti or a higher rate");
+        }
+        (Some(_), LinkRate::Mahimahi(_) | LinkRate::Table(_)) => {
+            let message = "has no blocks of one size where the rate changes".to_owned();
+            from.refuse(Some("rlc"), message, "a constant rate beside it");
+        }
+        _ => {}
     }
 }
 
@@ -84,9 +125,10 @@ static RATE: Table = Table::new(
             "file",
             Kind::Text(&PATH),
             Fallback::Absent("no file"),
-            "`.csv`: a table of time and rate, `time (s),rate (Mbit/s)` in its first line; each rate holds \
-         until the next, the last to the end; at 0, packets wait. Any other name: a Mahimahi trace, \
-         which repeats. Perhaps compressed with gzip; relative to the file that names it.",
+            "`.csv`: a table of time and rate, `time (s),rate (Mbit/s)` in its first line, perhaps with \
+         columns of delay and loss for other keys; each rate holds until the next, the last to the end; \
+         at 0, packets wait. Any other name: a Mahimahi trace, which repeats. Perhaps compressed with \
+         gzip; relative to the file that names it.",
         ),
     ])],
 );
@@ -259,8 +301,8 @@ static DELAY: Table = Table::new(
                 "file",
                 Kind::Text(&PATH),
                 Fallback::Absent("no file"),
-                "The same as a table of time and delay, `time (s),delay (ms)` in its first line. Perhaps \
-                 compressed with gzip; relative to the file that names it.",
+                "The same as a table of time and delay, `time (s),delay (ms)` in its first line, perhaps \
+                 with columns of rate and loss for other keys. Perhaps compressed with gzip; relative to the file that names it.",
             ),
         ]),
     ],
@@ -292,7 +334,7 @@ impl Value for DelayConfig {
         };
         let base = table.get::<Option<Duration>>("base");
         let (start, fifo) = (table.get("from"), table.get("fifo"));
-        let distribution = distribution(&table, true)?;
+        let distribution = distribution(&table, OF_PACKETS)?;
         let (base, start, fifo) = (base?, start?, fifo?);
         let Some(distribution) = distribution else {
             for key in ["from", "fifo"].into_iter().filter(|key| table.written(key)) {
@@ -404,11 +446,17 @@ static MIXTURE: Table = Table::new(
     ],
 );
 
-/// The distribution among the keys of `table`. `Some(None)` if there is none, `None` if it is
-/// invalid.
-fn distribution<R: Reader>(table: &R, mixture: bool) -> Option<Option<Distribution>> {
+/// Distributions that a packet's delay, a slot's delay and a part of a mixture may have: so many of
+/// those in [`distribution`].
+const OF_PACKETS: usize = 7;
+const OF_SLOTS: usize = 5;
+const OF_PARTS: usize = 4;
+
+/// The distribution among the keys of `table`, of the first `allowed`. `Some(None)` if there is
+/// none, `None` if it is invalid.
+fn distribution<R: Reader>(table: &R, allowed: usize) -> Option<Option<Distribution>> {
     type Read<R> = fn(&R, &str) -> Option<Distribution>;
-    let readers: [(&str, Read<R>); 7] = [
+    let readers: [(&str, Read<R>); OF_PACKETS] = [
         ("constant", |table, key| Some(Distribution::Constant(table.get::<Option<_>>(key)??))),
         ("uniform", |table, key| {
             let (low, high) = table.get::<Option<_>>(key)??;
@@ -434,8 +482,7 @@ fn distribution<R: Reader>(table: &R, mixture: bool) -> Option<Option<Distributi
             table.file("file", &file, Delays::read).map(Arc::new).map(Distribution::Table)
         }),
     ];
-    let readers = &readers[..if mixture { 7 } else { 4 }];
-    let mut given = readers.iter().filter(|(key, _)| table.written(key));
+    let mut given = readers[..allowed].iter().filter(|(key, _)| table.written(key));
     let Some((key, read)) = given.next() else { return Some(None) };
     if let Some((second, _)) = given.next() {
         let message = format!("a second distribution beside `{key}`");
@@ -448,7 +495,7 @@ fn distribution<R: Reader>(table: &R, mixture: bool) -> Option<Option<Distributi
 fn mixture_parts<R: Reader>(table: &R) -> Option<Vec<(f64, Distribution)>> {
     let read = |part: &R| {
         let weight = part.get::<f64>("weight");
-        let distribution = distribution(part, false)?;
+        let distribution = distribution(part, OF_PARTS)?;
         if distribution.is_none() {
             let expected = "constant, uniform, normal or exponential";
             part.refuse(None, "has no distribution".to_owned(), expected);
@@ -551,8 +598,8 @@ impl Settings for LossSchedule {
             "file",
             Kind::Text(&PATH),
             Fallback::Absent("no file"),
-            "The same as a table of time and loss, `time (s),loss (%)` in its first line. Perhaps \
-             compressed with gzip; relative to the file that names it.",
+            "The same as a table of time and loss, `time (s),loss (%)` in its first line, perhaps with \
+             columns of rate and delay for other keys. Perhaps compressed with gzip; relative to the file that names it.",
         ),
     ])];
 
@@ -704,6 +751,156 @@ settings! {
         /// Start and end of each outage.
         #[keys_of(Schedule)]
         pub schedule: Schedule,
+    }
+}
+
+settings! {
+    #[partial]
+    /// A path that changes at the ends of time slots, as one through satellites in low orbit does.
+    /// Both directions of a path step together.
+    #[derive(Clone, Debug, PartialEq)]
+    #[table("link.reconfiguration", whole)]
+    #[check(check_reconfiguration)]
+    pub struct ReconfigurationConfig {
+        /// Length of a slot.
+        #[kind = POSITIVE_TIME]
+        #[source = "Tanveer et al. 2023 (Starlink)"]
+        pub interval: Duration = Duration::from_secs(15),
+        /// End of the first slot, at most `interval`.
+        #[source = "Tanveer et al. 2023 (Starlink: 12, 27, 42, 57 s)"]
+        pub offset: Duration = Duration::from_secs(12),
+        /// Delay beside the link's `delay`, drawn once a slot: a packet has that of the slot in
+        /// which its last byte leaves.
+        #[absent = "no delay of its own"]
+        pub delay: Option<Distribution> = None,
+        /// Upper bound of the probability, drawn uniformly once a slot, that a packet is lost,
+        /// beside the link's `loss`.
+        #[kind = PROBABILITY]
+        pub loss: f64 = 0.0,
+        /// Length of an outage at the end of each slot; not together with `outage`. Mechanisms hear
+        /// of it as of any other.
+        #[kind = POSITIVE_TIME]
+        #[absent = "no interruption"]
+        pub interruption: Option<Duration> = None,
+        /// Effect of the interruption on packets.
+        pub mode: OutageMode = OutageMode::Drop,
+    }
+}
+
+impl ReconfigurationConfig {
+    /// Its interruptions, as outages.
+    pub fn interruptions(&self) -> Option<OutageConfig> {
+        let schedule = Schedule::Periodic {
+            origin: Instant::ZERO + self.offset,
+            period: self.interval,
+            start: Duration::ZERO,
+            end: self.interruption?,
+        };
+        Some(OutageConfig { schedule, mode: self.mode })
+    }
+}
+
+fn check_reconfiguration<R: Reader>(from: &R, config: &ReconfigurationConfig) {
+    let &ReconfigurationConfig { interval, offset, ref delay, loss, interruption, .. } = config;
+    if offset > interval {
+        let message = format!("the first slot, to {offset}, is longer than a slot of {interval}");
+        from.refuse(Some("offset"), message, "at most the interval");
+    }
+    match interruption {
+        Some(length) if length >= interval => {
+            let message = format!("an outage of {length} in each slot of {interval} never ends");
+            from.refuse(Some("interruption"), message, "less than the interval");
+        }
+        None if from.written("mode") => {
+            let message = "has no effect without interruption".to_owned();
+            from.refuse(Some("mode"), message, "`interruption` beside it");
+        }
+        None if delay.is_none() && loss == 0.0 => {
+            from.refuse(None, "changes nothing".to_owned(), "delay, loss or interruption");
+        }
+        _ => {}
+    }
+}
+
+static SLOT_DELAY: Table = Table::new(
+    "link.reconfiguration.delay",
+    "A slot's delay: exactly one of `constant`, `uniform`, `normal`, `exponential`, `mixture`. For \
+     delays at times of your own, see the `steps` of a link's `delay`.",
+    &[
+        Key::Fields(SIMPLE),
+        Key::Fields(&[field(
+            "mixture",
+            Kind::Tables(&MIXTURE),
+            Fallback::Absent("not a mixture"),
+            "One of several distributions, drawn for each slot.",
+        )]),
+    ],
+);
+
+/// The delay of a slot.
+impl Value for Distribution {
+    const KIND: Kind = Kind::Table(&SLOT_DELAY);
+
+    fn read<R: Reader>(from: &R, key: &str, _base: Option<&Self>) -> Option<Self> {
+        let table = from.table(key)?;
+        let read = distribution(&table, OF_SLOTS)?;
+        if read.is_none() {
+            let expected = "constant, uniform, normal, exponential or mixture";
+            table.refuse(None, "has no distribution".to_owned(), expected);
+        }
+        read
+    }
+
+    /// A distribution is not written on one line.
+    fn show(&self, _: &Kind) -> Option<String> {
+        None
+    }
+}
+
+settings! {
+    /// A cellular link: HARQ, and RLC in acknowledged mode above it. Defaults are those of LTE.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[table("link.rlc", whole)]
+    pub struct RlcConfig {
+        /// Transmission time interval: one transport block leaves in each.
+        #[kind = POSITIVE_TIME]
+        #[source = "TS 36.321 §3.1"]
+        pub tti: Duration = Duration::from_millis(1),
+        /// Probability that the first transmission of a block fails.
+        #[kind = PROBABILITY]
+        #[source = "TS 36.213 §7.2.3 (target of CQI)"]
+        pub bler: f64 = 0.1,
+        /// Factor by which each HARQ retransmission fails less often than the one before: what
+        /// combining the copies gains. An assumption.
+        #[kind = PROBABILITY]
+        pub combining: f64 = 0.1,
+        /// Transmissions of a block after which HARQ gives up.
+        #[kind = Kind::Integer { min: 1, max: 28 }]
+        #[source = "TS 36.331 §6.3.2 (maxHARQ-Tx)"]
+        pub transmissions: u32 = 4,
+        /// Time from one HARQ transmission of a block to the next.
+        #[kind = POSITIVE_TIME]
+        #[source = "TS 36.321 §7.7 (FDD)"]
+        pub harq_rtt: Duration = Duration::from_millis(8),
+        /// Time that the receiver waits for a missing block before it reports it: t-Reordering of
+        /// LTE, t-Reassembly of NR.
+        #[source = "TS 36.331 §9.2.1 (SRB1)"]
+        pub t_reassembly: Duration = Duration::from_millis(35),
+        /// Least time between two STATUS reports.
+        #[source = "TS 36.331 §9.2.1 (SRB1)"]
+        pub t_status_prohibit: Duration = Duration::ZERO,
+        /// RLC retransmissions of a block after which its packets are lost: maxRetxThreshold.
+        #[kind = Kind::Integer { min: 0, max: 32 }]
+        #[source = "TS 36.331 §9.2.1 (SRB1)"]
+        pub max_retx: u32 = 4,
+    }
+}
+
+impl RlcConfig {
+    /// Size of a transport block at this rate, in bits.
+    pub fn block_bits(&self, rate: DataRate) -> u64 {
+        let bits = u128::from(rate.bits_per_sec()) * u128::from(self.tti.as_nanos());
+        u64::try_from(bits / 1_000_000_000).unwrap_or(u64::MAX)
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Read in this order: [`config`] (what a link is made of), [`link`] (the machine: queue, server,
 //! flight), then its parts, each readable alone: [`queue`] (a file a discipline), [`loss`],
-//! `policer`, [`delay`], [`schedule`] (outages, of the link and above the MAC), [`trace`] (a
-//! recorded rate).
+//! `policer`, [`delay`], `slots` (a path through satellites), [`schedule`] (outages, of the link and
+//! above the MAC), [`trace`] (a recorded rate), `rlc` (a cellular link that repairs its own losses).
 //! [`wifi`] is the other medium: 802.11, shared by many stations, with its own narration;
 //! [`mobility`] says where the stations are.
 //!
@@ -18,7 +18,9 @@ pub mod loss;
 pub mod mobility;
 mod policer;
 pub mod queue;
+mod rlc;
 pub mod schedule;
+mod slots;
 pub mod table;
 pub mod trace;
 pub mod wifi;

@@ -15,7 +15,8 @@
 //!   packet that meets an outage has its draws too, so that an outage does not shift those of the
 //!   packets behind it.
 //! - A lost packet is reported at the instant it would have arrived.
-//! - In a FIFO link nothing comes out before its predecessor, which may be a lost one.
+//! - In a FIFO link nothing comes out before its predecessor, which may be a lost one; so where the
+//!   delay falls, packets bunch up.
 //! - At equal times a departure comes before an arrival to the queue.
 //! - A packet whose arrival is known may be taken out ahead of it ([`Link::pass`]), for a caller
 //!   that looks after the rest itself.
@@ -33,6 +34,8 @@ use crate::loss::Loss;
 use crate::policer::Policer;
 use crate::queue::admission::{Admission, Admitted, Arrival, Verdict};
 use crate::queue::{Queue, Server, Waiting as Queued};
+use crate::rlc::{Rlc, Served};
+use crate::slots::Slots;
 use crate::table::Rates;
 use crate::trace::{Opportunities, Trace};
 use airtcp_core::event::DropReason;
@@ -79,14 +82,32 @@ pub struct LinkStreams {
     pub delay: Stream,
     /// For the queue discipline.
     pub queue: Stream,
+    /// For the losses of slots.
+    pub slot_loss: Stream,
+    /// For the block errors of a cellular link.
+    pub rlc: Stream,
+    /// For the slots of a path that is reconfigured: the same in both directions.
+    pub path: Stream,
 }
 
 impl LinkStreams {
-    /// The streams `link/<link_name>/loss`, `…/delay` and `…/red` of the run with seed `run_seed`.
-    /// The last is every discipline's; it was RED's first, and another name would change its draws.
+    /// The streams `link/<link_name>/loss`, `…/delay`, `…/red`, … of the run with seed `run_seed`.
+    /// `red` is every discipline's; it was RED's first, and another name would change its draws.
     pub fn named(run_seed: u64, link_name: &str) -> Self {
         let stream = |purpose| Stream::new(run_seed, &format!("link/{link_name}/{purpose}"));
-        Self { loss: stream("loss"), delay: stream("delay"), queue: stream("red") }
+        Self {
+            loss: stream("loss"),
+            delay: stream("delay"),
+            queue: stream("red"),
+            slot_loss: stream("slot-loss"),
+            rlc: stream("rlc"),
+            path: stream("path"),
+        }
+    }
+
+    /// The same for a direction of a path: `path/<path_name>` is the stream of its slots.
+    pub fn of_path(self, run_seed: u64, path_name: &str) -> Self {
+        Self { path: Stream::new(run_seed, &format!("path/{path_name}")), ..self }
     }
 }
 
@@ -153,12 +174,13 @@ pub struct Link<T> {
     /// divisions are slow.
     transmission: (Bytes, Duration),
     /// Replaces the rate.
-    recorded: Option<Recorded>,
+    service: Option<Service>,
     delay: Delay,
     loss: Option<Box<Loss>>,
     loss_place: LossPlace,
     policer: Option<Box<Policer>>,
     outage: Option<Box<OutageConfig>>,
+    slots: Option<Box<Slots>>,
     /// Decides on packets at their arrival; not used with `deferred`.
     admission: Admission,
     /// The packets whose service starts later than the latest call, unless `deferred`.
@@ -182,19 +204,48 @@ pub struct Link<T> {
     latest_wait: Duration,
 }
 
-/// A server whose rate follows a file.
+/// A server that is more than a rate.
 #[derive(Clone, Debug)]
-enum Recorded {
+enum Service {
     Trace(Box<Opportunities>),
     Table(Arc<Rates>),
+    Rlc(Box<Rlc>),
 }
 
-impl Recorded {
-    /// Serves a packet from `start`; returns when its last byte leaves.
-    fn serve(&mut self, start: Instant, size: Bytes) -> Instant {
+impl Service {
+    fn of(config: &LinkConfig, rlc: Stream) -> Option<Self> {
+        match (&config.rate, config.rlc) {
+            (LinkRate::Constant(_), None) => None,
+            (&LinkRate::Constant(rate), Some(config)) => {
+                Some(Self::Rlc(Box::new(Rlc::new(config, rate, rlc))))
+            }
+            (LinkRate::Mahimahi(trace), _) => {
+                Some(Self::Trace(Box::new(Opportunities::new(Trace::clone(trace)))))
+            }
+            (LinkRate::Table(rates), _) => Some(Self::Table(Arc::clone(rates))),
+        }
+    }
+
+    /// True if packets leave only at certain times.
+    fn is_slotted(&self) -> bool {
+        matches!(self, Self::Trace(_) | Self::Rlc(_))
+    }
+
+    /// The first of these times for a packet that waits from `now`, whenever the server is free.
+    fn start(&self, now: Instant) -> Instant {
         match self {
-            Self::Trace(opportunities) => opportunities.serve(start, size),
-            Self::Table(rates) => rates.departure(start, size),
+            Self::Trace(opportunities) => opportunities.start(now),
+            Self::Rlc(rlc) => rlc.start(now),
+            Self::Table(_) => now,
+        }
+    }
+
+    /// Serves a packet from `start`.
+    fn serve(&mut self, start: Instant, size: Bytes) -> Served {
+        match self {
+            Self::Trace(opportunities) => Served::at(opportunities.serve(start, size)),
+            Self::Table(rates) => Served::at(rates.departure(start, size)),
+            Self::Rlc(rlc) => rlc.serve(start, size),
         }
     }
 }
@@ -218,6 +269,8 @@ struct Deferred<T> {
     dropped: Vec<Queued<T>>,
     /// Present in a link that can be taken down at run time.
     steering: Option<Steering>,
+    /// Departures of the packets in service in such a link: several share a transport block.
+    in_service: VecDeque<Instant>,
     /// Departures not yet reported, if the caller asked for them.
     departures: Option<VecDeque<Departure>>,
 }
@@ -276,6 +329,7 @@ impl<T> Deferred<T> {
             next_start: Instant::MAX,
             dropped: Vec::new(),
             steering: None,
+            in_service: VecDeque::new(),
             departures: None,
         }
     }
@@ -284,20 +338,18 @@ impl<T> Deferred<T> {
 impl<T> Link<T> {
     /// An idle link at the start of the run.
     pub fn new(config: &LinkConfig, streams: LinkStreams) -> Self {
-        let LinkConfig { rate, delay, loss, policer, outage, queue } = config;
-        let recorded = match rate {
-            LinkRate::Constant(_) => None,
-            LinkRate::Mahimahi(trace) => {
-                Some(Recorded::Trace(Box::new(Opportunities::new(Trace::clone(trace)))))
-            }
-            LinkRate::Table(rates) => Some(Recorded::Table(rates.clone())),
-        };
+        let LinkConfig { rate, delay, loss, policer, reconfiguration, queue, .. } = config;
+        let outage = config.outages();
+        let service = Service::of(config, streams.rlc);
         let delay = Delay::new(delay, streams.delay);
         let loss_model = Loss::new(&loss.model, streams.loss);
-        let is_plain = recorded.is_none()
+        let slots = reconfiguration.as_ref();
+        let slots = slots.and_then(|it| Slots::new(it, streams.path, streams.slot_loss));
+        let is_plain = service.is_none()
             && loss_model.is_none()
             && policer.is_none()
             && outage.is_none()
+            && slots.is_none()
             && delay.is_constant()
             && matches!(queue, QueueConfig::DropTail { .. });
         // One that decides packets later does so in `deferred`.
@@ -311,7 +363,7 @@ impl<T> Link<T> {
         Self {
             rate: rate.mean(),
             transmission: (Bytes::ZERO, Duration::ZERO),
-            recorded,
+            service,
             in_flight: InFlight::new(delay.reorders() || deferred.is_some()),
             deferred,
             delay,
@@ -319,7 +371,8 @@ impl<T> Link<T> {
             loss: loss_model.map(Box::new),
             loss_place: loss.place,
             policer: policer.map(|config| Box::new(Policer::new(config))),
-            outage: outage.clone().map(Box::new),
+            outage: outage.map(Box::new),
+            slots: slots.map(Box::new),
             admission,
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
@@ -337,7 +390,7 @@ impl<T> Link<T> {
     pub fn with_trace(mut self, trace: Trace) -> Self {
         self.is_plain = false;
         self.rate = trace.mean_rate();
-        self.recorded = Some(Recorded::Trace(Box::new(Opportunities::new(trace))));
+        self.service = Some(Service::Trace(Box::new(Opportunities::new(trace))));
         self
     }
 
@@ -377,13 +430,14 @@ impl<T> Link<T> {
         steering.down = true;
         match steering.mode {
             OutageMode::Hold => deferred.next_start = Instant::MAX,
-            OutageMode::Drop if self.free_at > now => {
-                if let Some(newest) = deferred.departures.as_mut().and_then(VecDeque::back_mut) {
-                    newest.lost = true;
+            OutageMode::Drop => {
+                deferred.in_service.retain(|departure| *departure > now);
+                let lost = deferred.in_service.len();
+                for departure in deferred.departures.iter_mut().flatten() {
+                    departure.lost |= departure.at > now;
                 }
-                self.in_flight.lose_newest();
+                self.in_flight.lose_newest(lost);
             }
-            OutageMode::Drop => {}
         }
     }
 
@@ -407,7 +461,10 @@ impl<T> Link<T> {
         self.start_services_before(now);
         self.rate = rate;
         self.transmission = (Bytes::ZERO, Duration::ZERO);
-        self.recorded = None;
+        match &mut self.service {
+            Some(Service::Rlc(rlc)) => rlc.set_rate(rate),
+            other => *other = None,
+        }
         self.foresee_service(now);
     }
 
@@ -416,6 +473,9 @@ impl<T> Link<T> {
     pub fn set_delay(&mut self, now: Instant, delay: Duration) {
         self.start_services_before(now);
         self.delay = Delay::constant(delay);
+        if let Some(slots) = &mut self.slots {
+            slots.keep_delay();
+        }
     }
 
     /// Makes losses independent, with probability `p` and drawn from `stream`, from `now` on. Only
@@ -423,6 +483,9 @@ impl<T> Link<T> {
     pub fn set_loss(&mut self, now: Instant, p: f64, stream: Stream) {
         self.start_services_before(now);
         self.loss = Loss::new(&LossConfig::Bernoulli { p }, stream).map(Box::new);
+        if let Some(slots) = &mut self.slots {
+            slots.keep_loss();
+        }
     }
 
     /// True if the link is down at `now`, by hand or by schedule.
@@ -496,14 +559,15 @@ impl<T> Link<T> {
 
     /// True if packets arrive in the order in which they are offered, at times known beforehand.
     pub fn keeps_order(&self) -> bool {
-        self.deferred.is_none() && self.delay.is_constant()
+        let steps = self.slots.as_ref().is_some_and(|slots| slots.changes_delay());
+        self.deferred.is_none() && self.delay.is_constant() && !steps
     }
 
     /// A constant time above zero that is shorter than any packet takes from its offer to its
     /// arrival; `None` if there is none.
     pub fn lookahead(&self) -> Option<Duration> {
         // A trace may serve a packet in no time.
-        let constant = self.keeps_order() && self.recorded.is_none();
+        let constant = self.keeps_order() && self.service.is_none();
         constant.then(|| self.delay.base()).filter(|delay| !delay.is_zero())
     }
 
@@ -768,6 +832,7 @@ impl<T> Link<T> {
             let passage = Passage { waited: start.since(arrived), marked };
             self.in_flight.push_with(Flight { fate, size: meta.size, item }, passage);
             let (at, size, lost) = (self.free_at, meta.size, fate.lost.is_some());
+            self.note_service(start);
             self.report_departure(Departure { arrived, at, size, lost });
         }
         // The packets that wait now came before `start`.
@@ -804,6 +869,17 @@ impl<T> Link<T> {
         }
     }
 
+    /// The latest packet is in service from `start` on.
+    fn note_service(&mut self, start: Instant) {
+        let Some(deferred) = self.deferred.as_mut().filter(|it| it.steering.is_some()) else {
+            return;
+        };
+        while deferred.in_service.front().is_some_and(|departure| *departure <= start) {
+            deferred.in_service.pop_front();
+        }
+        deferred.in_service.push_back(self.free_at);
+    }
+
     fn report_departure(&mut self, departure: Departure) {
         let departures = self.deferred.as_mut().and_then(|deferred| deferred.departures.as_mut());
         if let Some(departures) = departures {
@@ -819,10 +895,10 @@ impl<T> Link<T> {
     /// nor an outage.
     #[inline]
     fn is_idle(&self, now: Instant, start: Instant) -> bool {
-        // A server with a trace serves nothing at once.
-        let has_trace = || matches!(self.recorded, Some(Recorded::Trace(_)));
-        let awaits_trace = || has_trace() && self.waiting.is_empty();
-        start == now || (awaits_trace() && self.free_at <= now)
+        // A server with slots serves nothing at once.
+        let is_slotted = || self.service.as_ref().is_some_and(Service::is_slotted);
+        let awaits_slot = || is_slotted() && self.waiting.is_empty();
+        start == now || (awaits_slot() && self.free_at <= now)
     }
 
     /// Start of service of a packet that arrives now: at once, or when the server is free and the
@@ -834,8 +910,8 @@ impl<T> Link<T> {
             Some(steering) => now.max(steering.up_since),
             None => now,
         };
-        if let Some(Recorded::Trace(opportunities)) = &self.recorded {
-            return start_by_trace(opportunities, self.outage.as_deref(), now);
+        if let Some(service) = self.service.as_ref().filter(|service| service.is_slotted()) {
+            return start_in_slot(service, self.outage.as_deref(), now);
         }
         let earliest = self.free_at.max(now);
         match &self.outage {
@@ -857,16 +933,19 @@ impl<T> Link<T> {
         if start < Instant::MAX {
             self.waits.record(self.latest_wait);
         }
-        let departure = match &mut self.recorded {
-            Some(recorded) => recorded.serve(start, size),
-            None => start + self.transmission_time(size),
+        let Served { departure, received, lost: given_up } = match &mut self.service {
+            Some(service) => service.serve(start, size),
+            None => Served::at(start + self.transmission_time(size)),
         };
-        let arrival = departure + self.delay.draw(departure);
+        let mut arrival = received + self.delay.draw(departure);
+        if let Some(slots) = &mut self.slots {
+            arrival += slots.delay(departure);
+        }
         let unlucky = self.loss_place == LossPlace::Medium && self.loses(departure, data);
         let lost = if self.outage_takes(start, departure) {
             Some(DropReason::Outage)
         } else {
-            unlucky.then_some(DropReason::Loss)
+            (unlucky || given_up).then_some(DropReason::Loss)
         };
         self.depart(offered, departure, arrival, lost)
     }
@@ -903,7 +982,8 @@ impl<T> Link<T> {
 
     #[inline]
     fn loses(&mut self, now: Instant, data: bool) -> bool {
-        self.loss.as_mut().is_some_and(|loss| loss.loses(now, data))
+        let by_model = self.loss.as_mut().is_some_and(|loss| loss.loses(now, data));
+        by_model | self.slots.as_mut().is_some_and(|slots| slots.loses(now))
     }
 
     #[inline]
@@ -925,20 +1005,16 @@ fn start_beside(outage: &OutageConfig, earliest: Instant) -> Instant {
     }
 }
 
-/// The first opportunity for a packet that arrives now at which the link is up, or loses packets.
+/// The first slot for a packet that arrives now in which the link is up, or loses packets.
 #[inline(never)]
-fn start_by_trace(
-    opportunities: &Opportunities,
-    outage: Option<&OutageConfig>,
-    now: Instant,
-) -> Instant {
-    let mut start = opportunities.start(now);
+fn start_in_slot(service: &Service, outage: Option<&OutageConfig>, now: Instant) -> Instant {
+    let mut start = service.start(now);
     while let Some(outage) = outage {
         let up = start_beside(outage, start);
         if up == start {
             break;
         }
-        start = opportunities.start(up);
+        start = service.start(up);
     }
     start
 }
@@ -1022,15 +1098,14 @@ impl<T> InFlight<T> {
         }
     }
 
-    /// Marks the packet pushed last as lost to an outage.
-    fn lose_newest(&mut self) {
+    /// Marks the packets pushed last, so many of them, as lost to an outage.
+    fn lose_newest(&mut self, count: usize) {
         match self {
             Self::InOrder(queue) => {
-                if let Some(newest) = queue.back_mut() {
-                    newest.fate.lost = Some(DropReason::Outage);
-                }
+                let newest = queue.iter_mut().rev().take(count);
+                newest.for_each(|flight| flight.fate.lost = Some(DropReason::Outage));
             }
-            Self::Overtaking(flights) => flights.lose_newest(),
+            Self::Overtaking(flights) => flights.lose_newest(count),
         }
     }
 
@@ -1066,11 +1141,12 @@ impl<T> Overtaking<T> {
         self.heap.peek().map(|ranked| ranked.flight.fate.next_since)
     }
 
-    fn lose_newest(&mut self) {
+    fn lose_newest(&mut self, count: usize) {
         let mut flights = std::mem::take(&mut self.heap).into_vec();
-        // Not one that never left the queue.
+        flights.sort_by_key(|ranked| ranked.ordinal);
+        // Not those that never left the queue.
         let left = |ranked: &&mut Ranked<T>| ranked.flight.fate.lost != Some(DropReason::Queue);
-        if let Some(newest) = flights.iter_mut().filter(left).max_by_key(|ranked| ranked.ordinal) {
+        for newest in flights.iter_mut().rev().filter(left).take(count) {
             newest.flight.fate.lost = Some(DropReason::Outage);
         }
         self.heap = flights.into();

@@ -1,10 +1,11 @@
 //! A rate, a delay or a loss probability that follows a table: comma-separated values of time and
-//! value, with the units in the first line.
+//! value, with the units in the first line. A table may have several of them; each is read by the
+//! key it is for.
 //!
 //! ```text
-//! time (s),rate (Mbit/s)
-//! 0,8
-//! 12.5,0.25
+//! time (s),rate (Mbit/s),delay (ms)
+//! 0,8,40
+//! 12.5,0.25,55
 //! ```
 //!
 //! Each value holds from its time until the next line's, and the last one to the end.
@@ -56,36 +57,22 @@ impl<T: Copy> Table<T> {
         self.steps.iter().map(|(_, value)| *value)
     }
 
-    /// Reads a table whose second column is called `name`; `value` makes one of base units, to which
+    /// Reads the times and the column called `name`; `value` makes one of base units, to which
     /// numbers are rounded, and of which there are at most `most`.
     fn parse(
         text: &str,
         name: &str,
-        of: &[Unit],
         most: Option<(u64, &str)>,
         value: impl Fn(u64) -> T,
     ) -> Result<Self, TableError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = (1..).zip(text.lines().map(str::trim));
         let mut lines = lines.filter(|(_, l)| !l.is_empty() && !l.starts_with('#'));
-        let columns = [("time", units::DURATION), (name, of)];
-        let header = |line, found: &str| TableError {
+        let (line, first) = lines.next().unwrap_or((1, ""));
+        let header = Header::read(first, name).map_err(|(message, expected)| TableError {
             line,
-            message: format!("{:?} is no header", shortened(found)),
-            expected: match name {
-                "rate" => "`time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`".to_owned(),
-                "loss" => "`time (UNIT),loss (%)`, such as `time (s),loss (%)`".to_owned(),
-                _ => format!("`time (UNIT),{name} (UNIT)`, such as `time (s),{name} (ms)`"),
-            },
-        };
-        let (line, first) = lines.next().ok_or_else(|| header(1, ""))?;
-        let [time_unit, value_unit] = units_of(first, columns).map_err(|unit| match unit {
-            None => header(line, first),
-            Some((unit, known)) => TableError {
-                line,
-                message: format!("{unit:?} is an unknown unit"),
-                expected: format!("one of {}", known.join(", ")),
-            },
+            message,
+            expected,
         })?;
         let mut steps: Vec<(Instant, T)> = Vec::new();
         let mut last_line = line;
@@ -96,10 +83,15 @@ impl<T: Copy> Table<T> {
                 expected: expected.to_owned(),
             };
             let cells: Vec<&str> = content.split(',').map(str::trim).collect();
-            let [at, cell] = cells[..] else {
+            if cells.len() != header.columns {
                 let message = format!("{:?} has {} values", shortened(content), cells.len());
-                return Err(wrong(message, &format!("a time and a {name}, separated by a comma")));
-            };
+                let expected = match header.columns {
+                    2 => format!("a time and a {name}, separated by a comma"),
+                    n => format!("{n} values separated by commas, as in the header"),
+                };
+                return Err(wrong(message, &expected));
+            }
+            let (at, cell) = (cells[0], cells[header.column]);
             let read = |cell: &str, unit: u64| match cell.parse::<f64>() {
                 Ok(number) if (0.0..LARGEST).contains(&(number * unit as f64)) => {
                     Ok(libm::round(number * unit as f64) as u64)
@@ -107,7 +99,7 @@ impl<T: Copy> Table<T> {
                 Ok(_) => Err(wrong(format!("{cell:?} is out of range"), "a number, 0 or more")),
                 Err(_) => Err(wrong(format!("{cell:?} is not a number"), "one without its unit")),
             };
-            let since = Instant::from_nanos(read(at, time_unit)?);
+            let since = Instant::from_nanos(read(at, header.time_unit)?);
             match steps.last() {
                 None if since > Instant::ZERO => {
                     let message = format!("the first {name} holds from {since} s on");
@@ -119,7 +111,7 @@ impl<T: Copy> Table<T> {
                 }
                 _ => {}
             }
-            let number = read(cell, value_unit)?;
+            let number = read(cell, header.unit)?;
             if let Some((_, expected)) = most.filter(|(most, _)| number > *most) {
                 return Err(wrong(format!("{cell:?} is out of range"), expected));
             }
@@ -135,21 +127,63 @@ impl<T: Copy> Table<T> {
     }
 }
 
-/// The sizes of both columns' units; `Err`: the unit that is unknown and those that are known, or
-/// `None` if it is no header.
-type Header<'a> = Result<[u64; 2], Option<(&'a str, Vec<&'static str>)>>;
+/// The columns that a table may have, the time always and first.
+const COLUMNS: [(&str, &[Unit]); 4] =
+    [("time", units::DURATION), ("rate", units::RATE), ("delay", units::DURATION), ("loss", SHARE)];
 
-fn units_of<'a>(line: &'a str, columns: [(&str, &[Unit]); 2]) -> Header<'a> {
-    let mut cells = line.split(',');
-    let mut found = [0; 2];
-    for ((name, known), size) in columns.into_iter().zip(&mut found) {
-        let cell = cells.next().and_then(|cell| cell.trim().strip_prefix(name)).ok_or(None)?;
-        let inner = cell.trim().strip_prefix('(').and_then(|cell| cell.strip_suffix(')'));
-        let unit = inner.ok_or(None)?.trim();
-        let same = known.iter().find(|(other, _)| *other == unit);
-        *size = same.ok_or_else(|| Some((unit, known.iter().map(|(name, _)| *name).collect())))?.1;
+/// The first line of a table.
+struct Header {
+    /// Size of the time's unit.
+    time_unit: u64,
+    /// Number of columns.
+    columns: usize,
+    /// The column of the values, and the size of their unit.
+    column: usize,
+    unit: u64,
+}
+
+impl Header {
+    /// The header of a table with a column `name`; `Err`: what is wrong, and what was expected.
+    fn read(line: &str, name: &str) -> Result<Self, (String, String)> {
+        let none = || {
+            let expected = match name {
+                "rate" => "`time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`".to_owned(),
+                "loss" => "`time (UNIT),loss (%)`, such as `time (s),loss (%)`".to_owned(),
+                _ => format!("`time (UNIT),{name} (UNIT)`, such as `time (s),{name} (ms)`"),
+            };
+            (format!("{:?} is no header", shortened(line)), expected)
+        };
+        let mut found: Vec<(&str, u64)> = Vec::new();
+        for cell in line.split(',').map(str::trim) {
+            let column = COLUMNS.iter().find(|(name, _)| cell.starts_with(name));
+            let Some(&(name, known)) = column else {
+                let expected = "time, rate, delay or loss, with its unit".to_owned();
+                let unknown = (format!("{:?} is an unknown column", shortened(cell)), expected);
+                return Err(if found.is_empty() { none() } else { unknown });
+            };
+            let inner = cell[name.len()..].trim();
+            let inner = inner.strip_prefix('(').and_then(|cell| cell.strip_suffix(')'));
+            let unit = inner.ok_or_else(none)?.trim();
+            let Some((_, size)) = known.iter().find(|(other, _)| *other == unit) else {
+                let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+                let expected = format!("one of {}", names.join(", "));
+                return Err((format!("{unit:?} is an unknown unit"), expected));
+            };
+            if found.iter().any(|(other, _)| *other == name) {
+                let expected = "each column once".to_owned();
+                return Err((format!("a second column of the {name}"), expected));
+            }
+            found.push((name, *size));
+        }
+        let column = found.iter().position(|(other, _)| *other == name);
+        match (&found[..], column) {
+            (&[("time", time_unit), ..], Some(column)) => {
+                let unit = found[column].1;
+                Ok(Self { time_unit, columns: found.len(), column, unit })
+            }
+            _ => Err(none()),
+        }
     }
-    if cells.next().is_some() { Err(None) } else { Ok(found) }
 }
 
 fn shortened(text: &str) -> String {
@@ -165,7 +199,7 @@ impl Delays {
     /// # Errors
     /// The first wrong line.
     pub fn read(text: &str) -> Result<Self, TableError> {
-        Self::parse(text, "delay", units::DURATION, None, Duration::from_nanos)
+        Self::parse(text, "delay", None, Duration::from_nanos)
     }
 }
 
@@ -183,7 +217,7 @@ impl Losses {
     /// The first wrong line.
     pub fn read(text: &str) -> Result<Self, TableError> {
         let share = |parts| parts as f64 / CERTAIN as f64;
-        Self::parse(text, "loss", SHARE, Some((CERTAIN, "0 to 100")), share)
+        Self::parse(text, "loss", Some((CERTAIN, "0 to 100")), share)
     }
 }
 
@@ -203,7 +237,7 @@ impl Rates {
     /// # Errors
     /// The first wrong line.
     pub fn read(text: &str) -> Result<Self, TableError> {
-        let table = Table::parse(text, "rate", units::RATE, None, DataRate::from_bits_per_sec)?;
+        let table = Table::parse(text, "rate", None, DataRate::from_bits_per_sec)?;
         Self::new(table).ok_or_else(|| TableError {
             line: text.trim_end().lines().count(),
             message: "the last rate is 0, and packets would wait for ever".to_owned(),
@@ -297,6 +331,50 @@ mod tests {
         }
         let error = Losses::read("time (s),loss\n0,1\n").expect_err("no unit").to_string();
         assert!(error.starts_with("line 1: \"time (s),loss\" is no header"), "{error}");
+    }
+
+    #[test]
+    fn one_table_may_have_rate_delay_and_loss() {
+        let text = "time (s),loss (%),rate (Mbit/s), delay (ms)\n0,1,8,40\n15,0,4,55\n";
+        let at = |n| {
+            let (delays, losses) = (Delays::read(text).unwrap(), Losses::read(text).unwrap());
+            (delays.at(ms(n)).as_millis(), losses.at(ms(n)))
+        };
+        assert_eq!([at(14_999), at(15_000)], [(40, 0.01), (55, 0.0)]);
+        let rates = Rates::read(text).unwrap();
+        assert_eq!(rates.carried(ms(16_000)), Bytes(15_000_000 + 500_000));
+    }
+
+    #[test]
+    fn a_table_of_several_columns_has_no_gaps() {
+        let both = |lines| Delays::read(&format!("time (s),rate (Mbit/s),delay (ms)\n{lines}"));
+        for (lines, expected) in [
+            ("0,8,\n", "line 2: \"\" is not a number (expected one without its unit)"),
+            (
+                "0,8,40\n1,8\n",
+                "line 3: \"1,8\" has 2 values (expected 3 values separated by commas, as in the header)",
+            ),
+            (
+                "0,8,40\n5,8,40\n4,8,40\n",
+                "line 4: 4.000000000 s does not come after 5.000000000 s (expected ascending times)",
+            ),
+        ] {
+            assert_eq!(both(lines).expect_err(lines).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_header_has_each_column_once_and_the_one_that_is_read() {
+        for (header, expected) in [
+            ("time (s),rate (Mbit/s)", "line 1: \"time (s),rate (Mbit/s)\" is no header"),
+            ("delay (ms),time (s)", "line 1: \"delay (ms),time (s)\" is no header"),
+            ("time (s),delay (ms),rtt (ms)", "line 1: \"rtt (ms)\" is an unknown column"),
+            ("time (s),delay (ms),delay (s)", "line 1: a second column of the delay"),
+            ("time (s),delay (ms),rate (MB/s)", "line 1: \"MB/s\" is an unknown unit"),
+        ] {
+            let error = Delays::read(&format!("{header}\n0,1,2\n")).expect_err(header).to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 
     #[test]

@@ -247,6 +247,8 @@ mod tests {
                 schedule: Schedule::Listed(vec![(ms(15), ms(35))]),
                 mode: OutageMode::Hold,
             }),
+            reconfiguration: None,
+            rlc: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
         };
         let mut link = Link::new(&config, LinkStreams::named(1, "test"))

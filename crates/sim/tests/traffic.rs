@@ -286,7 +286,10 @@ fn an_outage_of_the_link_is_signalled_as_that_of_the_mobile() {
         );
         run(&Scenario::parse("t.toml", &text, &[]).unwrap())
     };
-    for metrics in [scenario(outage, ""), scenario("", outage)] {
+    // The end of a slot is an outage that everybody knows of.
+    let slot =
+        "reconfiguration = { interval = \"60 s\", offset = \"5 s\", interruption = \"10 s\" }";
+    for metrics in [scenario(outage, ""), scenario("", outage), scenario("", slot)] {
         let flow = &metrics.flows[0];
         assert_eq!(flow.timeouts, 0);
         assert!(

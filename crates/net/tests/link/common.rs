@@ -24,6 +24,8 @@ pub(crate) fn plain() -> LinkConfig {
         loss: LossConfig::None.into(),
         policer: None,
         outage: None,
+        reconfiguration: None,
+        rlc: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(50) },
     }
 }

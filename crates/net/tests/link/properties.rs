@@ -5,7 +5,8 @@ use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LinkLoss, LossConfig, LossPlace, OutageConfig,
-    OutageMode, PolicerConfig, QueueConfig, QueueLimit, Schedule, Variation,
+    OutageMode, PolicerConfig, QueueConfig, QueueLimit, ReconfigurationConfig, RlcConfig, Schedule,
+    Variation,
 };
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta};
@@ -74,6 +75,33 @@ fn outages() -> impl Strategy<Value = Option<OutageConfig>> {
     )
 }
 
+fn reconfigurations() -> impl Strategy<Value = Option<ReconfigurationConfig>> {
+    let slots = (1u64..200, 0u64..200, proptest::option::of(distributions()), 0u8..2);
+    proptest::option::of(slots.prop_map(|(interval, offset, delay, loss)| ReconfigurationConfig {
+        interval: ms(interval),
+        offset: ms(offset.min(interval)),
+        delay,
+        loss: f64::from(loss) * 0.3,
+        interruption: None,
+        mode: OutageMode::Drop,
+    }))
+}
+
+fn cellular() -> impl Strategy<Value = Option<RlcConfig>> {
+    let rlc = (1u64..20, 0.0..1.0, 1u32..4, 1u64..20, 0u64..50, 0u64..30);
+    let rlc = rlc.prop_map(|(tti, bler, transmissions, rtt, reassembly, prohibit)| RlcConfig {
+        tti: ms(tti),
+        bler,
+        combining: 0.5,
+        transmissions,
+        harq_rtt: ms(rtt),
+        t_reassembly: ms(reassembly),
+        t_status_prohibit: ms(prohibit),
+        max_retx: 2,
+    });
+    proptest::option::weighted(0.3, rlc)
+}
+
 fn queues() -> impl Strategy<Value = QueueConfig> {
     prop_oneof![
         (0u64..20).prop_map(|n| QueueConfig::DropTail { limit: QueueLimit::Packets(n) }),
@@ -99,13 +127,16 @@ pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
         burst: Bytes(burst),
     });
     let policer = proptest::option::of(policer);
-    (100u64..5000, delays(), losses(), place, policer, outages(), queues()).prop_map(
-        |(kbps, delay, model, place, policer, outage, queue)| LinkConfig {
+    let path = (delays(), reconfigurations(), cellular());
+    (100u64..5000, path, losses(), place, policer, outages(), queues()).prop_map(
+        |(kbps, (delay, reconfiguration, rlc), model, place, policer, outage, queue)| LinkConfig {
             rate: DataRate::kbps(kbps).into(),
             delay,
             loss: LinkLoss { model, place },
             policer,
             outage,
+            reconfiguration,
+            rlc,
             queue,
         },
     )
@@ -230,6 +261,8 @@ proptest! {
         let shortest = config.delay.variation.as_ref().map_or(config.delay.base, |v| {
             v.distribution.lower_bound().min(config.delay.base)
         });
+        let of_slots = config.reconfiguration.as_ref().and_then(|it| it.delay.as_ref());
+        let shortest = shortest + of_slots.map_or(Duration::ZERO, Distribution::lower_bound);
         for (at, id) in delivered(&run(&mut link(&config), &sends)) {
             let (sent, meta) = sends[id as usize];
             prop_assert!(at >= sent + config.rate.mean().transmission_time(meta.size) + shortest);

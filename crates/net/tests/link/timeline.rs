@@ -3,14 +3,14 @@
 use crate::common::{Fate, PACKET, at_us, link, ms, plain, run};
 use Fate::{Delivered, Lost};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, Instant};
+use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkRate, LossConfig, LossPlace, OutageConfig, OutageMode,
-    QueueConfig, QueueLimit, Schedule, Variation,
+    QueueConfig, QueueLimit, ReconfigurationConfig, Schedule, Variation,
 };
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::table::{Delays, Rates};
-use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta, Trace};
+use airtcp_net::{Dropped, Link, LinkCounters, LinkStreams, PacketMeta, Trace};
 use std::sync::Arc;
 
 const ACK: PacketMeta = PacketMeta::new(Bytes(40), false);
@@ -315,4 +315,73 @@ fn counters_start_at_zero_and_an_idle_link_is_small() {
     assert_eq!(link(&plain()).next_deadline(), None);
     // A run may have 20,000 links.
     assert!(size_of::<Link<u32>>() < 400, "{}", size_of::<Link<u32>>());
+}
+
+/// A path through satellites: slots end at 12, 27, 42, … s.
+fn starlink() -> ReconfigurationConfig {
+    ReconfigurationConfig {
+        interval: ms(15_000),
+        offset: ms(12_000),
+        delay: None,
+        loss: 0.0,
+        interruption: None,
+        mode: OutageMode::Drop,
+    }
+}
+
+#[test]
+fn packets_of_a_slot_have_its_delay_in_both_directions() {
+    let mut config = plain();
+    let delay = Some(Distribution::Uniform { low: ms(20), high: ms(60) });
+    config.reconfiguration = Some(ReconfigurationConfig { delay, ..starlink() });
+    // Three packets in each of twenty slots.
+    let sends: Vec<_> = (0..60).map(|i| (Instant::from_secs(5 * i), PACKET)).collect();
+    let delays = |direction: &str| -> Vec<Duration> {
+        let streams = LinkStreams::named(1, direction).of_path(1, "path");
+        let log = run(&mut Link::new(&config, streams), &sends);
+        let fixed = Duration::from_micros(33_280) + config.delay.base;
+        log.iter().zip(&sends).map(|(fate, (sent, _))| fate.at().since(*sent) - fixed).collect()
+    };
+    let up = delays("up");
+    assert_eq!(up, delays("down"));
+    assert!(up.iter().all(|delay| (ms(20)..ms(60)).contains(delay)));
+    // Sent at 0, 5 and 10 s; at 15, 20 and 25 s; …
+    assert!(up.chunks(3).all(|slot| slot.iter().all(|delay| *delay == slot[0])));
+    assert!(up.chunks(3).zip(up.chunks(3).skip(1)).all(|(one, next)| one != next));
+}
+
+#[test]
+fn where_the_delay_falls_packets_wait_for_their_predecessors() {
+    let mut config = plain();
+    let delay = Some(Distribution::Uniform { low: ms(0), high: ms(1000) });
+    let slots = ReconfigurationConfig { interval: ms(500), offset: ms(500), delay, ..starlink() };
+    config.reconfiguration = Some(slots);
+    let sends: Vec<_> = (0..200).map(|i| (Instant::ZERO + ms(50 * i), PACKET)).collect();
+    let log = run(&mut link(&config), &sends);
+    let bunched = log.windows(2).filter(|pair| pair[0].at() == pair[1].at()).count();
+    assert!(bunched > 0, "no delay fell");
+    let ids: Vec<_> = log.iter().map(|fate| matches!(fate, Delivered(..))).collect();
+    assert_eq!(ids, [true; 200]);
+    assert!(log.is_sorted_by_key(|fate| match fate {
+        Delivered(_, id) | Lost(_, id, _) => *id,
+    }));
+}
+
+#[test]
+fn an_interruption_is_an_outage_at_the_end_of_each_slot() {
+    for (mode, second) in [
+        (OutageMode::Hold, Delivered(at_us(27_100_000 + 203_280), 1)),
+        (OutageMode::Drop, Lost(at_us(27_050_000 + 203_280), 1, DropReason::Outage)),
+    ] {
+        let mut config = plain();
+        let interruption = Some(ms(100));
+        config.reconfiguration = Some(ReconfigurationConfig { interruption, mode, ..starlink() });
+        let sends = [26_900_000, 27_050_000, 27_200_000].map(|us| (at_us(us), PACKET));
+        let expected = [
+            Delivered(at_us(26_900_000 + 203_280), 0),
+            second,
+            Delivered(at_us(27_200_000 + 203_280), 2),
+        ];
+        assert_eq!(run(&mut link(&config), &sends), expected);
+    }
 }

@@ -22,6 +22,17 @@ pub struct Link {
     pub config: LinkConfig,
 }
 
+impl Link {
+    /// The name of the path that it and its opposite are: `"BS-MH"`.
+    pub fn path(&self) -> String {
+        match self.name.split_once('>') {
+            Some((from, to)) if self.from < self.to => format!("{from}-{to}"),
+            Some((from, to)) => format!("{to}-{from}"),
+            None => self.name.clone(),
+        }
+    }
+}
+
 pub(super) static LINK: Table = Table::new(
     "link",
     "A duplex link: a link in each direction, which differ only in what `forward` and `backward` override. \

@@ -88,7 +88,7 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
         "delay = \"170 ms\"\nwibble = 1",
         &[
             "t.toml:16:1: link.BS-MH.wibble: unknown key (expected one of between, name, rate, delay, \
-             loss, policer, outage, queue, forward, backward)",
+             loss, policer, outage, reconfiguration, rlc, queue, forward, backward)",
         ],
     );
 }
@@ -299,6 +299,65 @@ fn outages_are_ordered_and_fit_their_cycle() {
         &["t.toml:16:10: link.BS-MH.outage: has no times (expected listed = [[start, end], …] or \
              period and end)"],
     );
+}
+
+#[test]
+fn a_reconfiguration_is_read_and_fits_its_slots() {
+    let link = |keys: &str| format!("delay = \"1 ms\"\nreconfiguration = {keys}");
+    let read = BASE.replace(
+        DELAY,
+        &link("{ delay = { uniform = [\"10 ms\", \"30 ms\"] }, interruption = \"100 ms\" }"),
+    );
+    let scenario = parse(&read).unwrap();
+    let config = &scenario.links[2].config;
+    let slots = config.reconfiguration.as_ref().unwrap();
+    assert_eq!((slots.interval, slots.offset), (Duration::from_secs(15), Duration::from_secs(12)));
+    assert_eq!(config.least_delay(), Duration::from_millis(11));
+    let schedule = Schedule::Periodic {
+        origin: Instant::from_secs(12),
+        period: Duration::from_secs(15),
+        start: Duration::ZERO,
+        end: Duration::from_millis(100),
+    };
+    assert_eq!(config.outages().unwrap().schedule, schedule);
+    assert_eq!(
+        (scenario.links[2].path(), scenario.links[3].path()),
+        ("BS-MH".into(), "BS-MH".into())
+    );
+    for (keys, expected) in [
+        (
+            "{ }",
+            "t.toml:16:19: link.BS-MH.reconfiguration: changes nothing (expected delay, loss or \
+             interruption)",
+        ),
+        (
+            "{ loss = 0.1, mode = \"hold\" }",
+            "t.toml:16:40: link.BS-MH.reconfiguration.mode: has no effect without interruption \
+             (expected `interruption` beside it)",
+        ),
+        (
+            "{ loss = 0.1, offset = \"16 s\" }",
+            "t.toml:16:42: link.BS-MH.reconfiguration.offset: the first slot, to 16 s, is longer \
+             than a slot of 15 s (expected at most the interval)",
+        ),
+        (
+            "{ interruption = \"15 s\" }",
+            "t.toml:16:36: link.BS-MH.reconfiguration.interruption: an outage of 15 s in each slot \
+             of 15 s never ends (expected less than the interval)",
+        ),
+        (
+            "{ delay = { } }",
+            "t.toml:16:29: link.BS-MH.reconfiguration.delay: has no distribution (expected constant, \
+             uniform, normal, exponential or mixture)",
+        ),
+        (
+            "{ interruption = \"1 s\" }\noutage = { listed = [[\"5 s\", \"6 s\"]] }",
+            "t.toml:17:10: link.BS-MH.outage: contradicts the interruptions of `reconfiguration` \
+             (expected either outage or interruption)",
+        ),
+    ] {
+        refuses(DELAY, &link(keys), &[expected]);
+    }
 }
 
 #[test]

@@ -273,7 +273,7 @@ impl World {
     /// The least delays from one node to another.
     fn least_delay(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Option<Duration> {
         let way = self.way(scenario, from, to)?;
-        Some(way.iter().map(|link| link.config.delay.least()).sum())
+        Some(way.iter().map(|link| link.config.least_delay()).sum())
     }
 
     /// The links on the static route from one node to another; `None` if radio is among them, or
@@ -354,7 +354,7 @@ impl World {
                 at = match self.radio_link(link) {
                     None => {
                         let link = &scenario.links[link.index()];
-                        outages.extend(link.config.outage.as_ref().map(|o| o.schedule.clone()));
+                        outages.extend(link.config.outages().map(|outages| outages.schedule));
                         link.to
                     }
                     Some(radio) => radio.node,
@@ -435,7 +435,11 @@ impl EndpointSpec {
 impl LinkState {
     fn new(link: &scenario::Link, seed: u64) -> Self {
         let scenario::Link { name, from, to, config } = link;
-        let link = Link::new(config, LinkStreams::named(seed, name));
+        let mut streams = LinkStreams::named(seed, name);
+        if config.reconfiguration.is_some() {
+            streams = streams.of_path(seed, &link.path());
+        }
+        let link = Link::new(config, streams);
         Self { link, from: *from, to: *to, feeds: false, host: None }
     }
 }

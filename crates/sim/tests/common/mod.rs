@@ -20,6 +20,8 @@ pub(crate) fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
         loss: LossConfig::None.into(),
         policer: None,
         outage: None,
+        reconfiguration: None,
+        rlc: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(queue) },
     }
 }

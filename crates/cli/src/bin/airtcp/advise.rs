@@ -431,7 +431,7 @@ fn measure(args: &AdviseArgs, variants: &[Variant]) -> Result<Vec<Vec<RunMetrics
 
 /// Time until the first outage of a direction.
 fn first_outage(down: &LinkConfig, up: &LinkConfig) -> Option<Duration> {
-    let outages = [down, up].into_iter().filter_map(|direction| direction.outage.as_ref());
+    let outages = [down, up].into_iter().filter_map(LinkConfig::outages);
     let first = outages.filter_map(|outage| outage.schedule.next_outage(Instant::ZERO));
     first.map(|(start, _)| start.since_start()).min()
 }
@@ -466,6 +466,7 @@ fn direction(
     let folder = link.parent().unwrap_or(Path::new(""));
     let trace = trace.map(|path| folder.join(path)).or(of_file.map(Path::to_owned));
     if let Some(path) = trace {
+        link::check_no_rlc(&config, &path)?;
         config.rate = LinkRate::Mahimahi(Arc::new(link::read_trace(&path)?));
     }
     Ok(config)

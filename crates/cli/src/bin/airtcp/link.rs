@@ -6,6 +6,7 @@ use airtcp_config::Override;
 use airtcp_core::Duration;
 use airtcp_emu::control::{self, Order};
 use airtcp_emu::{DirectionSetup, EmulatedDirection, EmulatedLink, Report, Setup};
+use airtcp_net::config::LinkConfig;
 use airtcp_net::wifi::StationCounters;
 use airtcp_net::{LinkCounters, Trace};
 use airtcp_sim::scenario::files;
@@ -242,7 +243,20 @@ impl LinkArgs {
         let of_file = direction.trace.as_ref().filter(|_| self.rate.is_none() && rate.is_none());
         let of_file = of_file.map(|path| folder.join(path));
         let Some(path) = option.map(Path::to_owned).or(of_file) else { return Ok(None) };
+        check_no_rlc(&direction.config, &path)?;
         read_trace(&path).map(Some)
+    }
+}
+
+/// An error if a trace would replace the constant rate of a cellular link.
+pub(crate) fn check_no_rlc(config: &LinkConfig, trace: &Path) -> Result<(), String> {
+    match config.rlc {
+        None => Ok(()),
+        Some(_) => Err(format!(
+            "airtcp: {}: a trace has no transport blocks of one size (expected a constant rate \
+             beside rlc)",
+            trace.display()
+        )),
     }
 }
 
