@@ -9,7 +9,7 @@ use airtcp_core::{Addr, Bytes, Ecn, Events, Flow, Instant, Stream};
 use bytes::{Bytes as Buffer, BytesMut};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId,
-    ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event,
+    ConnectionIdGenerator, ConnectionStats, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event,
     ServerConfig, StreamEvent, StreamId, Transmit, VarInt,
 };
 use std::net::SocketAddr;
@@ -59,7 +59,7 @@ enum App {
 }
 
 /// One end of a QUIC flow.
-pub(crate) struct End {
+pub(crate) struct QuicEnd {
     clock: Clock,
     endpoint: Endpoint,
     /// The peer's address.
@@ -74,7 +74,6 @@ pub(crate) struct End {
     pub(crate) outbox: Vec<Sent>,
     /// For packets that are being made.
     buffer: Vec<u8>,
-    datagrams_sent: u64,
 }
 
 /// Connection ids from a named stream.
@@ -114,7 +113,7 @@ fn socket_addr(addr: Addr) -> SocketAddr {
     SocketAddr::new(addr.ip, addr.port)
 }
 
-impl End {
+impl QuicEnd {
     /// An end whose datagrams go the way of `flow`. It opens the connection at this time, or waits
     /// for one. Its streams are called `name` and a word.
     pub(crate) fn new(
@@ -153,7 +152,6 @@ impl End {
             app: App::new(role),
             outbox: Vec::new(),
             buffer: Vec::new(),
-            datagrams_sent: 0,
         }
     }
 
@@ -217,7 +215,6 @@ impl End {
             Some(EcnCodepoint::Ect1) => Ecn::Ect1,
             Some(EcnCodepoint::Ce) => Ecn::Ce,
         };
-        self.datagrams_sent += 1;
         self.outbox.push(Sent { payload, ecn });
     }
 
@@ -260,12 +257,25 @@ impl End {
         }
     }
 
-    /// The receiver's measurements of outages, if there can be any.
-    pub(crate) fn outages(&self) -> Option<&OutageWatch> {
-        match &self.app {
-            App::Source { .. } => None,
-            App::Sink { outages, .. } => outages.as_deref(),
+    fn stats(&self) -> ConnectionStats {
+        self.connection.as_ref().map(|(_, connection)| connection.stats()).unwrap_or_default()
+    }
+
+    fn state(&self) -> &'static str {
+        match &self.connection {
+            None => "Idle",
+            Some((_, connection)) if connection.is_handshaking() => "Handshake",
+            Some((_, connection)) if connection.is_closed() => "Closed",
+            Some(_) => "Established",
         }
+    }
+
+    /// Why the connection ended, if not because an application closed it.
+    fn aborted(&self) -> Option<String> {
+        let by_application = |error: &&ConnectionError| {
+            matches!(error, ConnectionError::ApplicationClosed(_) | ConnectionError::LocallyClosed)
+        };
+        self.error.as_ref().filter(|error| !by_application(error)).map(ToString::to_string)
     }
 }
 
@@ -372,34 +382,56 @@ fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
     }
 }
 
-/// Metrics of a flow from both of its ends.
-pub(super) fn metrics(
-    name: &str,
-    (sender, receiver): (&End, &End),
-    (start, bytes, now): (Instant, Option<Bytes>, Instant),
-) -> QuicMetrics {
-    let (delivered, last_delivery) = match receiver.app {
-        App::Sink { delivered, last_delivery, .. } => (delivered, last_delivery),
-        App::Source { .. } => (0, now),
-    };
-    let complete = bytes.is_some_and(|bytes| delivered >= bytes.get());
-    let end = if complete { last_delivery } else { now };
-    let active = end.since(start).as_secs_f64();
-    let per_active_second = |n: u64| if active > 0.0 { (8 * n) as f64 / active } else { 0.0 };
-    let connection = |end: &End| end.connection.as_ref().map(|(_, c)| c.stats());
-    let (tx, rx) = (connection(sender).unwrap_or_default(), connection(receiver));
-    let rx = rx.unwrap_or_default();
-    let outages = receiver.outages();
-    QuicMetrics {
-        name: name.to_owned(),
-        throughput: per_active_second(tx.udp_tx.bytes),
-        goodput: per_active_second(delivered),
-        download_time: complete.then_some(active),
-        delivered_bytes: delivered,
-        sent_bytes: tx.udp_tx.bytes,
-        datagrams_sent: sender.datagrams_sent,
-        packets_sent: tx.path.sent_packets,
-        packets_lost: tx.path.lost_packets,
-        ..todo!()
+/// A flow as its metrics need it.
+#[derive(Clone, Debug)]
+pub(crate) struct QuicFlow {
+    pub(crate) name: String,
+    pub(crate) start: Instant,
+    pub(crate) bytes: Option<Bytes>,
+}
+
+impl QuicFlow {
+    /// The metrics as of `now`.
+    pub(crate) fn metrics(
+        &self,
+        sender: &QuicEnd,
+        receiver: &QuicEnd,
+        now: Instant,
+    ) -> QuicMetrics {
+        let (delivered, last_delivery, outages) = match &receiver.app {
+            App::Sink { delivered, last_delivery, outages, .. } => {
+                (*delivered, *last_delivery, outages.as_deref())
+            }
+            App::Source { .. } => unreachable!("a receiver reads"),
+        };
+        let complete = self.bytes.is_some_and(|bytes| delivered >= bytes.get());
+        let end = if complete { last_delivery } else { now };
+        let active = end.since(self.start).as_secs_f64();
+        let per_active_second =
+            |bytes: u64| if active > 0.0 { (8 * bytes) as f64 / active } else { 0.0 };
+        let [tx, rx] = [sender, receiver].map(QuicEnd::stats);
+        let path = tx.path;
+        let has_rtt = sender.connection.as_ref().is_some_and(|(_, c)| !c.is_handshaking());
+        QuicMetrics {
+            name: self.name.clone(),
+            throughput: per_active_second(tx.udp_tx.bytes),
+            goodput: per_active_second(delivered),
+            download_time: complete.then_some(active),
+            delivered_bytes: delivered,
+            sent_bytes: tx.udp_tx.bytes,
+            packets_sent: path.sent_packets,
+            packets_lost: path.lost_packets,
+            loss_ratio: path.lost_packets as f64 / path.sent_packets.max(1) as f64,
+            acks_sent: rx.frame_tx.acks,
+            cwnd: path.cwnd,
+            srtt: has_rtt.then(|| path.rtt.as_secs_f64()),
+            rtt_min: has_rtt.then(|| path.min_rtt.as_secs_f64()),
+            cwnd_reductions: path.congestion_events,
+            mtu: path.current_mtu,
+            outages: outages.map_or(0, OutageWatch::outages),
+            outage_dead_time: outages.and_then(OutageWatch::mean_dead_time),
+            state: sender.state().to_owned(),
+            aborted: sender.aborted().or(receiver.aborted()),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! QUIC flows: quinn's protocol machine, driven by simulated time.
 //!
 //! `quinn-proto` is the whole of quinn's protocol without I/O: handshake, recovery, congestion
-//! control, flow control, path MTU discovery. An [`End`] owns an endpoint with one connection and
+//! control, flow control, path MTU discovery. A [`QuicEnd`] owns an endpoint with one connection and
 //! the application on it, and talks to the [`World`](crate::World) in datagrams and deadlines.
 //! Three things replace what a live program has:
 //!
@@ -16,7 +16,7 @@
 mod crypto;
 mod end;
 
-pub(crate) use end::{End, Role, Sent};
+pub(crate) use end::{QuicEnd, QuicFlow, Role, Sent};
 
 use crate::scenario::{QuicCongestion, QuicConfig};
 use airtcp_core::Instant;

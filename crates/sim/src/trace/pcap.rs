@@ -206,6 +206,10 @@ fn encode_crossing(crossing: &Crossing<'_>, out: &mut Vec<u8>) -> Result<(), Enc
     match packet {
         Packet::Tcp(segment) => encode(segment, out)?,
         Packet::Udp(datagram) => encode_udp(&datagram.flow, &datagram.payload, out)?,
+        Packet::Quic(datagram) => {
+            let payload = Length(datagram.payload.len() as u64);
+            encode_udp(&datagram.flow, &payload, out)?;
+        }
         Packet::Control(control) => {
             let Control { from, to, message } = control;
             return if let Some(message) = message.downcast_ref() {
