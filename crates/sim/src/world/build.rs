@@ -6,8 +6,8 @@ use super::routers::NodeRouter;
 use super::signals::{Feed, Listener};
 use super::transfers::{ArrivalProcess, Pool};
 use super::{
-    ChannelState, Component, Components, FeedId, FlowInfo, LinkState, NodeState, RadioLink, Socket,
-    World,
+    ChannelState, Component, Components, FeedId, FlowInfo, LinkState, NodeState, QuicEndId,
+    RadioLink, Socket, World,
 };
 use crate::addr;
 use crate::apps::dialogue::{Client, Wants};
@@ -93,6 +93,7 @@ impl World {
         for (id, flow) in (0..).map(FlowId).zip(&scenario.flows) {
             world.open(scenario, id, flow);
         }
+        world.add_quic(scenario);
         world.feeds = world.feeds_of(scenario);
         world.add_routers(scenario, router);
         if world.routers.is_empty() {
@@ -139,6 +140,8 @@ impl World {
             going: Vec::new(),
             mechanisms: IdVec::new(),
             udp: udp.collect(),
+            quic: IdVec::new(),
+            quic_flows: IdVec::new(),
             feeds: IdVec::new(),
             routers: IdVec::new(),
             packets: Packets::new(scenario.queues_look_at_flows()),
@@ -335,10 +338,13 @@ impl World {
         for (id, process) in self.arrivals.enumerated() {
             arm(Component::Arrivals(id), process.next_deadline());
         }
+        for (id, socket) in (0..).map(QuicEndId).zip(&mut self.quic) {
+            arm(Component::Quic(id), socket.end.next_deadline());
+        }
     }
 
     /// The outages of a flow's ends, and of the links on the static routes between them.
-    fn outages_of(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Schedules {
+    pub(super) fn outages_of(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Schedules {
         let ends = [from, to].into_iter().filter_map(|node| scenario.nodes[node].outage.as_ref());
         let of_ends = ends.map(|outage| outage.schedule.clone());
         of_ends.chain(self.link_outages(scenario, from, to)).collect()
