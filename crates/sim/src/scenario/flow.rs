@@ -279,7 +279,6 @@ fn table(
         Transport::Tcp => by_tcp(section, tcp, network),
         Transport::Quic => by_quic(section),
     };
-    let opens = section.get::<Option<End>>("opens");
     let Some((pairs, random)) = listed_or_drawn(section, transport, network) else { return };
     let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter)) =
         (name, count, start, stagger, jitter)
@@ -293,14 +292,10 @@ fn table(
         return;
     }
     check_start(section, start.since_start() + stagger * (total - 1) + jitter, network.duration);
-    let (Some(by_transport), Some(opens)) = (by_transport, opens) else { return };
-    let opens = match &by_transport {
-        ByTransport::Tcp { application, sender, receiver } => {
-            check_application(section, application, start, [sender, receiver]);
-            opener(section, application, opens)
-        }
-        ByTransport::Quic { .. } => opens.unwrap_or_default(),
-    };
+    let Some((opens, by_transport)) = by_transport else { return };
+    if let ByTransport::Tcp { application, sender, receiver } = &by_transport {
+        check_application(section, application, start, [sender, receiver]);
+    }
     let pattern = Pattern { jitter, opens, by_transport };
     let first = flows.tcp.len();
     for k in 0..total {
@@ -320,24 +315,28 @@ fn table(
     flows.random_pairs.extend(drawn);
 }
 
-/// Application and endpoints of a table's TCP flows.
+/// Who opens a table's TCP flows, their application and endpoints.
 fn by_tcp(
     section: &Section<'_>,
     tcp: Option<&Section<'_>>,
     network: &Network<'_>,
-) -> Option<ByTransport> {
+) -> Option<(End, ByTransport)> {
     let application = application(section, network.links);
+    let opens = section.get::<Option<End>>("opens");
     let endpoints = tcp.and_then(|tcp| endpoints(section, tcp, network.controls));
+    let application = application?;
+    let opens = opener(section, &application, opens?);
     let (sender, receiver) = endpoints?;
-    Some(ByTransport::Tcp { application: Arc::new(application?), sender, receiver })
+    Some((opens, ByTransport::Tcp { application: Arc::new(application), sender, receiver }))
 }
 
-/// Transfer and settings of a table's QUIC flows.
-fn by_quic(section: &Section<'_>) -> Option<ByTransport> {
+/// Who opens a table's QUIC flows, their transfer and settings.
+fn by_quic(section: &Section<'_>) -> Option<(End, ByTransport)> {
     let bytes = section.get::<Option<Bytes>>("bytes");
+    let opens = section.get::<Option<End>>("opens");
     let config = QuicConfig::read(&section.merged("quic"), None);
-    let (bytes, config) = (bytes?, config?);
-    (!section.is_refused("quic")).then(|| ByTransport::Quic { bytes, config: Arc::new(config) })
+    let (bytes, opens, config) = (bytes?, opens?.unwrap_or_default(), Arc::new(config?));
+    (!section.is_refused("quic")).then_some((opens, ByTransport::Quic { bytes, config }))
 }
 
 /// Sender and receiver of each flow.
