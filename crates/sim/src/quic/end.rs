@@ -191,6 +191,10 @@ impl QuicEnd {
                     connection.handle_event(event);
                 }
             }
+            // Late copies of a connection's first packet open no second one.
+            Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_some() => {
+                self.endpoint.ignore(incoming);
+            }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 self.buffer.clear();
                 match self.endpoint.accept(incoming, at, &mut self.buffer, None) {
