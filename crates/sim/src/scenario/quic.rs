@@ -58,9 +58,8 @@ choice! {
 /// QUIC writes it in milliseconds (RFC 9000 §18.2).
 const SHORTEST_IDLE_TIMEOUT: Duration = Duration::from_millis(1);
 
-/// A flow-control window. The largest is what a variable-length integer holds in eight bytes, by
-/// far (RFC 9000 §16).
-const WINDOW: Kind = Kind::Size { min: 1_200, max: 1 << 40 };
+/// A flow-control window, of a packet at the least.
+const WINDOW: Kind = Kind::Size { min: 1_200, max: 1 << 30 };
 
 settings! {
     /// Settings of both ends of a QUIC flow.
