@@ -5,7 +5,6 @@ use crate::addr;
 use crate::scenario::{End, QuicId, UdpId};
 use airtcp_core::{Addr, Bytes, Ecn, Flow, Instant, Length, Payload, Segment, SeqNum};
 use airtcp_edge::mechanisms::wake;
-use airtcp_edge::mechanisms::wake::Packet as _;
 use airtcp_routing::NodeId;
 use airtcp_routing::router::Message;
 use std::net::Ipv4Addr;

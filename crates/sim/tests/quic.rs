@@ -159,7 +159,7 @@ fn neither_observers_nor_pauses_change_a_run() {
 #[test]
 fn losses_do_not_keep_a_transfer_from_completing() {
     for seed in 1..=5 {
-        let set = [("link.radio.loss", "{ p = 0.03 }"), ("flow.get.bytes", "1 MB")];
+        let set = [("link.radio.loss", r#"{ kind = "bernoulli", p = 0.03 }"#), ("flow.get.bytes", "1 MB")];
         let mut world = World::new(&scenario(&set), seed);
         world.run(&mut Observers::default());
         let flow = &world.metrics().quic[0];
@@ -197,7 +197,8 @@ fn in_an_outage_probes_go_out_ever_more_rarely() {
 #[test]
 fn with_wake_data_flows_a_round_trip_after_an_outage() {
     let dead = |set: &[(&str, &str)]| {
-        let set = [&[("link.radio.outage", &*outage(10.0))], set].concat();
+        let outage = outage(10.0);
+        let set = [&[("link.radio.outage", &*outage)], set].concat();
         get(&set).outage_dead_time.expect("it goes on")
     };
     let told = dead(&[WAKE]);
@@ -239,7 +240,7 @@ fn marks_reduce_the_window_without_losses() {
 
 #[test]
 fn the_settings_have_their_effects() {
-    let lossy = ("link.radio.loss", "{ p = 0.01 }");
+    let lossy = ("link.radio.loss", r#"{ kind = "bernoulli", p = 0.01 }"#);
     let cubic = get(&[lossy]);
     let new_reno = get(&[lossy, ("flow.get.quic.congestion", "new-reno")]);
     assert_ne!(cubic.download_time, new_reno.download_time);

@@ -10,7 +10,7 @@ use quinn_proto::crypto::{
     KeyPair, Keys, PacketKey, UnsupportedVersion,
 };
 use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
+use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -279,7 +279,8 @@ impl crypto::Session for Session {
                     Step::SendServerHello
                 }
                 Step::AwaitClientFinished => Step::Done,
-                _ => return Err(TransportError::PROTOCOL_VIOLATION("a message out of turn")),
+                // A message out of turn.
+                _ => return Err(TransportErrorCode::PROTOCOL_VIOLATION.into()),
             };
         }
         Ok(false)

@@ -334,7 +334,7 @@ fn by_tcp(
 fn by_quic(section: &Section<'_>) -> Option<(End, ByTransport)> {
     let bytes = section.get::<Option<Bytes>>("bytes");
     let opens = section.get::<Option<End>>("opens");
-    let config = QuicConfig::read(&section.merged("quic"), None);
+    let config = <QuicConfig as Settings>::read(&section.merged("quic"), None);
     let (bytes, opens, config) = (bytes?, opens?.unwrap_or_default(), Arc::new(config?));
     (!section.is_refused("quic")).then_some((opens, ByTransport::Quic { bytes, config }))
 }

@@ -516,7 +516,7 @@ fn static_routes(
     scenario: &Scenario,
     channels: &IdVec<WlanId, ChannelState>,
 ) -> (NextHops, Vec<RadioLink>) {
-    let Scenario { nodes, links, flows, udp, .. } = scenario;
+    let Scenario { nodes, links, flows, quic, udp, .. } = scenario;
     let wired = links.iter().map(|link| shortest_path::Link { from: link.from, to: link.to });
     let radio_links: Vec<RadioLink> =
         channels.enumerated().flat_map(|(id, state)| in_range(id, state)).collect();
@@ -525,8 +525,10 @@ fn static_routes(
         shortest_path::Link { from, to: link.node }
     });
     let all: Vec<_> = wired.chain(radio).collect();
-    let flows = flows.iter().flat_map(|f| [(f.from, f.to), (f.to, f.from)]);
-    let pairs: Vec<_> = flows.chain(udp.iter().map(|udp| (udp.from, udp.to))).collect();
+    let flows = flows.iter().map(|flow| (flow.from, flow.to));
+    let both_ways = flows.chain(quic.iter().map(|flow| (flow.from, flow.to)));
+    let both_ways = both_ways.flat_map(|(from, to)| [(from, to), (to, from)]);
+    let pairs: Vec<_> = both_ways.chain(udp.iter().map(|udp| (udp.from, udp.to))).collect();
     let mut next_hops = shortest_path::shortest_paths(nodes.len(), &all, &pairs);
 
     // Most pairs of stations in range of each other carry no traffic.
