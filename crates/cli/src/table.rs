@@ -88,7 +88,7 @@ fn quic(runs: &[RunMetrics]) -> String {
             "download s",
             "RTT ms",
             "lost %",
-            "cwnd cuts",
+            "congestion events",
             "",
         ]
         .map(str::to_owned),
@@ -97,8 +97,7 @@ fn quic(runs: &[RunMetrics]) -> String {
         let of = |value: &dyn Fn(&QuicMetrics) -> f64| {
             Estimate::of(&runs.iter().map(|r| value(&r.quic[i])).collect::<Vec<_>>())
         };
-        let aborted: Vec<&str> =
-            runs.iter().filter_map(|r| r.quic[i].aborted.as_deref()).collect();
+        let aborted: Vec<&str> = runs.iter().filter_map(|r| r.quic[i].aborted.as_deref()).collect();
         rows.push([
             name.clone(),
             of(&|f| f.goodput * factor).show(3),
@@ -106,7 +105,7 @@ fn quic(runs: &[RunMetrics]) -> String {
             download(runs.iter().map(|r| r.quic[i].download_time)),
             median(runs.iter().map(|r| r.quic[i].srtt)),
             of(&|f| f.loss_ratio * 100.0).show(2),
-            of(&|f| f.cwnd_reductions as f64).show_count(),
+            of(&|f| f.congestion_events as f64).show_count(),
             match (&aborted[..], runs.len()) {
                 ([], _) => String::new(),
                 ([why], 1) => (*why).to_owned(),

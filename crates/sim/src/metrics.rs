@@ -177,8 +177,9 @@ documented! {
         pub srtt: Option<f64>,
         /// Smallest RTT sample, s, likewise.
         pub rtt_min: Option<f64>,
-        /// Reductions of the congestion window; each congestion event counts once.
-        pub cwnd_reductions: u64,
+        /// Times that the congestion control was told of losses or marks. It answers those within a
+        /// round trip once.
+        pub congestion_events: u64,
         /// Largest UDP payload that the sender knows to fit the path, bytes.
         pub mtu: u16,
         /// Outages of the path that ended and after which the flow resumed.

@@ -9,8 +9,8 @@ use airtcp_core::{Addr, Bytes, Ecn, Events, Flow, Instant, Stream};
 use bytes::{Bytes as Buffer, BytesMut};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId,
-    ConnectionIdGenerator, ConnectionStats, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event,
-    ServerConfig, StreamEvent, StreamId, Transmit, VarInt,
+    ConnectionIdGenerator, ConnectionStats, DatagramEvent, Dir, EcnCodepoint, Endpoint,
+    EndpointConfig, Event, ServerConfig, StreamEvent, StreamId, Transmit, VarInt,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -430,7 +430,7 @@ impl QuicFlow {
             cwnd: path.cwnd,
             srtt: has_rtt.then(|| path.rtt.as_secs_f64()),
             rtt_min: has_rtt.then(|| path.min_rtt.as_secs_f64()),
-            cwnd_reductions: path.congestion_events,
+            congestion_events: path.congestion_events,
             mtu: path.current_mtu,
             outages: outages.map_or(0, OutageWatch::outages),
             outage_dead_time: outages.and_then(OutageWatch::mean_dead_time),

@@ -18,7 +18,7 @@ mod end;
 
 pub(crate) use end::{QuicEnd, QuicFlow, Role, Sent};
 
-use crate::scenario::{QuicCongestion, QuicConfig};
+use crate::scenario::{QuicConfig, QuicCongestion};
 use airtcp_core::Instant;
 use quinn_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{IdleTimeout, TransportConfig, VarInt};

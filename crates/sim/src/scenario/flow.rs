@@ -221,7 +221,13 @@ struct Pattern {
 
 impl Flows {
     /// Adds a flow of this pattern.
-    fn add(&mut self, pattern: &Pattern, name: String, (from, to): (NodeId, NodeId), start: Instant) {
+    fn add(
+        &mut self,
+        pattern: &Pattern,
+        name: String,
+        (from, to): (NodeId, NodeId),
+        start: Instant,
+    ) {
         let &Pattern { jitter, opens, ref by_transport } = pattern;
         match by_transport {
             ByTransport::Tcp { application, sender, receiver } => self.tcp.push(FlowSpec {

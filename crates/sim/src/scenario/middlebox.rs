@@ -192,7 +192,11 @@ impl Surroundings<'_> {
             if !self.are_flows_drawn && !self.has_traffic(spec) {
                 let problem = table.problem("mobiles", "no flow begins or ends at them");
                 let all = spec.mechanism.capabilities().all_protocols.is_some();
-                let expected = if all || self.quic.is_empty() { "an end of a flow" } else { "an end of a TCP flow" };
+                let expected = if all || self.quic.is_empty() {
+                    "an end of a flow"
+                } else {
+                    "an end of a TCP flow"
+                };
                 table.push(problem.expected(expected).may_follow());
             }
             if spec.signal.is_some() {

@@ -219,7 +219,8 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let tcp = top.merged("tcp");
     let network = Network { nodes: &nodes, links: &links, names: &names, duration, controls };
     let tcp = (!top.is_refused("tcp")).then_some(&tcp);
-    let Flows { tcp: flows, random_pairs, quic } = flow::flows(&top.elements("flow"), tcp, &network);
+    let Flows { tcp: flows, random_pairs, quic } =
+        flow::flows(&top.elements("flow"), tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &top.elements("call"), &network);
     let surroundings = Surroundings {
         nodes: &nodes,
