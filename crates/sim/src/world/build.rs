@@ -450,7 +450,7 @@ impl FlowInfo {
     fn new(flow: &FlowSpec, seed: u64) -> Self {
         Self {
             name: flow.name.clone(),
-            start: start_of(flow, seed),
+            start: start_of(&flow.name, flow.start, flow.jitter, seed),
             bytes: match *flow.application {
                 Application::Bulk(bytes) => bytes,
                 _ => None,
@@ -473,12 +473,12 @@ impl NodeState {
 }
 
 /// The time at which a flow opens its connection.
-fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
-    if flow.jitter.is_zero() {
-        return flow.start;
+pub(super) fn start_of(name: &str, start: Instant, jitter: Duration, seed: u64) -> Instant {
+    if jitter.is_zero() {
+        return start;
     }
-    let mut stream = Stream::new(seed, &format!("flow/{}/start", flow.name));
-    flow.start + stream.duration(Duration::ZERO, flow.jitter)
+    let mut stream = Stream::new(seed, &format!("flow/{name}/start"));
+    start + stream.duration(Duration::ZERO, jitter)
 }
 
 /// Uptime of a node at the start of the run.

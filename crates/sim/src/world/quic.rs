@@ -1,5 +1,6 @@
 //! The ends of QUIC flows in the world: what they send, what reaches them, and when they wake up.
 
+use super::build::start_of;
 use super::components::{Component, MechanismId, QuicEndId};
 use super::packets::Journey;
 use super::{Observers, World};
@@ -8,7 +9,7 @@ use crate::apps::OutageWatch;
 use crate::packet::{Packet, QuicDatagram};
 use crate::quic::{Clock, QuicEnd, QuicFlow, Role, Sent};
 use crate::scenario::{End, QuicId, QuicSpec, Scenario};
-use airtcp_core::{Duration, Flow, Id, Instant, Stream};
+use airtcp_core::{Flow, Id, Instant};
 use airtcp_edge::Side;
 use airtcp_routing::NodeId;
 use airtcp_routing::router::PacketId;
@@ -45,22 +46,13 @@ fn opposite(end: End) -> End {
     }
 }
 
-/// Time at which a flow starts in a run with this seed.
-fn start_of(spec: &QuicSpec, seed: u64) -> Instant {
-    if spec.jitter.is_zero() {
-        return spec.start;
-    }
-    let mut stream = Stream::new(seed, &format!("flow/{}/start", spec.name));
-    spec.start + stream.duration(Duration::ZERO, spec.jitter)
-}
-
 impl World {
     /// Adds the two ends of each QUIC flow.
     pub(super) fn add_quic(&mut self, scenario: &Scenario) {
         let clock = Clock::new();
         for (id, spec) in (0..).map(QuicId).zip(&scenario.quic) {
-            let QuicSpec { name, from, to, bytes, opens, config, .. } = spec;
-            let start = start_of(spec, self.seed);
+            let QuicSpec { name, from, to, start, jitter, bytes, opens, config } = spec;
+            let start = start_of(name, *start, *jitter, self.seed);
             // UDP sources have the first numbers.
             let tuple = addr::of_flow((scenario.udp.len() + id.index()) as u32, *from, *to);
             let outages = OutageWatch::new(self.outages_of(scenario, *from, *to), start);
