@@ -60,6 +60,11 @@ class Run:
         return self._frame("flows")
 
     @property
+    def quic(self) -> pd.DataFrame:
+        """One row per QUIC flow, indexed by its name; a column per metric, in SI units."""
+        return self._frame("quic")
+
+    @property
     def links(self) -> pd.DataFrame:
         """One row per unidirectional link, indexed by its name, such as `AP>phone`."""
         return self._frame("links")
@@ -199,6 +204,7 @@ class Run:
 
 _PARTS = {
     "flows": ("flow", "flows"),
+    "quic": ("QUIC flow", "QUIC flows"),
     "links": ("link", "links"),
     "stations": ("station", "stations"),
     "udp": ("UDP source", "UDP sources"),

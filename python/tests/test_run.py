@@ -33,11 +33,13 @@ def test_what_applications_did_is_in_frames_by_name() -> None:
             "transfers": [{"name": "web", "completed": 3, "completion_cdf": [0.1, 0.2]}],
             "videos": [{"name": "film", "stalls": 1}],
             "calls": [{"name": "call", "mos": 4.1}],
+            "quic": [{"name": "get", "goodput": 2.5}],
         }
     )
     assert run.transfers.loc["web", "completed"] == 3
     assert run.videos.loc["film", "stalls"] == 1
     assert run.calls.loc["call", "mos"] == 4.1
+    assert run.quic.loc["get", "goodput"] == 2.5
 
 
 def test_a_run_shows_its_flows_as_a_short_table() -> None:

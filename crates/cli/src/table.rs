@@ -3,7 +3,7 @@
 
 use crate::aligned;
 use crate::estimate::Estimate;
-use airtcp_sim::metrics::{FlowMetrics, LinkMetrics, RunMetrics, StationMetrics};
+use airtcp_sim::metrics::{FlowMetrics, LinkMetrics, QuicMetrics, RunMetrics, StationMetrics};
 use std::fmt::Write;
 
 /// The table of one or more runs of the same scenario.
@@ -14,6 +14,17 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
         [only] => writeln!(out, ", seed {}", only.seed),
         _ => writeln!(out, ", {} runs, mean ± 95 % confidence interval", runs.len()),
     };
+    if first.quic.is_empty() || !first.flows.is_empty() {
+        out += &tcp(runs);
+    }
+    if !first.quic.is_empty() {
+        out += &quic(runs);
+    }
+    out
+}
+
+/// The rows of TCP flows.
+fn tcp(runs: &[RunMetrics]) -> String {
     let (unit, factor) = unit(runs.iter().flat_map(|r| &r.flows).map(|f| f.throughput));
     let mut rows = vec![
         [
@@ -30,16 +41,11 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
         ]
         .map(str::to_owned),
     ];
-    for (i, flow) in first.flows.iter().enumerate() {
+    for (i, flow) in runs[0].flows.iter().enumerate() {
         let of = |value: &dyn Fn(&FlowMetrics) -> f64| {
             Estimate::of(&runs.iter().map(|r| value(&r.flows[i])).collect::<Vec<_>>())
         };
-        let finished: Vec<f64> = runs.iter().filter_map(|r| r.flows[i].download_time).collect();
-        let download = match finished.len() {
-            0 => "-".to_owned(),
-            n if n == runs.len() => Estimate::of(&finished).show(3),
-            n => format!("{n} of {} finished", runs.len()),
-        };
+        let download = download(runs.iter().map(|r| r.flows[i].download_time));
         let note = |what: &str, holds: &dyn Fn(&FlowMetrics) -> bool| match (
             runs.iter().filter(|r| holds(&r.flows[i])).count(),
             runs.len(),
@@ -68,7 +74,57 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             .join(", "),
         ]);
     }
-    out + &aligned(&rows, &[0, 8, 9])
+    aligned(&rows, &[0, 8, 9])
+}
+
+/// The rows of QUIC flows.
+fn quic(runs: &[RunMetrics]) -> String {
+    let (unit, factor) = unit(runs.iter().flat_map(|r| &r.quic).map(|f| f.throughput));
+    let mut rows = vec![
+        [
+            "QUIC flow",
+            &format!("goodput {unit}"),
+            &format!("throughput {unit}"),
+            "download s",
+            "RTT ms",
+            "lost %",
+            "congestion events",
+            "",
+        ]
+        .map(str::to_owned),
+    ];
+    for (i, QuicMetrics { name, .. }) in runs[0].quic.iter().enumerate() {
+        let of = |value: &dyn Fn(&QuicMetrics) -> f64| {
+            Estimate::of(&runs.iter().map(|r| value(&r.quic[i])).collect::<Vec<_>>())
+        };
+        let aborted: Vec<&str> = runs.iter().filter_map(|r| r.quic[i].aborted.as_deref()).collect();
+        rows.push([
+            name.clone(),
+            of(&|f| f.goodput * factor).show(3),
+            of(&|f| f.throughput * factor).show(3),
+            download(runs.iter().map(|r| r.quic[i].download_time)),
+            median(runs.iter().map(|r| r.quic[i].srtt)),
+            of(&|f| f.loss_ratio * 100.0).show(2),
+            of(&|f| f.congestion_events as f64).show_count(),
+            match (&aborted[..], runs.len()) {
+                ([], _) => String::new(),
+                ([why], 1) => (*why).to_owned(),
+                (some, all) => format!("aborted in {} of {all}", some.len()),
+            },
+        ]);
+    }
+    aligned(&rows, &[0, 7])
+}
+
+/// The time that a transfer took, of those runs in which it finished.
+fn download(times: impl Iterator<Item = Option<f64>> + Clone) -> String {
+    let runs = times.clone().count();
+    let finished: Vec<f64> = times.flatten().collect();
+    match finished.len() {
+        0 => "-".to_owned(),
+        n if n == runs => Estimate::of(&finished).show(3),
+        n => format!("{n} of {runs} finished"),
+    }
 }
 
 /// The tables of the links and of the stations, as far as the scenario has any.

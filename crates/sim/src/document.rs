@@ -1,8 +1,8 @@
 //! What a run gives out, as documentation: `airtcp schema --metrics`.
 
 use crate::metrics::{
-    CallMetrics, FlowMetrics, LinkMetrics, MiddleboxMetrics, RunMetrics, StationMetrics,
-    TransferMetrics, UdpMetrics, VideoMetrics,
+    CallMetrics, FlowMetrics, LinkMetrics, MiddleboxMetrics, QuicMetrics, RunMetrics,
+    StationMetrics, TransferMetrics, UdpMetrics, VideoMetrics,
 };
 use crate::trace::recorder::Series;
 use airtcp_core::documented::Documented;
@@ -15,7 +15,7 @@ const INTRODUCTION: &str = "# Metrics and events
 <!-- Generated from the declarations. Do not edit: `cargo run -p airtcp-cli -- schema --metrics > docs/metrics.md` -->
 
 `airtcp run --json` prints one JSON object a line for each run; in Python it is `Run.metrics`. A study takes a field by
-`from = \"flow.FIELD\"`, `link.FIELD`, `station.FIELD`, `udp.FIELD`, `transfer.FIELD`, `video.FIELD`,
+`from = \"flow.FIELD\"`, `quic.FIELD`, `link.FIELD`, `station.FIELD`, `udp.FIELD`, `transfer.FIELD`, `video.FIELD`,
 `call.FIELD`, `middlebox.FIELD` or `run.FIELD` ([studies](studies.md)).
 Numbers are in SI units: seconds, bit/s, bytes. Percentiles are of the nearest rank, from buckets 3 % wide: the middle
 of a bucket is at most 1.6 % off.
@@ -43,9 +43,10 @@ below. Times are in seconds, sizes in bytes; sequence and acknowledgement number
 ";
 
 /// The parts of a run: name, title and fields.
-const PARTS: [(&str, &str, &[Documented]); 9] = [
+const PARTS: [(&str, &str, &[Documented]); 10] = [
     ("runs", "A run", RunMetrics::FIELDS),
     ("flows", "`flows`: one TCP flow", FlowMetrics::FIELDS),
+    ("quic", "`quic`: one QUIC flow", QuicMetrics::FIELDS),
     ("links", "`links`: one unidirectional link", LinkMetrics::FIELDS),
     ("stations", "`stations`: one station of a wireless cell", StationMetrics::FIELDS),
     ("udp", "`udp`: one source of cross traffic", UdpMetrics::FIELDS),
@@ -56,7 +57,7 @@ const PARTS: [(&str, &str, &[Documented]); 9] = [
 ];
 
 /// The fields of a run's parts, by the name of the part; those of the run itself under `runs`.
-pub fn fields() -> [(&'static str, &'static [Documented]); 9] {
+pub fn fields() -> [(&'static str, &'static [Documented]); 10] {
     PARTS.map(|(part, _, fields)| (part, fields))
 }
 
@@ -179,6 +180,7 @@ mod tests {
             call = [{ name = "call", from = "A", to = "C" }]
             flow = [
                 { from = "A", to = "C" },
+                { name = "get", from = "A", to = "C", transport = "quic" },
                 { name = "web", from = "A", to = "C", traffic = { kind = "requests", answer = "1 kB" } },
                 { name = "film", from = "A", to = "C", traffic = { kind = "video", ladder = ["1 Mbit/s"] } },
             ]"#;
@@ -192,6 +194,7 @@ mod tests {
         };
         assert_eq!(fields(&run), documented(RunMetrics::FIELDS));
         assert_eq!(fields(&run["flows"][0]), documented(FlowMetrics::FIELDS));
+        assert_eq!(fields(&run["quic"][0]), documented(QuicMetrics::FIELDS));
         assert_eq!(fields(&run["links"][0]), documented(LinkMetrics::FIELDS));
         assert_eq!(fields(&run["stations"][0]), documented(StationMetrics::FIELDS));
         assert_eq!(fields(&run["udp"][0]), documented(UdpMetrics::FIELDS));

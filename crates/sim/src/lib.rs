@@ -10,6 +10,7 @@ pub mod document;
 pub mod engine;
 pub mod metrics;
 pub mod packet;
+mod quic;
 pub mod scenario;
 pub mod trace;
 pub mod world;

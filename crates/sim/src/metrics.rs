@@ -24,8 +24,10 @@ documented! {
         /// Measure of Fairness and Discrimination for Resource Allocation in Shared Computer
         /// Systems, DEC-TR-301, 1984.
         pub fairness: Option<f64>,
-        /// One for each flow, in the order of the scenario.
+        /// One for each TCP flow, in the order of the scenario.
         pub flows: Vec<FlowMetrics>,
+        /// One for each QUIC flow, in the order of the scenario.
+        pub quic: Vec<QuicMetrics>,
         /// One for each unidirectional link, in the order of the scenario.
         pub links: Vec<LinkMetrics>,
         /// One for each station of each wireless cell, in the order of the scenario.
@@ -141,6 +143,54 @@ documented! {
         /// State of the sender's connection at the end.
         pub state: String,
         /// Reason for aborting the connection, if it was aborted.
+        pub aborted: Option<String>,
+    }
+}
+
+documented! {
+    /// One QUIC flow. It is active as a TCP flow is.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct QuicMetrics {
+        /// Name of the flow.
+        pub name: String,
+        /// UDP payload that the sender sent, over the time the flow was active, bit/s.
+        pub throughput: f64,
+        /// Bytes of the stream delivered over the same time, bit/s.
+        pub goodput: f64,
+        /// Start to the delivery of the last byte, s; `None` for endless and unfinished flows.
+        pub download_time: Option<f64>,
+        /// Bytes of the stream delivered in order to the receiving application.
+        pub delivered_bytes: u64,
+        /// UDP payload that the sender sent, bytes.
+        pub sent_bytes: u64,
+        /// QUIC packets that the sender sent.
+        pub packets_sent: u64,
+        /// Those of them that it took for lost; probes of the path's MTU do not count.
+        pub packets_lost: u64,
+        /// Ratio of these two.
+        pub loss_ratio: f64,
+        /// ACK frames that the receiver sent.
+        pub acks_sent: u64,
+        /// Congestion window at the end, bytes.
+        pub cwnd: u64,
+        /// Smoothed RTT at the end, s; `None` before the handshake is over.
+        pub srtt: Option<f64>,
+        /// Smallest RTT sample, s, likewise.
+        pub rtt_min: Option<f64>,
+        /// Times that the congestion control was told of losses or marks. It answers those within a
+        /// round trip once.
+        pub congestion_events: u64,
+        /// Largest UDP payload that the sender knows to fit the path, bytes.
+        pub mtu: u16,
+        /// Outages of the path that ended and after which the flow resumed.
+        pub outages: u64,
+        /// Mean time from the end of these outages to the first new byte at the receiver (or to the
+        /// next outage), s; `None` without one.
+        pub outage_dead_time: Option<f64>,
+        /// State of the sender's connection at the end: `Idle`, `Handshake`, `Established`,
+        /// `Closed`.
+        pub state: String,
+        /// Why the connection ended, if no application closed it.
         pub aborted: Option<String>,
     }
 }

@@ -1,9 +1,10 @@
-//! What travels through the simulated network: TCP segments, the datagrams of cross traffic, and
-//! the control packets of routing protocols.
+//! What travels through the simulated network: TCP segments, the datagrams of QUIC and of cross
+//! traffic, and the control packets of routing protocols.
 
 use crate::addr;
-use crate::scenario::UdpId;
+use crate::scenario::{End, QuicId, UdpId};
 use airtcp_core::{Addr, Bytes, Ecn, Flow, Instant, Length, Payload, Segment, SeqNum};
+use airtcp_edge::mechanisms::wake;
 use airtcp_routing::NodeId;
 use airtcp_routing::router::Message;
 use std::net::Ipv4Addr;
@@ -16,6 +17,8 @@ pub enum Packet {
     Tcp(Segment<Length>),
     /// A UDP datagram.
     Udp(Datagram),
+    /// A datagram of QUIC.
+    Quic(QuicDatagram),
     /// A control packet of a routing protocol.
     Control(Control),
 }
@@ -33,6 +36,23 @@ pub struct Datagram {
     pub sent: Instant,
     /// User data, as a length only.
     pub payload: Length,
+}
+
+/// A UDP datagram of a [`QuicSpec`](crate::scenario::QuicSpec).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuicDatagram {
+    /// Its flow in the scenario.
+    pub source: QuicId,
+    /// The end that sent it.
+    pub from: End,
+    /// Its number among the datagrams of this end, from 0, modulo 2^32.
+    pub number: u32,
+    /// Addresses and ports.
+    pub flow: Flow,
+    /// The ECN field of its IP header.
+    pub ecn: Ecn,
+    /// QUIC packets, with the sizes of encrypted ones, unencrypted.
+    pub payload: bytes::Bytes,
 }
 
 /// A control packet from a router to one neighbour, or to all.
@@ -76,6 +96,7 @@ impl Packet {
         match self {
             Self::Tcp(segment) => segment.wire_len(),
             Self::Udp(datagram) => UDP_OVERHEAD + Bytes(datagram.payload.0),
+            Self::Quic(datagram) => UDP_OVERHEAD + Bytes(datagram.payload.len() as u64),
             Self::Control(control) => control.message.size(),
         }
     }
@@ -84,7 +105,7 @@ impl Packet {
     pub fn has_data(&self) -> bool {
         match self {
             Self::Tcp(segment) => !segment.payload.is_empty(),
-            Self::Udp(_) => true,
+            Self::Udp(_) | Self::Quic(_) => true,
             Self::Control(_) => false,
         }
     }
@@ -93,14 +114,15 @@ impl Packet {
     pub(crate) fn protocol(&self) -> u8 {
         match self {
             Self::Tcp(_) => TCP,
-            Self::Udp(_) | Self::Control(_) => UDP,
+            Self::Udp(_) | Self::Quic(_) | Self::Control(_) => UDP,
         }
     }
 
-    /// The ECN field of its IP header: datagrams and control packets do not take part.
+    /// The ECN field of its IP header: cross traffic and control packets do not take part.
     pub(crate) fn ecn(&self) -> Ecn {
         match self {
             Self::Tcp(segment) => segment.ecn,
+            Self::Quic(datagram) => datagram.ecn,
             Self::Udp(_) | Self::Control(_) => Ecn::NotEct,
         }
     }
@@ -113,7 +135,58 @@ impl Packet {
             Self::Udp(Datagram { flow, number, payload, .. }) => {
                 (*flow, SeqNum(*number), payload.0 as u32)
             }
+            Self::Quic(QuicDatagram { flow, number, payload, .. }) => {
+                (*flow, SeqNum(*number), payload.len() as u32)
+            }
             Self::Control(control) => (control.flow(), SeqNum(0), 0),
+        }
+    }
+}
+
+/// As wake sees it: of other protocols than TCP, any packet may be answered.
+impl wake::Packet for Packet {
+    fn id(&self) -> wake::FlowId {
+        let (flow, ..) = self.summary();
+        wake::FlowId { protocol: self.protocol(), flow }
+    }
+
+    fn seq_end(&self) -> Option<SeqNum> {
+        match self {
+            Self::Tcp(segment) => wake::Packet::seq_end(segment),
+            Self::Udp(_) | Self::Quic(_) | Self::Control(_) => None,
+        }
+    }
+
+    fn is_boundary(&self) -> bool {
+        matches!(self, Self::Tcp(segment) if segment.is_boundary())
+    }
+
+    fn elicits_reply(&self) -> bool {
+        match self {
+            Self::Tcp(segment) => segment.elicits_reply(),
+            Self::Udp(_) | Self::Quic(_) | Self::Control(_) => true,
+        }
+    }
+
+    /// Hosts here answer no echo requests, so flows other than TCP's have none.
+    fn keep_alive(&self) -> Option<Self> {
+        match self {
+            Self::Tcp(segment) => segment.keep_alive().map(Self::Tcp),
+            Self::Udp(_) | Self::Quic(_) | Self::Control(_) => None,
+        }
+    }
+
+    fn end(&self) -> Self {
+        match self {
+            Self::Tcp(segment) => Self::Tcp(segment.end()),
+            Self::Udp(_) | Self::Quic(_) | Self::Control(_) => self.clone(),
+        }
+    }
+
+    fn beginning(&self) -> Self {
+        match self {
+            Self::Tcp(segment) => Self::Tcp(segment.beginning()),
+            Self::Udp(_) | Self::Quic(_) | Self::Control(_) => self.clone(),
         }
     }
 }

@@ -14,19 +14,28 @@ pub fn ecn(packet: &[u8]) -> Ecn {
     }
 }
 
-/// Sets the ECN field to [`Ecn::Ce`] and updates IPv4's header checksum, right or wrong, by the
-/// change (RFC 1624 §3). Leaves a packet that is not ECN-capable as it is (RFC 3168 §5).
+/// Sets the ECN field to [`Ecn::Ce`]. Leaves a packet that is not ECN-capable as it is (RFC 3168
+/// §5).
 pub fn mark_ce(packet: &mut [u8]) {
-    if !ecn(packet).is_capable() {
-        return;
+    if ecn(packet).is_capable() {
+        set_ecn(packet, Ecn::Ce);
     }
-    if packet[0] >> 4 == 6 {
-        packet[1] |= 0x30;
-        return;
+}
+
+/// Sets the ECN field and updates IPv4's header checksum, right or wrong, by the change (RFC 1624
+/// §3). Leaves what is no IP packet as it is.
+pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
+    match *packet {
+        [version, _, ..] if version >> 4 == 6 => {
+            packet[1] = packet[1] & 0xcf | ecn.bits() << 4;
+            return;
+        }
+        [version, _, ..] if version >> 4 == 4 => {}
+        _ => return,
     }
     let word = |packet: &[u8], at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
     let before = word(packet, 0);
-    packet[1] |= Ecn::Ce.bits();
+    packet[1] = packet[1] & 0xfc | ecn.bits();
     let after = word(packet, 0);
     if packet.len() >= CHECKSUM.end {
         let sum = [!word(packet, CHECKSUM.start), !before, after];
@@ -61,6 +70,13 @@ mod tests {
             mark_ce(&mut marked);
             prop_assert_eq!(&marked, &packet(ipv6, Ecn::Ce));
             prop_assert_eq!(decode(&marked, Checksums::Verify).unwrap().ecn, Ecn::Ce);
+        }
+
+        #[test]
+        fn any_codepoint_can_be_set(ipv6: bool, bits in 0u8..4, new in 0u8..4) {
+            let mut other = packet(ipv6, Ecn::from_bits(bits));
+            set_ecn(&mut other, Ecn::from_bits(new));
+            prop_assert_eq!(&other, &packet(ipv6, Ecn::from_bits(new)));
         }
 
         #[test]

@@ -21,6 +21,7 @@ FIELD_SOURCES: Mapping[str, str] = {
     "flow": "flows",
     "link": "links",
     "middlebox": "middleboxes",
+    "quic": "quic",
     "station": "stations",
     "transfer": "transfers",
     "udp": "udp",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 ROWS: Mapping[str, str] = {
     "flows": "flow",
+    "quic": "flow",
     "links": "link",
     "stations": "station",
     "udp": "source",
@@ -167,7 +168,8 @@ def sweep(
         grid: For each key, as of `Scenario.load(set=…)`, its values.
         seeds: The seeds, or how many: 1, 2, …
         rows: What a row of the table is: one of the `flows`, `links`, `stations`, `udp` sources,
-            `transfers`, `videos`, `calls` or `middleboxes` of a run, or the run itself (`runs`).
+            `quic`, `transfers`, `videos`, `calls` or `middleboxes` of a run, or the run itself
+            (`runs`).
         jobs: How many run at once; default: one per core.
         client: A `distributed.Client`: its cluster's workers do the runs instead.
         keep: A folder in which finished runs are kept; what it has is not run again.

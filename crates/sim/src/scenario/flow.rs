@@ -1,14 +1,15 @@
-//! `[[flow]]` and `[tcp]`: TCP connections and their endpoints.
+//! `[[flow]]` and `[tcp]`: connections by TCP, with their endpoints, or by QUIC.
 
 use super::application::{Application, Traffic, application};
 use super::names::{A_NODE, COUNT, fits};
 use super::node::NodeId;
+use super::quic::{QuicConfig, QuicSpec, Transport};
 use super::traffic::{Network, ends, groups, is_new, name_by_ends};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
-use airtcp_settings::{InTable, Name, choice};
+use airtcp_settings::{InTable, Name, Reader, Settings, Value, choice};
 use airtcp_tcp::config::{
     AckConfig, Congestion, EcnConfig, HyStartConfig, LinkReaction, PersistOnShrink, RECEIVER,
     SENDER, SpuriousDetection,
@@ -104,9 +105,14 @@ impl RandomPairs {
     }
 }
 
+/// The key that says which protocol it is, and its words in conditions of other keys.
+const TRANSPORT: &str = "transport";
+const TCP: &[&str] = &["tcp"];
+const QUIC: &[&str] = &["quic"];
+
 pub(super) static FLOW: Table = Table::new(
     "flow",
-    "A TCP connection and its application: a transfer from `from` to `to`, or other `traffic`.",
+    "A connection and its application: a transfer from `from` to `to`, or by TCP other `traffic`.",
     &[Key::Fields(&[
         field(
             "name",
@@ -123,6 +129,14 @@ pub(super) static FLOW: Table = Table::new(
             "Data sender. Two groups of equal size are connected pair by pair.",
         ),
         field("to", A_NODE, Required, "Data receiver."),
+        field("transport", Transport::KIND, Is("tcp"), "The transport protocol."),
+        field(
+            "quic",
+            Kind::Table(QuicConfig::TABLE),
+            Absent("its defaults"),
+            "Settings of both ends.",
+        )
+        .only(TRANSPORT, QUIC),
         field(
             "opens",
             Kind::Choice(End::WORDS),
@@ -137,7 +151,8 @@ pub(super) static FLOW: Table = Table::new(
             "Each run draws so many pairs of nodes: different ones of `from`, each with any other \
              node of `to`, which may be the same group. The flows are called as with `name` and a \
              number.",
-        ),
+        )
+        .only(TRANSPORT, TCP),
         field("count", COUNT, Absent("one flow"), "Number of flows (between each pair)."),
         field("start", TIME, Is("0 s"), "Time at which the application opens the connection."),
         field(
@@ -163,85 +178,171 @@ pub(super) static FLOW: Table = Table::new(
             Kind::Table(Traffic::TABLE),
             Absent("a transfer of `bytes`"),
             "Another application than a transfer of `bytes`.",
-        ),
+        )
+        .only(TRANSPORT, TCP),
         field(
             "sender",
             Kind::Table(&preset::TABLE),
             Absent("as `[tcp]`"),
             "Keys that differ from `[tcp]` at the data sender.",
-        ),
+        )
+        .only(TRANSPORT, TCP),
         field(
             "receiver",
             Kind::Table(&preset::TABLE),
             Absent("as `[tcp]`"),
             "Keys that differ from `[tcp]` at the data receiver.",
-        ),
+        )
+        .only(TRANSPORT, TCP),
     ])],
 );
 
-/// Reads the flows, and which of them each run draws. `tcp` is `None` if it was refused.
+/// The flows of a scenario.
+#[derive(Default)]
+pub(super) struct Flows {
+    pub(super) tcp: Vec<FlowSpec>,
+    /// Those of TCP whose ends each run draws.
+    pub(super) random_pairs: Vec<RandomPairs>,
+    pub(super) quic: Vec<QuicSpec>,
+}
+
+/// What only flows of one protocol have; shared by those of a table.
+enum ByTransport {
+    Tcp { application: Arc<Application>, sender: Arc<TcpConfig>, receiver: Arc<TcpConfig> },
+    Quic { bytes: Option<Bytes>, config: Arc<QuicConfig> },
+}
+
+/// The flows of a table but for their names, ends and starts.
+struct Pattern {
+    jitter: Duration,
+    opens: End,
+    by_transport: ByTransport,
+}
+
+impl Flows {
+    /// Adds a flow of this pattern.
+    fn add(
+        &mut self,
+        pattern: &Pattern,
+        name: String,
+        (from, to): (NodeId, NodeId),
+        start: Instant,
+    ) {
+        let &Pattern { jitter, opens, ref by_transport } = pattern;
+        match by_transport {
+            ByTransport::Tcp { application, sender, receiver } => self.tcp.push(FlowSpec {
+                name,
+                from,
+                to,
+                start,
+                jitter,
+                application: Arc::clone(application),
+                opens,
+                sender: Arc::clone(sender),
+                receiver: Arc::clone(receiver),
+            }),
+            &ByTransport::Quic { bytes, ref config } => {
+                let config = Arc::clone(config);
+                self.quic.push(QuicSpec { name, from, to, start, jitter, bytes, opens, config });
+            }
+        }
+    }
+}
+
+/// Reads the flows. `tcp` is `None` if it was refused.
 pub(super) fn flows(
     sections: &[Section<'_>],
     tcp: Option<&Section<'_>>,
     network: &Network<'_>,
-) -> (Vec<FlowSpec>, Vec<RandomPairs>) {
-    let Network { nodes, links, duration, .. } = network;
-    let mut flows: Vec<FlowSpec> = Vec::new();
-    let mut drawn = Vec::new();
+) -> Flows {
+    let mut flows = Flows::default();
     let mut taken = BTreeSet::new();
     for section in sections {
-        let name = section.get::<Option<Name>>("name");
-        let count = section.get::<Option<u64>>("count");
-        let start = section.get::<Instant>("start");
-        let stagger = section.get::<Duration>("stagger");
-        let jitter = section.get::<Duration>("jitter");
-        let application = application(section, links);
-        let opens = section.get::<Option<End>>("opens");
-        let endpoints = tcp.and_then(|tcp| endpoints(section, tcp, network.controls));
-        let Some((pairs, random)) = listed_or_drawn(section, network) else { continue };
-        let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter)) =
-            (name, count, start, stagger, jitter)
-        else {
-            continue;
-        };
-        let (Some(application), Some(opens)) = (application, opens) else { continue };
-        let opens = opener(section, &application, opens);
-        let application = Arc::new(application);
-        let each = count.unwrap_or(1);
-        let total = pairs.len() as u64 * each;
-        if !fits(section, "count", "flows", flows.len() as u64 + total) {
-            continue;
+        // What follows depends on it.
+        if let Some(transport) = section.get::<Transport>(TRANSPORT) {
+            Reader::chosen(section, TRANSPORT, transport.word());
+            table(section, transport, tcp, network, &mut flows, &mut taken);
         }
-        check_start(section, start.since_start() + stagger * (total - 1) + jitter, *duration);
-        let Some((sender, receiver)) = endpoints else { continue };
-        check_application(section, &application, start, [&sender, &receiver]);
-        let first = flows.len();
-        for k in 0..total {
-            let (from, to) = pairs[(k / each) as usize];
-            let name = match (&name, &random) {
-                (_, Some(random)) => format!("{}{k}", random.name),
-                (Some(name), _) if total == 1 => name.text.clone(),
-                (Some(name), _) => format!("{}{k}", name.text),
-                (None, None) => name_by_ends(nodes, from, to, count.map(|each| k % each)),
-            };
-            if !is_new(section, "flow", &name, &mut taken) {
-                break;
-            }
-            flows.push(FlowSpec {
-                name,
-                from,
-                to,
-                start: start + stagger * k,
-                jitter,
-                application: Arc::clone(&application),
-                opens,
-                sender: Arc::clone(&sender),
-                receiver: Arc::clone(&receiver),
-            });
-        }
-        drawn.extend(random.map(|random| RandomPairs { flows: first..flows.len(), ..random }));
     }
-    (flows, drawn)
+    flows
+}
+
+/// Reads the flows of one table.
+fn table(
+    section: &Section<'_>,
+    transport: Transport,
+    tcp: Option<&Section<'_>>,
+    network: &Network<'_>,
+    flows: &mut Flows,
+    taken: &mut BTreeSet<String>,
+) {
+    let name = section.get::<Option<Name>>("name");
+    let count = section.get::<Option<u64>>("count");
+    let start = section.get::<Instant>("start");
+    let stagger = section.get::<Duration>("stagger");
+    let jitter = section.get::<Duration>("jitter");
+    let by_transport = match transport {
+        Transport::Tcp => by_tcp(section, tcp, network),
+        Transport::Quic => by_quic(section),
+    };
+    let Some((pairs, random)) = listed_or_drawn(section, transport, network) else { return };
+    let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter)) =
+        (name, count, start, stagger, jitter)
+    else {
+        return;
+    };
+    let each = count.unwrap_or(1);
+    let total = pairs.len() as u64 * each;
+    let before = flows.tcp.len() + flows.quic.len();
+    if !fits(section, "count", "flows", before as u64 + total) {
+        return;
+    }
+    check_start(section, start.since_start() + stagger * (total - 1) + jitter, network.duration);
+    let Some((opens, by_transport)) = by_transport else { return };
+    if let ByTransport::Tcp { application, sender, receiver } = &by_transport {
+        check_application(section, application, start, [sender, receiver]);
+    }
+    let pattern = Pattern { jitter, opens, by_transport };
+    let first = flows.tcp.len();
+    for k in 0..total {
+        let (from, to) = pairs[(k / each) as usize];
+        let name = match (&name, &random) {
+            (_, Some(random)) => format!("{}{k}", random.name),
+            (Some(name), _) if total == 1 => name.text.clone(),
+            (Some(name), _) => format!("{}{k}", name.text),
+            (None, None) => name_by_ends(network.nodes, from, to, count.map(|each| k % each)),
+        };
+        if !is_new(section, "flow", &name, taken) {
+            break;
+        }
+        flows.add(&pattern, name, (from, to), start + stagger * k);
+    }
+    let drawn = random.map(|random| RandomPairs { flows: first..flows.tcp.len(), ..random });
+    flows.random_pairs.extend(drawn);
+}
+
+/// Who opens a table's TCP flows, their application and endpoints.
+fn by_tcp(
+    section: &Section<'_>,
+    tcp: Option<&Section<'_>>,
+    network: &Network<'_>,
+) -> Option<(End, ByTransport)> {
+    let application = application(section, network.links);
+    let opens = section.get::<Option<End>>("opens");
+    let endpoints = tcp.and_then(|tcp| endpoints(section, tcp, network.controls));
+    let application = application?;
+    let opens = opener(section, &application, opens?);
+    let (sender, receiver) = endpoints?;
+    Some((opens, ByTransport::Tcp { application: Arc::new(application), sender, receiver }))
+}
+
+/// Who opens a table's QUIC flows, their transfer and settings.
+fn by_quic(section: &Section<'_>) -> Option<(End, ByTransport)> {
+    let bytes = section.get::<Option<Bytes>>("bytes");
+    let opens = section.get::<Option<End>>("opens");
+    let config = <QuicConfig as Settings>::read(&section.merged("quic"), None);
+    let (bytes, opens, config) = (bytes?, opens?.unwrap_or_default(), Arc::new(config?));
+    (!section.is_refused("quic")).then_some((opens, ByTransport::Quic { bytes, config }))
 }
 
 /// Sender and receiver of each flow.
@@ -250,9 +351,10 @@ type Pairs = Vec<(NodeId, NodeId)>;
 /// The pairs of nodes between which flows run. If each run draws them, they are an example.
 fn listed_or_drawn(
     section: &Section<'_>,
+    transport: Transport,
     network: &Network<'_>,
 ) -> Option<(Pairs, Option<RandomPairs>)> {
-    if section.has("random-pairs") {
+    if transport == Transport::Tcp && section.has("random-pairs") {
         let random = random_pairs(section, network)?;
         Some((random.draw(EXAMPLE), Some(random)))
     } else {

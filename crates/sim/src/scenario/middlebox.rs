@@ -5,6 +5,7 @@ use super::flow::FlowSpec;
 use super::link::Link;
 use super::names::{NODES, Names, resolve};
 use super::node::{NodeId, Nodes};
+use super::quic::QuicSpec;
 use super::udp::UdpSpec;
 use super::wlan::Wlan;
 use airtcp_config::Section;
@@ -173,6 +174,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) flows: &'a [FlowSpec],
     /// Each run draws the ends of some flows: those here are an example.
     pub(super) are_flows_drawn: bool,
+    pub(super) quic: &'a [QuicSpec],
     pub(super) udp: &'a [UdpSpec],
 }
 
@@ -187,9 +189,15 @@ impl Surroundings<'_> {
             let spec = self.nodes.get(edge).and_then(|node| node.middlebox.as_ref());
             let (Some(spec), Some(table)) = (spec, section.chosen("middlebox")) else { continue };
             self.check_fifo(spec, &table);
-            if !self.are_flows_drawn && !self.has_traffic(&spec.mobiles) {
+            if !self.are_flows_drawn && !self.has_traffic(spec) {
                 let problem = table.problem("mobiles", "no flow begins or ends at them");
-                table.push(problem.expected("an end of a flow").may_follow());
+                let all = spec.mechanism.capabilities().all_protocols.is_some();
+                let expected = if all || self.quic.is_empty() {
+                    "an end of a flow"
+                } else {
+                    "an end of a TCP flow"
+                };
+                table.push(problem.expected(expected).may_follow());
             }
             if spec.signal.is_some() {
                 let hears = self.hears(edge, &spec.mobiles);
@@ -218,10 +226,13 @@ impl Surroundings<'_> {
         }
     }
 
-    fn has_traffic(&self, mobiles: &[NodeId]) -> bool {
+    fn has_traffic(&self, spec: &MiddleboxSpec) -> bool {
         let flows = self.flows.iter().flat_map(|flow| [flow.from, flow.to]);
         let udp = self.udp.iter().flat_map(|source| [source.from, source.to]);
-        flows.chain(udp).any(|end| mobiles.binary_search(&end).is_ok())
+        // Only what is about all protocols does anything for QUIC.
+        let quic = spec.mechanism.capabilities().all_protocols.map_or(&[][..], |_| self.quic);
+        let quic = quic.iter().flat_map(|flow| [flow.from, flow.to]);
+        flows.chain(udp).chain(quic).any(|end| spec.mobiles.binary_search(&end).is_ok())
     }
 
     /// The name of a node or link that has an outage.

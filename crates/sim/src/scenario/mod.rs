@@ -1,7 +1,7 @@
 //! Scenarios: the file, its diagnostics, and the model it resolves to.
 //!
 //! There is one file per table, each with its model, its declaration, and the checks that involve
-//! several keys: `node`, `middlebox`, `link`, `wlan`, `flow`, `application`, `udp`. Settings of endpoints,
+//! several keys: `node`, `middlebox`, `link`, `wlan`, `flow`, `application`, `quic`, `udp`. Settings of endpoints,
 //! mechanisms, links and channels are declared in the crates whose structs they fill. `names`
 //! resolves names of nodes. [`airtcp_config`] reads the file (and `--set` overrides) and collects
 //! mistakes as [`Diagnostic`]s. `document` makes the documentation and the JSON Schema.
@@ -15,6 +15,7 @@ mod link;
 mod middlebox;
 mod names;
 mod node;
+mod quic;
 #[cfg(test)]
 mod tests;
 mod traffic;
@@ -30,6 +31,7 @@ pub use flow::{End, FlowId, FlowSpec, RandomPairs};
 pub use link::Link;
 pub use middlebox::{MiddleboxSpec, SignalSpec};
 pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};
+pub use quic::{QuicConfig, QuicCongestion, QuicId, QuicSpec, Transport};
 pub use udp::{Call, Codec, DatagramArrivals, Datagrams, FRAME, OnOff, UdpId, UdpSpec};
 pub use wlan::{Station, Wlan, WlanId};
 
@@ -42,6 +44,7 @@ use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::preset;
+use flow::Flows;
 use middlebox::Surroundings;
 use std::borrow::Cow;
 use traffic::Network;
@@ -64,7 +67,9 @@ pub struct Scenario {
     pub routing: RoutingConfig,
     /// TCP flows, counts expanded.
     pub flows: Vec<FlowSpec>,
-    /// Those of the flows whose ends each run draws.
+    /// QUIC flows, counts expanded.
+    pub quic: Vec<QuicSpec>,
+    /// Those of the TCP flows whose ends each run draws.
     pub random_pairs: Vec<RandomPairs>,
     /// UDP cross traffic and calls, groups expanded.
     pub udp: Vec<UdpSpec>,
@@ -100,13 +105,13 @@ pub(super) static SCENARIO: Table = Table::new(
             "tcp",
             Kind::Table(&preset::TABLE),
             Absent("the preset `linux`"),
-            "Both ends of every flow.",
+            "Both ends of every TCP flow.",
         ),
         field(
             "flow",
             Kind::Tables(&flow::FLOW),
             Absent("none; then there must be a `udp` or a `call`"),
-            "TCP connections.",
+            "TCP or QUIC connections.",
         )
         .named_by(&["from", "to"]),
         field("udp", Kind::Tables(&udp::UDP), Absent("none"), "UDP cross traffic."),
@@ -214,7 +219,8 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let tcp = top.merged("tcp");
     let network = Network { nodes: &nodes, links: &links, names: &names, duration, controls };
     let tcp = (!top.is_refused("tcp")).then_some(&tcp);
-    let (flows, random_pairs) = flow::flows(&top.elements("flow"), tcp, &network);
+    let Flows { tcp: flows, random_pairs, quic } =
+        flow::flows(&top.elements("flow"), tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &top.elements("call"), &network);
     let surroundings = Surroundings {
         nodes: &nodes,
@@ -222,6 +228,7 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
         wlans: &wlans,
         flows: &flows,
         are_flows_drawn: !random_pairs.is_empty(),
+        quic: &quic,
         udp: &udp,
     };
     surroundings.check(&node_sections, &names);
@@ -233,6 +240,7 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
         wlans,
         routing: routing?,
         flows,
+        quic,
         random_pairs,
         udp,
     })

@@ -18,7 +18,8 @@ use crate::scenario::{NodeId, Scenario, WlanId};
 use airtcp_core::Length;
 use airtcp_routing::arp;
 use airtcp_wire::{
-    EncodeError, encode, encode_aodv, encode_dsr, encode_udp, insert_source_route, set_hop_limit,
+    EncodeError, encode, encode_aodv, encode_dsr, encode_udp, insert_source_route, set_ecn,
+    set_hop_limit,
 };
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -206,6 +207,11 @@ fn encode_crossing(crossing: &Crossing<'_>, out: &mut Vec<u8>) -> Result<(), Enc
     match packet {
         Packet::Tcp(segment) => encode(segment, out)?,
         Packet::Udp(datagram) => encode_udp(&datagram.flow, &datagram.payload, out)?,
+        Packet::Quic(datagram) => {
+            let payload = Length(datagram.payload.len() as u64);
+            encode_udp(&datagram.flow, &payload, out)?;
+            set_ecn(out, datagram.ecn);
+        }
         Packet::Control(control) => {
             let Control { from, to, message } = control;
             return if let Some(message) = message.downcast_ref() {

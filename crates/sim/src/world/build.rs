@@ -6,8 +6,8 @@ use super::routers::NodeRouter;
 use super::signals::{Feed, Listener};
 use super::transfers::{ArrivalProcess, Pool};
 use super::{
-    ChannelState, Component, Components, FeedId, FlowInfo, LinkState, NodeState, RadioLink, Socket,
-    World,
+    ChannelState, Component, Components, FeedId, FlowInfo, LinkState, NodeState, QuicEndId,
+    RadioLink, Socket, World,
 };
 use crate::addr;
 use crate::apps::dialogue::{Client, Wants};
@@ -93,6 +93,7 @@ impl World {
         for (id, flow) in (0..).map(FlowId).zip(&scenario.flows) {
             world.open(scenario, id, flow);
         }
+        world.add_quic(scenario);
         world.feeds = world.feeds_of(scenario);
         world.add_routers(scenario, router);
         if world.routers.is_empty() {
@@ -139,6 +140,8 @@ impl World {
             going: Vec::new(),
             mechanisms: IdVec::new(),
             udp: udp.collect(),
+            quic: IdVec::new(),
+            quic_flows: IdVec::new(),
             feeds: IdVec::new(),
             routers: IdVec::new(),
             packets: Packets::new(scenario.queues_look_at_flows()),
@@ -335,10 +338,13 @@ impl World {
         for (id, process) in self.arrivals.enumerated() {
             arm(Component::Arrivals(id), process.next_deadline());
         }
+        for (id, socket) in (0..).map(QuicEndId).zip(&mut self.quic) {
+            arm(Component::Quic(id), socket.end.next_deadline());
+        }
     }
 
     /// The outages of a flow's ends, and of the links on the static routes between them.
-    fn outages_of(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Schedules {
+    pub(super) fn outages_of(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Schedules {
         let ends = [from, to].into_iter().filter_map(|node| scenario.nodes[node].outage.as_ref());
         let of_ends = ends.map(|outage| outage.schedule.clone());
         of_ends.chain(self.link_outages(scenario, from, to)).collect()
@@ -448,7 +454,7 @@ impl FlowInfo {
     fn new(flow: &FlowSpec, seed: u64) -> Self {
         Self {
             name: flow.name.clone(),
-            start: start_of(flow, seed),
+            start: start_of(&flow.name, flow.start, flow.jitter, seed),
             bytes: match *flow.application {
                 Application::Bulk(bytes) => bytes,
                 _ => None,
@@ -471,12 +477,12 @@ impl NodeState {
 }
 
 /// The time at which a flow opens its connection.
-fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
-    if flow.jitter.is_zero() {
-        return flow.start;
+pub(super) fn start_of(name: &str, start: Instant, jitter: Duration, seed: u64) -> Instant {
+    if jitter.is_zero() {
+        return start;
     }
-    let mut stream = Stream::new(seed, &format!("flow/{}/start", flow.name));
-    flow.start + stream.duration(Duration::ZERO, flow.jitter)
+    let mut stream = Stream::new(seed, &format!("flow/{name}/start"));
+    start + stream.duration(Duration::ZERO, jitter)
 }
 
 /// Uptime of a node at the start of the run.
@@ -514,7 +520,7 @@ fn static_routes(
     scenario: &Scenario,
     channels: &IdVec<WlanId, ChannelState>,
 ) -> (NextHops, Vec<RadioLink>) {
-    let Scenario { nodes, links, flows, udp, .. } = scenario;
+    let Scenario { nodes, links, flows, quic, udp, .. } = scenario;
     let wired = links.iter().map(|link| shortest_path::Link { from: link.from, to: link.to });
     let radio_links: Vec<RadioLink> =
         channels.enumerated().flat_map(|(id, state)| in_range(id, state)).collect();
@@ -523,8 +529,10 @@ fn static_routes(
         shortest_path::Link { from, to: link.node }
     });
     let all: Vec<_> = wired.chain(radio).collect();
-    let flows = flows.iter().flat_map(|f| [(f.from, f.to), (f.to, f.from)]);
-    let pairs: Vec<_> = flows.chain(udp.iter().map(|udp| (udp.from, udp.to))).collect();
+    let flows = flows.iter().map(|flow| (flow.from, flow.to));
+    let both_ways = flows.chain(quic.iter().map(|flow| (flow.from, flow.to)));
+    let both_ways = both_ways.flat_map(|(from, to)| [(from, to), (to, from)]);
+    let pairs: Vec<_> = both_ways.chain(udp.iter().map(|udp| (udp.from, udp.to))).collect();
     let mut next_hops = shortest_path::shortest_paths(nodes.len(), &all, &pairs);
 
     // Most pairs of stations in range of each other carry no traffic.

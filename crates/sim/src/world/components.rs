@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::engine::ComponentId;
-use crate::scenario::{FlowId, UdpId, WlanId};
+use crate::scenario::{End, FlowId, QuicId, UdpId, WlanId};
 use airtcp_core::IdVec;
 use airtcp_routing::LinkId;
 
@@ -19,6 +19,18 @@ airtcp_core::ids! {
     pub(super) struct JunctionId;
     /// The arriving transfers of a flow.
     pub(super) struct ArrivalsId;
+    /// One end of a QUIC flow.
+    pub(super) struct QuicEndId;
+}
+
+impl QuicEndId {
+    /// This end of a flow.
+    pub(super) fn of(QuicId(flow): QuicId, end: End) -> Self {
+        match end {
+            End::Sender => Self(2 * flow),
+            End::Receiver => Self(2 * flow + 1),
+        }
+    }
 }
 
 impl SocketId {
@@ -49,9 +61,10 @@ pub(super) enum Component {
     Router(RouterId),
     Junction(JunctionId),
     Arrivals(ArrivalsId),
+    Quic(QuicEndId),
 }
 
-const KINDS: usize = 9;
+const KINDS: usize = 10;
 
 impl Component {
     /// Its kind, and its number within the kind.
@@ -67,6 +80,7 @@ impl Component {
             Self::Router(RouterId(number)) => (6, number),
             Self::Junction(JunctionId(number)) => (7, number),
             Self::Arrivals(ArrivalsId(number)) => (8, number),
+            Self::Quic(QuicEndId(number)) => (9, number),
         }
     }
 }
@@ -97,7 +111,8 @@ impl Components {
             .chain(world.feeds.ids().map(Component::Feed))
             .chain(world.routers.ids().map(Component::Router))
             .chain(world.junctions.ids().map(Component::Junction))
-            .chain(world.arrivals.ids().map(Component::Arrivals));
+            .chain(world.arrivals.ids().map(Component::Arrivals))
+            .chain(world.quic.ids().map(Component::Quic));
         let all: IdVec<ComponentId, Component> = all.collect();
         let mut first = [0; KINDS];
         for (id, component) in all.enumerated() {

@@ -6,7 +6,9 @@
 //! next hop, unless the node has a router.
 
 use super::packets::{Journey, TTL};
-use super::{ChannelState, Component, LinkState, MechanismId, RadioLink, SocketId, World};
+use super::{
+    ChannelState, Component, LinkState, MechanismId, QuicEndId, RadioLink, SocketId, World,
+};
 use crate::addr::{self, Destination};
 use crate::packet::Packet;
 use crate::scenario::WlanId;
@@ -104,6 +106,7 @@ impl World {
                 self.udp[datagram.source].received(self.now, datagram);
                 self.packets.remove(packet);
             }
+            Packet::Quic(_) => self.receive_quic(packet, observers),
             // The node does not speak the protocol.
             Packet::Control(_) => {
                 self.packets.remove(packet);
@@ -266,7 +269,7 @@ impl World {
                 }
             }
             Packet::Udp(datagram) => self.udp[datagram.source].dropped(reason),
-            Packet::Control(_) => {}
+            Packet::Quic(_) | Packet::Control(_) => {}
         }
         if self.packets.leaves_first_hop(packet) {
             // A packet that the medium took is replaced at once; one that never reached it, later.
@@ -301,9 +304,18 @@ impl World {
     /// its ends is a mobile of the mechanism.
     #[inline(never)]
     fn side(&self, mechanism: MechanismId, packet: PacketId) -> Option<Side> {
-        let Packet::Tcp(segment) = self.packets.packet(packet) else { return None };
-        let to = &self.sockets[self.socket_of(&segment.flow)?];
-        self.mechanisms[mechanism].side(to.peer, to.node)
+        let machine = &self.mechanisms[mechanism];
+        match self.packets.packet(packet) {
+            Packet::Tcp(segment) => {
+                let to = &self.sockets[self.socket_of(&segment.flow)?];
+                machine.side(to.peer, to.node)
+            }
+            Packet::Quic(datagram) if machine.sees_quic() => {
+                let from = &self.quic[QuicEndId::of(datagram.source, datagram.from)];
+                machine.side(from.node, from.peer)
+            }
+            Packet::Quic(_) | Packet::Udp(_) | Packet::Control(_) => None,
+        }
     }
 
     /// Passes a packet in transit to a mechanism.
@@ -316,7 +328,9 @@ impl World {
         observers: &mut Observers<'_>,
     ) {
         let journey = *self.packets.journey(packet);
-        let Packet::Tcp(segment) = self.packets.packet(packet) else { return };
+        let Packet::Tcp(segment) = self.packets.packet(packet) else {
+            return self.show_quic(mechanism, side, packet, observers);
+        };
         let segment = segment.clone();
         self.packets.remove(packet);
         let machine = self.mechanisms[mechanism].middlebox();
@@ -366,6 +380,9 @@ impl World {
             }
         }
         self.actions = actions;
+        for datagram in self.mechanisms[mechanism].take_again() {
+            self.send_quic(node, Journey::START, datagram, observers);
+        }
     }
 
     /// Sends a mechanism's segment towards its destination.

@@ -5,6 +5,7 @@
 //! [`build`] makes a world from a scenario, [`forward`] moves packets hop by hop, [`through`] does
 //! so ahead of time where the outcome is the same, [`junction`] keeps packets in order there,
 //! [`routers`] calls the routing protocols of nodes, [`transfers`] makes connections that come and go,
+//! [`quic`] serves the ends of QUIC flows,
 //! and [`report`] sums up the run.
 //!
 //! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
@@ -21,6 +22,7 @@ mod forward;
 mod junction;
 mod mechanism;
 mod packets;
+mod quic;
 mod report;
 mod routers;
 mod signals;
@@ -31,7 +33,8 @@ use crate::apps::App;
 use crate::apps::udp::UdpSource;
 use crate::engine::Wakeups;
 use crate::packet::Packet;
-use crate::scenario::{FlowId, UdpId, WlanId};
+use crate::quic::QuicFlow;
+use crate::scenario::{FlowId, QuicId, UdpId, WlanId};
 use crate::trace::{AirFrame, Crossing, PacketTap};
 use airtcp_core::event::DropReason;
 use airtcp_core::{
@@ -47,11 +50,13 @@ use airtcp_routing::{LinkId, NextHops, NodeId};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{Endpoint, Io};
 use components::{
-    ArrivalsId, Component, Components, FeedId, JunctionId, MechanismId, RouterId, SocketId,
+    ArrivalsId, Component, Components, FeedId, JunctionId, MechanismId, QuicEndId, RouterId,
+    SocketId,
 };
 use junction::Junction;
 use mechanism::EdgeNode;
 use packets::{Journey, Packets};
+use quic::QuicSocket;
 use routers::NodeRouter;
 use signals::{Feed, Listener};
 use through::Entrance;
@@ -148,7 +153,9 @@ impl NodeState {
         let Some(outage) = &self.outage else { return false };
         match packet {
             Packet::Tcp(segment) => outage.drops(now, segment.flags),
-            Packet::Udp(_) | Packet::Control(_) => outage.drops(now, Flags::empty()),
+            Packet::Udp(_) | Packet::Quic(_) | Packet::Control(_) => {
+                outage.drops(now, Flags::empty())
+            }
         }
     }
 }
@@ -251,6 +258,9 @@ pub struct World {
     /// For the nodes that have one.
     mechanisms: IdVec<MechanismId, EdgeNode>,
     udp: IdVec<UdpId, UdpSource>,
+    /// Sender and receiver of each QUIC flow, alternating.
+    quic: IdVec<QuicEndId, QuicSocket>,
+    quic_flows: IdVec<QuicId, QuicFlow>,
     feeds: IdVec<FeedId, Feed>,
     /// For the nodes that have one.
     routers: IdVec<RouterId, NodeRouter>,
@@ -315,6 +325,7 @@ impl World {
                 Component::Feed(feed) => self.wake_feed(feed, observers),
                 Component::Router(router) => self.wake_router(router, observers),
                 Component::Arrivals(arrivals) => self.wake_arrivals(arrivals),
+                Component::Quic(end) => self.wake_quic(end, observers),
             };
             self.events_processed += 1;
             self.wakeups.sleep(id, deadline);

@@ -162,8 +162,10 @@ impl Packets {
     /// A queue has marked a packet.
     pub(super) fn mark(&mut self, id: PacketId) {
         self.headers[id].meta.ecn = Ecn::Ce;
-        if let Packet::Tcp(segment) = &mut self.packets[id] {
-            segment.ecn = Ecn::Ce;
+        match &mut self.packets[id] {
+            Packet::Tcp(segment) => segment.ecn = Ecn::Ce,
+            Packet::Quic(datagram) => datagram.ecn = Ecn::Ce,
+            Packet::Udp(_) | Packet::Control(_) => {}
         }
     }
 

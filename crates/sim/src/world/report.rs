@@ -48,13 +48,23 @@ impl World {
             .zip(sockets)
             .map(|(flow, ends)| self.flow_metrics(flow, &ends[0], &ends[1]))
             .collect();
+        let ends = self.quic.as_slice().chunks_exact(2);
+        let quic: Vec<_> = self
+            .quic_flows
+            .iter()
+            .zip(ends)
+            .map(|(flow, ends)| flow.metrics(&ends[0].end, &ends[1].end, self.now))
+            .collect();
         RunMetrics {
             scenario: self.scenario.clone(),
             seed: self.seed,
             duration: self.now.as_secs_f64(),
             events: self.events_processed,
-            fairness: fairness(flows.iter().map(|flow| flow.goodput)),
+            fairness: fairness(
+                flows.iter().map(|flow| flow.goodput).chain(quic.iter().map(|flow| flow.goodput)),
+            ),
             flows,
+            quic,
             links: self
                 .link_names
                 .iter()

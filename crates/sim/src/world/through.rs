@@ -99,6 +99,9 @@ impl World {
         for source in &self.udp {
             feed(source.node, source.destination, None);
         }
+        for socket in &self.quic {
+            feed(socket.node, socket.peer, None);
+        }
         for (link, Feeders { mut links, others }) in self.links.ids().zip(feeders) {
             links.sort_unstable();
             links.dedup();
@@ -153,6 +156,9 @@ impl World {
         }
         for source in &self.udp {
             hosts[source.node].busy = true;
+        }
+        for socket in &self.quic {
+            hosts[socket.node].busy = true;
         }
         for process in &self.arrivals {
             process.ends().into_iter().for_each(|node| hosts[node].busy = true);

@@ -88,8 +88,9 @@ fn centre_and_extent(places: &[Position]) -> (Position, f64) {
 fn columns(scenario: &Scenario, neighbours: &Neighbours) -> Vec<Position> {
     let mut column: IdVec<NodeId, Option<i64>> = vec![None; neighbours.len()].into();
     let flows = scenario.flows.iter().map(|flow| (flow.from, flow.to));
+    let quic = scenario.quic.iter().map(|flow| (flow.from, flow.to));
     let udp = scenario.udp.iter().map(|source| (source.from, source.to));
-    for (from, to) in flows.chain(udp) {
+    for (from, to) in flows.chain(quic).chain(udp) {
         let path = path(neighbours, from, to);
         let known = |(at, &node): (usize, &NodeId)| Some((at as i64, column[node]?));
         let places: Vec<(i64, i64)> = path.iter().enumerate().filter_map(known).collect();

@@ -143,7 +143,7 @@ impl Content {
     fn of(packet: &Packet) -> Self {
         Self(match packet {
             Packet::Control(_) => 1,
-            Packet::Udp(_) => 2,
+            Packet::Udp(_) | Packet::Quic(_) => 2,
             Packet::Tcp(segment) => match addr::destination(&segment.flow) {
                 Some(Destination::Receiver(flow)) => 3 + 2 * flow,
                 Some(Destination::Sender(flow)) => 4 + 2 * flow,

@@ -1,0 +1,139 @@
+//! The ends of QUIC flows in the world: what they send, what reaches them, and when they wake up.
+
+use super::build::start_of;
+use super::components::{Component, MechanismId, QuicEndId};
+use super::packets::Journey;
+use super::{Observers, World};
+use crate::addr;
+use crate::apps::OutageWatch;
+use crate::packet::{Packet, QuicDatagram};
+use crate::quic::{Clock, QuicEnd, QuicFlow, Role, Sent};
+use crate::scenario::{End, QuicId, QuicSpec, Scenario};
+use airtcp_core::{Flow, Id, Instant};
+use airtcp_edge::Side;
+use airtcp_routing::NodeId;
+use airtcp_routing::router::PacketId;
+
+/// One end of a QUIC flow, and its place.
+pub(super) struct QuicSocket {
+    pub(super) end: QuicEnd,
+    pub(super) node: NodeId,
+    /// The node of the other end.
+    pub(super) peer: NodeId,
+    flow: QuicId,
+    is: End,
+    /// Addresses and ports of what it sends.
+    tuple: Flow,
+    /// Number of its next datagram.
+    next: u32,
+}
+
+impl QuicSocket {
+    /// A datagram as a packet.
+    fn datagram(&mut self, Sent { payload, ecn }: Sent) -> QuicDatagram {
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        let Self { flow: source, is: from, tuple: flow, .. } = *self;
+        QuicDatagram { source, from, number, flow, ecn, payload }
+    }
+}
+
+/// The other end.
+fn opposite(end: End) -> End {
+    match end {
+        End::Sender => End::Receiver,
+        End::Receiver => End::Sender,
+    }
+}
+
+impl World {
+    /// Adds the two ends of each QUIC flow.
+    pub(super) fn add_quic(&mut self, scenario: &Scenario) {
+        let clock = Clock::new();
+        for (id, spec) in (0..).map(QuicId).zip(&scenario.quic) {
+            let QuicSpec { name, from, to, start, jitter, bytes, opens, config } = spec;
+            let start = start_of(name, *start, *jitter, self.seed);
+            // UDP sources have the first numbers.
+            let tuple = addr::of_flow((scenario.udp.len() + id.index()) as u32, *from, *to);
+            let outages = OutageWatch::new(self.outages_of(scenario, *from, *to), start);
+            self.quic_flows.push(QuicFlow { name: name.clone(), start, bytes: *bytes });
+            let mut add = |is: End, tuple: Flow, role, [node, peer]: [NodeId; 2]| {
+                let streams = (self.seed, &*format!("flow/{name}/quic/{}", is.word()));
+                let opens_at = (*opens == is).then_some(start);
+                let end = QuicEnd::new(clock, config, &tuple, opens_at, role, streams);
+                self.quic.push(QuicSocket { end, node, peer, flow: id, is, tuple, next: 0 });
+            };
+            add(End::Sender, tuple, Role::Source(*bytes), [*from, *to]);
+            add(End::Receiver, tuple.reversed(), Role::Sink(outages), [*to, *from]);
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn wake_quic(
+        &mut self,
+        index: QuicEndId,
+        observers: &mut Observers<'_>,
+    ) -> Option<Instant> {
+        self.quic[index].end.on_timer(self.now);
+        self.send_outbox_of(index, observers);
+        self.quic[index].end.next_deadline()
+    }
+
+    /// A datagram of QUIC has reached the node of the end that it is for.
+    #[inline(never)]
+    pub(super) fn receive_quic(&mut self, packet: PacketId, observers: &mut Observers<'_>) {
+        let Packet::Quic(datagram) = self.packets.packet(packet) else { return };
+        let QuicDatagram { source, from, ecn, payload, .. } = datagram.clone();
+        self.packets.remove(packet);
+        let index = QuicEndId::of(source, opposite(from));
+        self.quic[index].end.on_datagram(self.now, payload, ecn);
+        self.send_outbox_of(index, observers);
+        let deadline = self.quic[index].end.next_deadline();
+        self.wakeups.arm(self.components.id(Component::Quic(index)), deadline);
+    }
+
+    /// Sends what an end had to say.
+    fn send_outbox_of(&mut self, index: QuicEndId, observers: &mut Observers<'_>) {
+        // What this causes may call the other end.
+        let mut outbox = std::mem::take(&mut self.quic[index].end.outbox);
+        let node = self.quic[index].node;
+        for sent in outbox.drain(..) {
+            let datagram = self.quic[index].datagram(sent);
+            self.send_quic(node, Journey::START, datagram, observers);
+        }
+        self.quic[index].end.outbox = outbox;
+    }
+
+    /// Sends a datagram of QUIC from a node towards its destination.
+    pub(super) fn send_quic(
+        &mut self,
+        node: NodeId,
+        journey: Journey,
+        datagram: QuicDatagram,
+        observers: &mut Observers<'_>,
+    ) {
+        let to = self.quic[QuicEndId::of(datagram.source, datagram.from)].peer;
+        let packet = self.packets.insert(to, journey, Packet::Quic(datagram));
+        self.originate(node, packet, observers);
+    }
+
+    /// A datagram of QUIC passes a mechanism, which sees it and lets it go on.
+    pub(super) fn show_quic(
+        &mut self,
+        mechanism: MechanismId,
+        side: Side,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        let journey = *self.packets.journey(packet);
+        let machine = &mut self.mechanisms[mechanism];
+        machine.on_quic(self.now, side, self.packets.packet(packet));
+        let node = machine.node;
+        if let Packet::Quic(datagram) = self.packets.packet(packet).clone() {
+            self.packets.remove(packet);
+            self.send_quic(node, journey, datagram, observers);
+        }
+        let deadline = self.mechanisms[mechanism].middlebox().next_deadline();
+        self.wakeups.arm(self.components.id(Component::Mechanism(mechanism)), deadline);
+    }
+}
