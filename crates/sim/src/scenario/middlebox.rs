@@ -1,7 +1,7 @@
 //! `middlebox` of a `[[node]]`: the mechanism of an edge node, and the signals it gets about its
 //! mobiles' outages.
 
-use super::flow::FlowSpec;
+use super::flow::{self, FlowSpec};
 use super::link::Link;
 use super::names::{NODES, Names, resolve};
 use super::node::{NodeId, Nodes};
@@ -11,16 +11,19 @@ use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{MechanismConfig, SignalUse};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
-use airtcp_settings::schema::{Field, Key, Kind, PROBABILITY, TIME, Table, field, words};
+use airtcp_settings::schema::{Field, Key, Kind, PROBABILITY, TIME, Table, Word, field, words};
 use airtcp_settings::{Name, Reader, Settings};
+use airtcp_tcp::congestion::Controls;
+use airtcp_tcp::{TcpConfig, preset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
-/// A mechanism of `airtcp-edge` and where its mobile side is.
+/// A mechanism and where its mobile side is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MiddleboxSpec {
     /// The mechanism and its settings.
-    pub mechanism: MechanismConfig,
+    pub mechanism: MechanismSpec,
     /// Payload bytes held for all connections together; zero for a mechanism that holds none.
     pub memory: Bytes,
     /// Nodes reached over the wireless side. A segment to one of them goes Fixed → Mobile, a
@@ -45,10 +48,62 @@ pub struct SignalSpec {
     pub missing: f64,
 }
 
+/// A mechanism with its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MechanismSpec {
+    /// One of `airtcp-edge`, which gateways have, too.
+    Edge(MechanismConfig),
+    /// Split TCP, whose halves are endpoints with these settings; their buffers are `buffer`.
+    Split(Arc<TcpConfig>),
+}
+
+impl MechanismSpec {
+    /// The words, each with its meaning.
+    pub const WORDS: &'static [Word] = &with_split();
+
+    /// The word that chooses this mechanism.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Edge(config) => config.word(),
+            Self::Split(_) => SPLIT,
+        }
+    }
+
+    /// Payload bytes that one connection may hold; `None`: it holds no copies.
+    fn fifo(&self) -> Option<Bytes> {
+        match self {
+            Self::Edge(config) => config.capabilities().fifo,
+            Self::Split(_) => None,
+        }
+    }
+
+    fn hears_signals(&self) -> bool {
+        match self {
+            Self::Edge(config) => config.capabilities().signals != SignalUse::Ignored,
+            Self::Split(_) => false,
+        }
+    }
+}
+
 /// `mechanism = "none"`.
 const NONE: &str = "none";
+/// `mechanism = "split"`.
+const SPLIT: &str = "split";
 /// All mechanisms but `none`.
-const ANY: [&str; MechanismConfig::WORDS.len()] = words(MechanismConfig::WORDS);
+const ANY: [&str; MechanismSpec::WORDS.len()] = words(MechanismSpec::WORDS);
+
+/// The mechanisms of `airtcp-edge`, and split TCP.
+const fn with_split() -> [Word; MechanismConfig::WORDS.len() + 1] {
+    let meaning = "split TCP, as in I-TCP: ends the connection of each host and opens one of its \
+                   own to the other; acknowledges what only it has (docs/mechanisms/split.md)";
+    let mut all = [(SPLIT, meaning); MechanismConfig::WORDS.len() + 1];
+    let mut i = 0;
+    while i < MechanismConfig::WORDS.len() {
+        all[i] = MechanismConfig::WORDS[i];
+        i += 1;
+    }
+    all
+}
 
 pub(super) static MIDDLEBOX: Table = Table::new(
     "middlebox",
@@ -57,13 +112,29 @@ pub(super) static MIDDLEBOX: Table = Table::new(
         Key::Instead {
             fields: &[field(
                 "mechanism",
-                Kind::WordOr(NONE, &Kind::Choice(MechanismConfig::WORDS)),
+                Kind::WordOr(NONE, &Kind::Choice(MechanismSpec::WORDS)),
                 Required,
                 "The mechanism; `none`: plain forwarding.",
             )],
             keys: MechanismConfig::KEYS,
         },
         Key::Fields(&[
+            field(
+                "buffer",
+                Kind::Size { min: 1, max: 1 << 30 },
+                Is("64 kB"),
+                "Bytes that the node takes from one host of a connection, at most, before the \
+                 other has acknowledged them; what is left of it is the window that the host \
+                 sees. At least a segment.",
+            )
+            .only("mechanism", &[SPLIT]),
+            field(
+                "tcp",
+                Kind::Table(&preset::TABLE),
+                Absent("as `[tcp]`"),
+                "Keys that differ from `[tcp]` at the node's ends of connections.",
+            )
+            .only("mechanism", &[SPLIT]),
             field(
                 "mobiles",
                 NODES,
@@ -118,16 +189,35 @@ static SIGNAL: Table = Table::new(
     ])],
 );
 
+/// The TCP of a scenario, which a node's own may override.
+#[derive(Clone, Copy)]
+pub(super) struct Tcp<'a, 'b> {
+    /// `[tcp]`; `None` if it was refused.
+    pub(super) table: Option<&'a Section<'b>>,
+    /// Congestion controls from outside; `None` if any name will do.
+    pub(super) controls: Option<&'a Controls>,
+}
+
 /// Reads a mechanism and where its mobiles are; `None` if there is none or it is wrong.
-pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec> {
-    if section.get::<Option<&str>>("mechanism")?.is_none() {
-        Reader::chosen(section, "mechanism", NONE);
-        return None;
-    }
-    let mechanism = MechanismConfig::read(section, None);
+pub(super) fn read<'b>(
+    section: &Section<'b>,
+    names: &Names,
+    tcp: Tcp<'_, 'b>,
+) -> Option<MiddleboxSpec> {
+    let mechanism = match section.get::<Option<&str>>("mechanism")? {
+        None => {
+            Reader::chosen(section, "mechanism", NONE);
+            return None;
+        }
+        Some(SPLIT) => {
+            Reader::chosen(section, "mechanism", SPLIT);
+            split(section, tcp).map(MechanismSpec::Split)
+        }
+        Some(_) => MechanismConfig::read(section, None).map(MechanismSpec::Edge),
+    };
     // A mechanism that holds no copies has no `memory` key.
-    let memory = match mechanism {
-        Some(mechanism) if mechanism.capabilities().fifo.is_none() => Some(Bytes(0)),
+    let memory = match &mechanism {
+        Some(mechanism) if mechanism.fifo().is_none() => Some(Bytes(0)),
         _ => section.get("memory"),
     };
     let mobiles = section.get::<Vec<Name>>("mobiles");
@@ -138,8 +228,46 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec
     let ids = ids.into_iter().collect::<Option<Vec<_>>>()?;
     let ids: BTreeSet<NodeId> = ids.into_iter().flatten().map(NodeId).collect();
     let (mechanism, memory, signal) = (mechanism?, memory?, signal?);
-    let signal = signal.filter(|_| mechanism.capabilities().signals != SignalUse::Ignored);
+    let signal = signal.filter(|_| mechanism.hears_signals());
     Some(MiddleboxSpec { mechanism, memory, mobiles: ids.into_iter().collect(), signal })
+}
+
+/// Keys of `[tcp]` that are not those of a node between the hosts, and what takes their place.
+const NOT_IN_BETWEEN: [(&str, &str); 5] = [
+    ("receive-buffer", "buffer"),
+    ("send-buffer", "buffer"),
+    ("autotuning", "buffer"),
+    ("on-link", "it at the mobile: in [tcp] or at a flow's end"),
+    ("on-route-failure", "it at the sender: in [tcp] or at a flow's end"),
+];
+
+/// Reads the settings of a node's own ends of connections; `None` if they are wrong.
+fn split<'b>(section: &Section<'b>, tcp: Tcp<'_, 'b>) -> Option<Arc<TcpConfig>> {
+    let buffer = section.get::<Bytes>("buffer");
+    let table = section.merged("tcp");
+    for (field, spot) in table.own_keys() {
+        let instead = NOT_IN_BETWEEN.iter().find(|(key, _)| *key == field.key);
+        if let Some((key, instead)) = instead {
+            let problem = table.problem_at(spot, key, "has no effect at a node that splits");
+            table.push(problem.expected(*instead));
+        }
+    }
+    let own = tcp.table?.overridden_by(section, "tcp");
+    let config = preset::read(&own)?;
+    flow::agree(&own, &config, &own, &mut config.clone(), tcp.controls)?;
+    let buffer = buffer?;
+    let (mss, size) = (u64::from(config.mss), buffer.get());
+    if size < mss {
+        let problem = section.problem("buffer", format!("{buffer} hold no segment of {mss} B"));
+        section.push(problem.expected("at least the node's mss"));
+    }
+    if buffer > flow::UNSCALED && !config.window_scaling {
+        let message = format!("a window of {buffer} needs window scaling");
+        let problem = section.problem("buffer", message);
+        section.push(problem.expected("at most 65535 B, or tcp.window-scaling = true"));
+    }
+    let (receive_buffer, send_buffer) = (buffer, buffer);
+    Some(Arc::new(TcpConfig { receive_buffer, send_buffer, autotuning: false, ..config }))
 }
 
 /// Reads the signals of a middlebox; `None` if they are wrong.
@@ -209,7 +337,7 @@ impl Surroundings<'_> {
 
     /// A FIFO smaller than a segment would never hold a copy.
     fn check_fifo(&self, spec: &MiddleboxSpec, table: &Section<'_>) {
-        let Some(fifo) = spec.mechanism.capabilities().fifo else { return };
+        let Some(fifo) = spec.mechanism.fifo() else { return };
         let to_mobile = self.flows.iter().filter(|f| spec.mobiles.binary_search(&f.to).is_ok());
         let Some(mss) = to_mobile.map(|flow| u64::from(flow.sender.mss)).max() else { return };
         if fifo.get() < mss {

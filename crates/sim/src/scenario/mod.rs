@@ -28,7 +28,7 @@ pub use distribution::{Sizes, Times};
 pub use document::{json_schema, markdown};
 pub use flow::{End, FlowId, FlowSpec, RandomPairs};
 pub use link::Link;
-pub use middlebox::{MiddleboxSpec, SignalSpec};
+pub use middlebox::{MechanismSpec, MiddleboxSpec, SignalSpec};
 pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};
 pub use udp::{Call, Codec, DatagramArrivals, Datagrams, FRAME, OnOff, UdpId, UdpSpec};
 pub use wlan::{Station, Wlan, WlanId};
@@ -42,7 +42,7 @@ use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::preset;
-use middlebox::Surroundings;
+use middlebox::{Surroundings, Tcp};
 use std::borrow::Cow;
 use traffic::Network;
 
@@ -189,7 +189,10 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let node_sections = top.elements("node");
     let has_strange_keys = top.has_strange_keys();
     let is_incomplete = has_strange_keys || top.is_refused("node");
-    let (nodes, names, positions) = node::nodes(&node_sections, is_incomplete);
+    let tcp = top.merged("tcp");
+    let tcp = (!top.is_refused("tcp")).then_some(&tcp);
+    let own = Tcp { table: tcp, controls };
+    let (nodes, names, positions) = node::nodes(&node_sections, is_incomplete, own);
     let links = link::links(&top.elements("link"), &nodes, &names);
     let routing = match top.chosen("routing") {
         None => Some(RoutingConfig::default()),
@@ -211,9 +214,7 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     if !["flow", "udp", "call"].iter().any(|traffic| top.has(traffic)) {
         top.missing("flow", "at least one [[flow]], [[udp]] or [[call]] table");
     }
-    let tcp = top.merged("tcp");
     let network = Network { nodes: &nodes, links: &links, names: &names, duration, controls };
-    let tcp = (!top.is_refused("tcp")).then_some(&tcp);
     let (flows, random_pairs) = flow::flows(&top.elements("flow"), tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &top.elements("call"), &network);
     let surroundings = Surroundings {

@@ -1,8 +1,8 @@
 //! The exact diagnostics for each kind of mistake, and the meaning of correct files.
 
 use super::{
-    Application, ConfigError, DatagramArrivals, Datagrams, NodeId, OnOff, OutageLayer, Scenario,
-    SignalSpec, Sizes, Times, UdpSpec,
+    Application, ConfigError, DatagramArrivals, Datagrams, MechanismSpec, NodeId, OnOff,
+    OutageLayer, Scenario, SignalSpec, Sizes, Times, UdpSpec,
 };
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_edge::{
@@ -1225,7 +1225,8 @@ fn a_middlebox_serves_its_mobiles() {
     let set = |value: &str| vec![("node.BS.middlebox.mechanism".to_owned(), value.to_owned())];
     let scenario = parse(&text).unwrap();
     let spec = scenario.nodes[NodeId(1)].middlebox.clone().unwrap();
-    assert_eq!(spec.mechanism, MechanismConfig::PacketControl { threshold: 6 });
+    let expected = MechanismSpec::Edge(MechanismConfig::PacketControl { threshold: 6 });
+    assert_eq!(spec.mechanism, expected);
     assert_eq!(spec.mobiles, [NodeId(2)]);
     // A later choice disables the keys of the earlier one.
     let without = Scenario::parse("t.toml", &text, &set("none")).unwrap();
@@ -2039,7 +2040,8 @@ fn mechanisms_take_their_settings_from_the_file() {
             set.iter().map(|(key, value)| (format!("node.AP.middlebox.{key}"), *value)).collect();
         let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), *value)).collect();
         let spec = cell(&set).unwrap().nodes[NodeId(0)].middlebox.clone().unwrap();
-        (spec.mechanism, spec.memory)
+        let MechanismSpec::Edge(mechanism) = spec.mechanism else { panic!("{spec:?}") };
+        (mechanism, spec.memory)
     };
     let (memory, ms) = (Bytes(64 << 20), Duration::from_millis);
     assert_eq!(kind(&[]), (MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), memory));
@@ -2079,6 +2081,63 @@ fn mechanisms_take_their_settings_from_the_file() {
     let config = SnoopConfig { min_timeout: ms(50), attempts: 3, ..config };
     let set = [("mechanism", "snoop"), ("min-timeout", "50 ms"), ("attempts", "3")];
     assert_eq!(kind(&set), (MechanismConfig::Snoop(config), memory));
+}
+
+const SPLIT: &str = "name = \"BS\"\nmiddlebox = { mechanism = \"split\", mobiles = [\"MH\"] }";
+
+#[test]
+fn a_node_that_splits_has_the_tcp_of_the_scenario_but_for_its_own_keys() {
+    let splits = |keys: &str| {
+        let spec = SPLIT.replace("[\"MH\"]", &format!("[\"MH\"]{keys}"));
+        let scenario = parse(&BASE.replace("name = \"BS\"", &spec)).unwrap();
+        let spec = scenario.nodes[NodeId(1)].middlebox.clone().unwrap();
+        assert_eq!((spec.memory, spec.signal), (Bytes(0), None));
+        let MechanismSpec::Split(tcp) = spec.mechanism else { panic!("{spec:?}") };
+        let sender = scenario.flows[0].sender.clone();
+        ((*tcp).clone(), (*sender).clone())
+    };
+    let with_buffer = |tcp: TcpConfig, buffer| TcpConfig {
+        receive_buffer: buffer,
+        send_buffer: buffer,
+        autotuning: false,
+        ..tcp
+    };
+    let (tcp, hosts) = splits("");
+    assert_eq!(tcp, with_buffer(hosts, Bytes(64_000)));
+    let (tcp, hosts) = splits(", buffer = \"1 MB\", tcp = { congestion = \"reno\" }");
+    let congestion = Congestion::Reno;
+    assert_eq!(tcp, with_buffer(TcpConfig { congestion, ..hosts }, Bytes(1_000_000)));
+}
+
+#[test]
+fn a_node_that_splits_has_no_use_for_a_hosts_buffers() {
+    let keys = |keys: &str| SPLIT.replace("[\"MH\"]", &format!("[\"MH\"], {keys}"));
+    refuses(
+        "name = \"BS\"",
+        &keys("buffer = \"900 B\""),
+        &["node.BS.middlebox.buffer: 900 B hold no segment of 1000 B (expected at least the node's mss)"],
+    );
+    refuses(
+        "name = \"BS\"",
+        &keys("buffer = \"100 kB\", tcp = { window-scaling = false }"),
+        &["node.BS.middlebox.buffer: a window of 100000 B needs window scaling (expected at most 65535 B, or \
+          tcp.window-scaling = true)"],
+    );
+    refuses(
+        "name = \"BS\"",
+        &keys("tcp = { receive-buffer = \"1 MB\", on-link = \"freeze\" }"),
+        &[
+            "node.BS.middlebox.tcp.receive-buffer: has no effect at a node that splits (expected buffer)",
+            "node.BS.middlebox.tcp.on-link: has no effect at a node that splits (expected it at the \
+             mobile: in [tcp] or at a flow's end)",
+        ],
+    );
+    refuses(
+        "name = \"BS\"",
+        &keys("signal = { lead = \"0 s\" }"),
+        &["node.BS.middlebox.signal: has no effect with mechanism = \"split\" (expected mechanism = \
+          \"m-tcp-plus\", \"holdover\" or \"wake\", or mechanism = \"m-tcp\" and detect = \"signal\")"],
+    );
 }
 
 #[test]

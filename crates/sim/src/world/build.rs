@@ -160,10 +160,11 @@ impl World {
         scenario: &Scenario,
         mut middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length> + Send>>,
     ) {
-        for (node, Node { middlebox: spec, .. }) in scenario.nodes.enumerated() {
-            let Some(spec) = spec else { continue };
-            let mechanism = EdgeNode::new(node, spec, middlebox(node));
-            self.nodes[node].mechanism = Some(self.mechanisms.push(mechanism));
+        for (id, node) in scenario.nodes.enumerated() {
+            let Some(spec) = &node.middlebox else { continue };
+            let mechanism = EdgeNode::new(id, node, spec, self.seed, &self.controls);
+            let mechanism = mechanism.replaced_by(middlebox(id));
+            self.nodes[id].mechanism = Some(self.mechanisms.push(mechanism));
         }
     }
 
@@ -401,7 +402,7 @@ impl World {
     }
 }
 
-/// What the endpoints of one end of a flow have in common.
+/// What the endpoints of one end of a flow, or of a node that splits flows, have in common.
 pub(super) struct EndpointSpec {
     pub(super) config: Arc<TcpConfig>,
     /// If its timers tick and the configuration does not say since when.
@@ -409,7 +410,8 @@ pub(super) struct EndpointSpec {
 }
 
 impl EndpointSpec {
-    fn new(config: &Arc<TcpConfig>, node: &Node, seed: u64) -> Self {
+    /// On a node, in a run with this seed.
+    pub(super) fn new(config: &Arc<TcpConfig>, node: &Node, seed: u64) -> Self {
         let draws_uptime = config.timer_hz.is_some() && config.uptime.is_none();
         let uptime = draws_uptime.then(|| uptime(node, seed));
         Self { config: Arc::clone(config), uptime }

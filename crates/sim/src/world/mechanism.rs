@@ -1,34 +1,62 @@
 //! A middlebox on a node, and the traffic that concerns it.
 
+use super::build::EndpointSpec;
+use super::split::Split;
 use crate::metrics::MiddleboxMetrics;
-use crate::scenario::MiddleboxSpec;
-use airtcp_core::Length;
-use airtcp_edge::{FlowTableConfig, Mechanism, MechanismConfig, Middlebox, Side};
+use crate::scenario::{MechanismSpec, MiddleboxSpec, Node};
+use airtcp_core::{Length, Stream};
+use airtcp_edge::{FlowTableConfig, Mechanism, Middlebox, Side};
 use airtcp_routing::NodeId;
+use airtcp_tcp::congestion::Controls;
 
-/// A mechanism of `airtcp-edge` at work on a node.
+/// A mechanism at work.
+enum Machine {
+    /// One of `airtcp-edge`.
+    Edge(Box<Mechanism<Length>>),
+    Split(Box<Split>),
+}
+
+/// A mechanism at work on a node.
 pub(super) struct EdgeNode {
     pub(super) node: NodeId,
     /// Nodes of the mobile side, ascending.
     mobiles: Vec<NodeId>,
-    config: MechanismConfig,
-    mechanism: Mechanism<Length>,
+    /// Its mechanism, as scenarios call it.
+    kind: &'static str,
+    machine: Machine,
     /// Works in its place.
     other: Option<Box<dyn Middlebox<Length> + Send>>,
 }
 
 impl EdgeNode {
-    /// On a node; `other` works in the place of its mechanism.
+    /// The mechanism of a node in a run with this seed.
     pub(super) fn new(
-        node: NodeId,
+        id: NodeId,
+        node: &Node,
         spec: &MiddleboxSpec,
-        other: Option<Box<dyn Middlebox<Length> + Send>>,
+        seed: u64,
+        controls: &Controls,
     ) -> Self {
-        let mechanism = Mechanism::new(&spec.mechanism, FlowTableConfig::default(), spec.memory)
-            .expect("a resolved scenario has a threshold of at least 3");
+        let machine = match &spec.mechanism {
+            MechanismSpec::Edge(config) => {
+                let mechanism = Mechanism::new(config, FlowTableConfig::default(), spec.memory)
+                    .expect("a resolved scenario has a threshold of at least 3");
+                Machine::Edge(Box::new(mechanism))
+            }
+            MechanismSpec::Split(tcp) => {
+                let endpoints = EndpointSpec::new(tcp, node, seed);
+                let isns = Stream::new(seed, &format!("node/{}/isn", node.name));
+                Machine::Split(Box::new(Split::new(endpoints, controls.clone(), isns)))
+            }
+        };
         let mut mobiles = spec.mobiles.clone();
         mobiles.sort_unstable();
-        Self { node, mobiles, config: spec.mechanism, mechanism, other }
+        Self { node: id, mobiles, kind: spec.mechanism.word(), machine, other: None }
+    }
+
+    /// `other`, if there is one, works in the place of its mechanism.
+    pub(super) fn replaced_by(self, other: Option<Box<dyn Middlebox<Length> + Send>>) -> Self {
+        Self { other, ..self }
     }
 
     /// The nodes of the mobile side.
@@ -43,16 +71,23 @@ impl EdgeNode {
     }
 
     pub(super) fn middlebox(&mut self) -> &mut dyn Middlebox<Length> {
-        match &mut self.other {
-            Some(other) => &mut **other,
-            None => &mut self.mechanism,
+        match (&mut self.other, &mut self.machine) {
+            (Some(other), _) => &mut **other,
+            (None, Machine::Edge(mechanism)) => &mut **mechanism,
+            (None, Machine::Split(split)) => &mut **split,
         }
     }
 
     pub(super) fn metrics(&self, name: &str) -> MiddleboxMetrics {
-        let mut counters = self.mechanism.counters();
-        counters.insert("segments_refused", self.mechanism.segments_refused());
-        MiddleboxMetrics { name: name.to_owned(), kind: self.config.word(), counters }
+        let counters = match &self.machine {
+            Machine::Edge(mechanism) => {
+                let mut counters = mechanism.counters();
+                counters.insert("segments_refused", mechanism.segments_refused());
+                counters
+            }
+            Machine::Split(split) => split.counters().by_name(),
+        };
+        MiddleboxMetrics { name: name.to_owned(), kind: self.kind, counters }
     }
 }
 
@@ -60,13 +95,14 @@ impl EdgeNode {
 mod tests {
     use super::*;
     use airtcp_core::Bytes;
+    use airtcp_edge::MechanismConfig;
 
     #[test]
     fn the_mobile_end_determines_the_side() {
         let mobiles = vec![NodeId(7), NodeId(3)];
-        let mechanism = MechanismConfig::PacketControl { threshold: 6 };
+        let mechanism = MechanismSpec::Edge(MechanismConfig::PacketControl { threshold: 6 });
         let spec = MiddleboxSpec { mechanism, memory: Bytes(0), mobiles, signal: None };
-        let edge = EdgeNode::new(NodeId(1), &spec, None);
+        let edge = EdgeNode::new(NodeId(1), &Node::new("edge"), &spec, 1, &Controls::default());
         let side = |from, to| edge.side(NodeId(from), NodeId(to));
         assert_eq!(side(0, 3), Some(Side::Fixed));
         assert_eq!(side(3, 0), Some(Side::Mobile));

@@ -24,6 +24,7 @@ mod packets;
 mod report;
 mod routers;
 mod signals;
+mod split;
 mod through;
 mod transfers;
 
@@ -54,6 +55,7 @@ use mechanism::EdgeNode;
 use packets::{Journey, Packets};
 use routers::NodeRouter;
 use signals::{Feed, Listener};
+pub(crate) use split::SplitCounters;
 use through::Entrance;
 use transfers::{ArrivalProcess, Pool};
 
