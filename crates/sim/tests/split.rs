@@ -58,7 +58,7 @@ proptest! {
         bytes in 1u64..300_000,
         loss in 0.0f64..0.1,
         buffer in 3_000u32..65_000,
-        congestion in prop::sample::select(vec!["reno", "cubic", "westwood+"]),
+        congestion in prop::sample::select(vec!["reno", "cubic", "westwood"]),
         preset in prop::sample::select(vec!["linux", "rfc"]),
         seed in 1u64..1000,
     ) {
