@@ -71,7 +71,7 @@ pub fn markdown() -> String {
     let (counters, fields) = fields.split_last().expect("it has counters");
     table(&mut out, middleboxes, fields);
     let _ = writeln!(out, "\n{}", prose(counters));
-    for (word, fields) in counters() {
+    for (word, fields) in counters_by_word() {
         let _ = writeln!(out, "\n| counter of `{word}` | meaning |\n|---|---|");
         rows(&mut out, fields);
     }
@@ -91,7 +91,7 @@ pub fn markdown() -> String {
 }
 
 /// The counters of each mechanism, by its word.
-fn counters() -> Vec<(&'static str, &'static [Documented])> {
+fn counters_by_word() -> Vec<(&'static str, &'static [Documented])> {
     [MechanismConfig::COUNTERS, &[("split", SplitCounters::FIELDS)]].concat()
 }
 
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn every_counter_of_every_mechanism_has_a_row() {
-        let words: Vec<&str> = counters().iter().map(|(word, _)| *word).collect();
+        let words: Vec<&str> = counters_by_word().iter().map(|(word, _)| *word).collect();
         let known: Vec<&str> = MechanismSpec::WORDS.iter().map(|(word, _)| *word).collect();
         assert_eq!(words, known);
     }
