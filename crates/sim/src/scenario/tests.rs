@@ -801,7 +801,7 @@ fn keys_of_a_refused_choice_are_not_refused_too() {
         "name = \"BS\"\nmiddlebox = { mechanism = \"m-tcp-pls\", signal = \"none\" }",
         &[
             "t.toml:6:27: node.BS.middlebox.mechanism: \"m-tcp-pls\" is not a choice here (expected \"none\", \
-             \"packet-control\", \"m-tcp\", \"m-tcp-plus\", \"holdover\", \"snoop\" or \"wake\"; did you mean \
+             \"packet-control\", \"m-tcp\", \"m-tcp-plus\", \"holdover\", \"snoop\", \"wake\" or \"split\"; did you mean \
              `m-tcp-plus`?)",
         ],
     );
@@ -2115,27 +2115,27 @@ fn a_node_that_splits_has_no_use_for_a_hosts_buffers() {
     refuses(
         "name = \"BS\"",
         &keys("buffer = \"900 B\""),
-        &["node.BS.middlebox.buffer: 900 B hold no segment of 1000 B (expected at least the node's mss)"],
+        &["t.toml:6:63: node.BS.middlebox.buffer: 900 B hold no segment of 1000 B (expected at least the node's mss)"],
     );
     refuses(
         "name = \"BS\"",
         &keys("buffer = \"100 kB\", tcp = { window-scaling = false }"),
-        &["node.BS.middlebox.buffer: a window of 100000 B needs window scaling (expected at most 65535 B, or \
+        &["t.toml:6:63: node.BS.middlebox.buffer: a window of 100000 B needs window scaling (expected at most 65535 B, or \
           tcp.window-scaling = true)"],
     );
     refuses(
         "name = \"BS\"",
         &keys("tcp = { receive-buffer = \"1 MB\", on-link = \"freeze\" }"),
         &[
-            "node.BS.middlebox.tcp.receive-buffer: has no effect at a node that splits (expected buffer)",
-            "node.BS.middlebox.tcp.on-link: has no effect at a node that splits (expected it at the \
+            "t.toml:6:62: node.BS.middlebox.tcp.receive-buffer: has no effect at a node that splits (expected buffer)",
+            "t.toml:6:87: node.BS.middlebox.tcp.on-link: has no effect at a node that splits (expected it at the \
              mobile: in [tcp] or at a flow's end)",
         ],
     );
     refuses(
         "name = \"BS\"",
         &keys("signal = { lead = \"0 s\" }"),
-        &["node.BS.middlebox.signal: has no effect with mechanism = \"split\" (expected mechanism = \
+        &["t.toml:6:54: node.BS.middlebox.signal: has no effect with mechanism = \"split\" (expected mechanism = \
           \"m-tcp-plus\", \"holdover\" or \"wake\", or mechanism = \"m-tcp\" and detect = \"signal\")"],
     );
 }

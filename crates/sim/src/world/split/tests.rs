@@ -180,7 +180,7 @@ fn a_loss_on_the_wireless_half_is_the_nodes_affair() {
     net.to_mobile.clear();
     // No timer of the fixed host runs: it has nothing outstanding.
     assert_eq!(net.fixed.next_deadline(), None);
-    net.wait(Duration::from_secs(3));
+    net.wait(Duration::from_secs(2));
     assert!(!net.to_mobile.is_empty(), "the node sends it again");
     net.settle();
     assert_eq!(net.received(Side::Mobile), 2 * MSS);
