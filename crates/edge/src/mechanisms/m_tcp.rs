@@ -68,7 +68,9 @@ use crate::hold::store::{Kept, Store};
 use crate::mechanisms::away::{Away, MAX_DOWN};
 use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
-use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, counters};
+use airtcp_core::{
+    Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, counters,
+};
 use airtcp_settings::schema::{POSITIVE_TIME, at_least};
 use airtcp_settings::{alternatives, choice, settings};
 

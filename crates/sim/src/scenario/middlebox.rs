@@ -6,13 +6,15 @@ use super::link::Link;
 use super::names::{NODES, Names, resolve};
 use super::node::{NodeId, Nodes};
 use super::udp::UdpSpec;
-use super::wlan::Wlan;
+use super::wlan::{Station, Wlan};
 use airtcp_config::Section;
-use airtcp_core::{Bytes, Duration};
+use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_edge::{MechanismConfig, SignalUse};
+use airtcp_net::wifi::level::{self, LevelThresholds};
+use airtcp_net::wifi::{Power, RadioConfig};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Field, Key, Kind, PROBABILITY, TIME, Table, Word, field, words};
-use airtcp_settings::{Name, Reader, Settings};
+use airtcp_settings::{InTable, Name, Reader, Settings};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{TcpConfig, preset};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,9 +35,10 @@ pub struct MiddleboxSpec {
     pub signal: Option<SignalSpec>,
 }
 
-/// The signals an edge node gets about the outages of each of its mobiles or, if it has none, about
-/// those of the links on the static routes between the two: `Fading`, `Down` and
-/// `Up`. A signal that would come after the next change of the link is not sent.
+/// The signals an edge node gets about each of its mobiles: `Fading`, `Down` and `Up`. They are about
+/// the mobile's outages or, if it has none, those of the links on the static routes between the
+/// two; with a `level`, about the times at which the mobile hears the node too faintly. A signal that
+/// would come after the next change of the link is not sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalSpec {
     /// Time by which `Fading` precedes an outage; zero: no `Fading`.
@@ -46,6 +49,8 @@ pub struct SignalSpec {
     pub delay: Duration,
     /// Probability that a signal is lost.
     pub missing: f64,
+    /// Thresholds of the level at which the node's frames reach a mobile; `None`: the outages count.
+    pub level: Option<LevelThresholds>,
 }
 
 /// A mechanism with its settings.
@@ -168,13 +173,14 @@ static SIGNAL: Table = Table::new(
     "middlebox.signal",
     "The disconnection feedback about each mobile, made from its `outage` or, if it has none, from those of the \
             links on the static routes between the node and it: *fading* ahead \
-            of an outage, *down* at its beginning, *up* at its end. A signal that the link's next \
-            change overtakes is not sent.",
+            of an outage, *down* at its beginning, *up* at its end. With `level`, from the level at \
+            which it receives the node's frames. A signal that the link's next change overtakes is \
+            not sent.",
     &[Key::Fields(&[
         field(
             "lead",
             TIME,
-            Absent("50 ms; without `late` only"),
+            Absent("50 ms; without `late` and `level` only"),
             "Time before an outage at which the mobile is reported as fading; 0: not at all.",
         )
         .source("M-TCP+ §3"),
@@ -186,6 +192,14 @@ static SIGNAL: Table = Table::new(
         ),
         field("delay", TIME, Is("0 s"), "Time from the end of an outage to its report."),
         field("missing", PROBABILITY, Is("0"), "Probability that a signal is lost."),
+        field(
+            "level",
+            Kind::Table(LevelThresholds::TABLE),
+            Absent("the outages count"),
+            "Makes the signals from the level at which the mobile receives the node's frames: *down* \
+             where an outage would begin, *up* where it would end. Both are in one cell.",
+        )
+        .source("M-TCP+ §3"),
     ])],
 );
 
@@ -279,7 +293,7 @@ fn signal(section: &Section<'_>) -> Option<Option<SignalSpec>> {
             // "none", or an invalid value.
             return section.get::<Option<&str>>("signal").map(|_| None);
         }
-        return Some(Some(SignalSpec { lead: LEAD, late, delay, missing }));
+        return Some(Some(SignalSpec { lead: LEAD, late, delay, missing, level: None }));
     };
     let lead = table.get::<Option<Duration>>("lead");
     let late = table.get::<Duration>("late");
@@ -288,9 +302,17 @@ fn signal(section: &Section<'_>) -> Option<Option<SignalSpec>> {
         let problem = table.problem("late", "contradicts lead");
         table.push(problem.expected("either lead or late"));
     }
-    let default_lead = if table.has("late") { Duration::ZERO } else { LEAD };
-    let lead = lead?.unwrap_or(default_lead);
-    Some(Some(SignalSpec { lead, late: late?, delay: delay?, missing: missing? }))
+    if table.has("lead") && table.has("level") {
+        let problem = table.problem("lead", "contradicts level: thresholds foresee nothing");
+        table.push(problem.expected("either lead or level"));
+    }
+    let level = match table.chosen("level") {
+        None => None,
+        Some(level) => Some(LevelThresholds::read(&level, None)?),
+    };
+    let has_lead = !table.has("late") && !table.has("level");
+    let lead = lead?.unwrap_or(if has_lead { LEAD } else { Duration::ZERO });
+    Some(Some(SignalSpec { lead, late: late?, delay: delay?, missing: missing?, level }))
 }
 
 /// The parts of a scenario that decide if a mechanism can have an effect.
@@ -298,13 +320,17 @@ pub(super) struct Surroundings<'a> {
     pub(super) nodes: &'a Nodes,
     pub(super) links: &'a [Link],
     pub(super) wlans: &'a [Wlan],
+    /// No cell of the file is missing among them.
+    pub(super) cells_are_known: bool,
+    /// End of the run, if it is known.
+    pub(super) end: Option<Instant>,
     pub(super) flows: &'a [FlowSpec],
     /// Each run draws the ends of some flows: those here are an example.
     pub(super) are_flows_drawn: bool,
     pub(super) udp: &'a [UdpSpec],
 }
 
-impl Surroundings<'_> {
+impl<'a> Surroundings<'a> {
     /// Refuses mechanisms that can have no effect.
     pub(super) fn check(&self, sections: &[Section<'_>], names: &Names) {
         let mut deaf = Vec::new();
@@ -319,11 +345,14 @@ impl Surroundings<'_> {
                 let problem = table.problem("mobiles", "no flow begins or ends at them");
                 table.push(problem.expected("an end of a flow").may_follow());
             }
-            if spec.signal.is_some() {
-                let hears = self.hears(edge, &spec.mobiles);
-                some_hear |= hears;
-                deaf.extend((!hears).then_some(table));
+            let Some(signal) = &spec.signal else { continue };
+            if let Some(level) = &signal.level {
+                self.check_level(edge, &spec.mobiles, level, &table);
+                continue;
             }
+            let hears = self.hears(edge, &spec.mobiles);
+            some_hear |= hears;
+            deaf.extend((!hears).then_some(table));
         }
         // With several edge nodes, each outage concerns one of them.
         if let Some(outage) = self.an_outage().filter(|_| !some_hear) {
@@ -343,6 +372,49 @@ impl Surroundings<'_> {
         if fifo.get() < mss {
             let problem = table.problem("fifo", format!("{fifo} hold no segment of {mss} B"));
             table.push(problem.expected("at least the largest mss of a flow to a mobile"));
+        }
+    }
+
+    /// Refuses thresholds of a level that does not exist, or never crosses them.
+    fn check_level(
+        &self,
+        edge: NodeId,
+        mobiles: &[NodeId],
+        level: &LevelThresholds,
+        table: &Section<'_>,
+    ) {
+        let Some(table) = table.chosen("signal").filter(|_| self.cells_are_known) else { return };
+        let in_cell = |mobile: NodeId, wlan: &'a Wlan| {
+            Some((&wlan.config.radio, wlan.stations_of([edge, mobile])?))
+        };
+        let of_mobile = |&mobile| self.wlans.iter().find_map(|wlan| in_cell(mobile, wlan));
+        let pairs: Vec<(&RadioConfig, [&Station; 2])> =
+            mobiles.iter().filter_map(of_mobile).collect();
+        if pairs.is_empty() {
+            let problem = table.problem("level", "no mobile is in a cell with the node");
+            table.push(problem.expected("a [[wlan]] with both among its stations"));
+            return;
+        }
+        let is_random = |station: &&Station| self.nodes[station.node].mobility.is_random();
+        let (Some(end), Some(table)) = (self.end, table.chosen("level")) else { return };
+        if pairs.iter().any(|(_, both)| both.iter().any(is_random)) {
+            return;
+        }
+        let extremes = pairs.iter().map(|(radio, both)| {
+            let [a, b] = both.map(|station| station.movement(self.nodes, end, 0));
+            level::extremes(radio, [&a, &b], end)
+        });
+        let extremes: Vec<[Power; 2]> = extremes.collect();
+        let lowest = extremes.iter().map(|[lowest, _]| *lowest).min().unwrap_or_default();
+        let highest = extremes.iter().map(|[_, highest]| *highest).max().unwrap_or_default();
+        if lowest >= level.down {
+            let message =
+                format!("the level is never below it, {:.1} dBm at least", lowest.as_dbm());
+            table.push(table.problem("down", message).expected("a level that a mobile leaves"));
+        } else if highest < level.up {
+            let message =
+                format!("the level never reaches it, {:.1} dBm at most", highest.as_dbm());
+            table.push(table.problem("up", message).expected("a level that a mobile reaches"));
         }
     }
 

@@ -15,6 +15,7 @@ mod link;
 mod middlebox;
 mod names;
 mod node;
+mod parts;
 #[cfg(test)]
 mod tests;
 mod traffic;
@@ -34,7 +35,7 @@ pub use udp::{Call, Codec, DatagramArrivals, Datagrams, FRAME, OnOff, UdpId, Udp
 pub use wlan::{Station, Wlan, WlanId};
 
 use airtcp_config::{ReadFile, Section, read_with_files};
-use airtcp_core::Duration;
+use airtcp_core::{Duration, Instant};
 use airtcp_net::config::QueueConfig;
 use airtcp_routing::RoutingConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
@@ -43,6 +44,7 @@ use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::preset;
 use middlebox::{Surroundings, Tcp};
+use parts::Parts;
 use std::borrow::Cow;
 use traffic::Network;
 
@@ -214,13 +216,19 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     if !["flow", "udp", "call"].iter().any(|traffic| top.has(traffic)) {
         top.missing("flow", "at least one [[flow]], [[udp]] or [[call]] table");
     }
-    let network = Network { nodes: &nodes, links: &links, names: &names, duration, controls };
+    // What is missing because of a mistake may be what connects them.
+    let parts = (top.problems_found() == 0).then(|| Parts::of(&nodes, &links, &wlans));
+    let parts = parts.as_ref();
+    let network =
+        Network { nodes: &nodes, links: &links, names: &names, parts, duration, controls };
     let (flows, random_pairs) = flow::flows(&top.elements("flow"), tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &top.elements("call"), &network);
     let surroundings = Surroundings {
         nodes: &nodes,
         links: &links,
         wlans: &wlans,
+        cells_are_known,
+        end: duration.map(|duration| Instant::ZERO + duration),
         flows: &flows,
         are_flows_drawn: !random_pairs.is_empty(),
         udp: &udp,

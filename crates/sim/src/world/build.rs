@@ -27,6 +27,7 @@ use airtcp_edge::{Actions, Middlebox, MobileId};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
 use airtcp_net::schedule::Schedules;
+use airtcp_net::wifi::level::LevelThresholds;
 use airtcp_net::wifi::{Channel, StationConfig, StationId, StationStreams};
 use airtcp_net::{AboveMac, Link, LinkStreams};
 use airtcp_routing::arp::Arp;
@@ -365,6 +366,16 @@ impl World {
         outages
     }
 
+    /// The times at which a mobile hears an edge node in its cell below a level.
+    fn below(&self, scenario: &Scenario, ends: [NodeId; 2], level: &LevelThresholds) -> Schedules {
+        let end = Instant::ZERO + scenario.duration;
+        let in_cell = |wlan: &Wlan| {
+            let [a, b] = wlan.stations_of(ends)?.map(|it| scenario.movement(it, self.seed));
+            Some(Schedule::Listed(level.times_down(&wlan.config.radio, [&a, &b], end)))
+        };
+        scenario.wlans.iter().find_map(in_cell).into_iter().collect()
+    }
+
     /// Who is notified of which outages.
     fn feeds_of(&self, scenario: &Scenario) -> IdVec<FeedId, Feed> {
         let outage = |node: NodeId| scenario.nodes[node].outage.as_ref();
@@ -382,9 +393,13 @@ impl World {
             let spec = scenario.nodes[mechanism.node].middlebox.as_ref();
             let Some(signal) = spec.and_then(|spec| spec.signal) else { continue };
             for &mobile in mechanism.mobiles() {
+                let ends = [mechanism.node, mobile];
                 let of_links = || self.link_outages(scenario, mechanism.node, mobile);
-                let outages =
-                    outage(mobile).map_or_else(|| of_links().into_iter().collect(), schedule_of);
+                let outages = match (signal.level, outage(mobile)) {
+                    (Some(level), _) => self.below(scenario, ends, &level),
+                    (None, Some(outage)) => schedule_of(outage),
+                    (None, None) => of_links().into_iter().collect(),
+                };
                 if outages.is_empty() {
                     continue;
                 }

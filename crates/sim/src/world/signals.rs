@@ -53,10 +53,10 @@ impl Feed {
 
     /// The same, and `Fading` this long before.
     pub(super) fn warned(listener: Listener, schedules: Schedules, lead: Duration) -> Self {
-        let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
+        let (late, delay, missing, level) = (Duration::ZERO, Duration::ZERO, 0.0, None);
         // No signal is lost, so nothing is drawn.
         let stream = Stream::new(0, "");
-        Self::new(listener, schedules, SignalSpec { lead, late, delay, missing }, stream)
+        Self::new(listener, schedules, SignalSpec { lead, late, delay, missing, level }, stream)
     }
 
     /// Due time of the next signal.
@@ -136,7 +136,7 @@ mod tests {
 
     fn spec(lead: u64, late: u64, delay: u64) -> SignalSpec {
         let [lead, late, delay] = [lead, late, delay].map(Duration::from_millis);
-        SignalSpec { lead, late, delay, missing: 0.0 }
+        SignalSpec { lead, late, delay, missing: 0.0, level: None }
     }
 
     #[test]

@@ -27,8 +27,7 @@ mod tests;
 
 use super::build::EndpointSpec;
 use airtcp_core::{
-    Events, Flags, Flow, Instant, Length, LinkSignal, Segment, SeqNum, Stream,
-    counters,
+    Events, Flags, Flow, Instant, Length, LinkSignal, Segment, SeqNum, Stream, counters,
 };
 use airtcp_edge::{Actions, Middlebox, MobileId, Side};
 use airtcp_tcp::congestion::Controls;
