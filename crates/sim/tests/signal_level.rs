@@ -90,8 +90,12 @@ fn back(metres: f64) -> f64 {
 fn the_signals_come_when_the_level_crosses_the_thresholds() {
     let (down, up) = (out(distance(-64.0)), back(distance(-63.0)));
     assert_signals(&signals(WALK, 1), &[(down, LinkSignal::Down), (up, LinkSignal::Up)]);
-    // Ahead of the loss of frames: the radio reaches 250 m.
-    assert!(down < out(250.0) - 1.0 && up > back(250.0) + 1.0);
+    // Fading comes ahead of the loss of frames: the radio reaches 250 m.
+    let text = WALK.replace("level = {", "level = { fading = \"-63.5 dBm\",");
+    let fades = out(distance(-63.5));
+    let expected = [(fades, LinkSignal::Fading), (down, LinkSignal::Down), (up, LinkSignal::Up)];
+    assert_signals(&signals(&text, 1), &expected);
+    assert!(fades < out(250.0) - 2.0);
 }
 
 #[test]

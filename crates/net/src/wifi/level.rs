@@ -6,7 +6,7 @@
 
 use crate::mobility::Mobility;
 use crate::wifi::config::{Power, RadioConfig};
-use airtcp_core::{Instant, Position};
+use airtcp_core::{Instant, LinkSignal, Position};
 use airtcp_settings::{Reader, settings};
 
 settings! {
@@ -17,8 +17,12 @@ settings! {
     #[table("middlebox.signal.level", whole)]
     #[check(in_order)]
     pub struct LevelThresholds {
-        /// Below this level the mobile is reported as down. Above the level that a frame needs
-        /// (`wlan.rx-threshold`), the report comes before frames are lost.
+        /// Below this level the mobile is reported as fading, from `down` to `up`: how long before
+        /// frames are lost depends on its movement.
+        #[absent = "not reported"]
+        pub fading: Option<Power>,
+        /// Below this level it is reported as down. Frames are lost below `wlan.rx-threshold`;
+        /// M-TCP+ and holdover take a mobile that they still hear for back.
         pub down: Power,
         /// From this level on it is reported as up again; at least `down`.
         pub up: Power,
@@ -29,41 +33,52 @@ fn in_order<R: Reader>(from: &R, level: &LevelThresholds) {
     if level.up < level.down {
         let message = "is lower than down: the mobile would be up and down at once".to_owned();
         from.refuse(Some("up"), message, "a level of at least `down`");
+    } else if level.fading.is_some_and(|fading| fading < level.down || level.up < fading) {
+        let message = "is not between the two others".to_owned();
+        from.refuse(Some("fading"), message, "a level from `down` to `up`");
     }
 }
 
 impl LevelThresholds {
-    /// The times until `end` at which a station is down for another with such a radio: from each
-    /// fall below `down` to the next rise to `up`. A time that lasts beyond `end` ends just after.
-    pub fn times_down(
+    /// The signals until `end` about one station to another with such a radio, and their times. A
+    /// station whose level is between `down` and `up` at first is up; nothing is reported of that.
+    pub fn signals(
         &self,
         radio: &RadioConfig,
         stations: [&Mobility; 2],
         end: Instant,
-    ) -> Vec<(Instant, Instant)> {
+    ) -> Vec<(Instant, LinkSignal)> {
         let [leave, enter] = [self.down, self.up].map(|least| radio.range(least));
-        let mut times = Vec::new();
-        let mut since: Option<Instant> = None;
+        let fade = self.fading.map(|least| radio.range(least));
+        let mut signals: Vec<(Instant, LinkSignal)> = Vec::new();
+        let mut state = LinkSignal::Up;
         for span in Span::all(stations, end) {
             let mut part = 0.0;
             loop {
-                let next = match since {
-                    None => span.first_beyond(leave, part),
-                    Some(_) => span.first_within(enter, part),
+                let fades = fade.filter(|_| state == LinkSignal::Up);
+                let beyond = match state {
+                    LinkSignal::Down => None,
+                    _ => span.first_beyond(fades.unwrap_or(leave), part),
                 };
-                let Some(next) = next else { break };
-                part = next;
+                let within = match state {
+                    LinkSignal::Up => None,
+                    _ => span.first_within(enter, part),
+                };
+                (part, state) = match (beyond, within) {
+                    (Some(out), back) if back.is_none_or(|back| out < back) => {
+                        let fading = fades.map(|_| LinkSignal::Fading);
+                        (out, fading.unwrap_or(LinkSignal::Down))
+                    }
+                    (_, Some(back)) => (back, LinkSignal::Up),
+                    _ => break,
+                };
                 let at = span.instant(part);
-                match since.take() {
-                    None => since = Some(at),
-                    Some(start) if start < at => times.push((start, at)),
-                    // Both within a nanosecond.
-                    Some(_) => {}
-                }
+                // What changes at once again is not reported.
+                signals.pop_if(|(last, _)| *last == at);
+                signals.push((at, state));
             }
         }
-        times.extend(since.map(|start| (start, end + airtcp_core::Duration::from_nanos(1))));
-        times
+        signals
     }
 }
 
@@ -131,22 +146,23 @@ impl Span {
         (speed > 0.0 && half >= 0.0).then(|| (middle - half.sqrt(), middle + half.sqrt()))
     }
 
-    /// The first part from `part` on after which the distance is more than `radius`.
+    /// The first part from `part` on after which the distance becomes more than `radius`.
     fn first_beyond(&self, radius: f64, part: f64) -> Option<f64> {
-        if self.distance(part) > radius {
+        if part == 0.0 && self.distance(part) > radius {
             return Some(part);
         }
         let leaves = self.chord(radius)?.1;
         (part <= leaves && leaves < 1.0).then_some(leaves)
     }
 
-    /// The first part from `part` on after which the distance is at most `radius`.
+    /// The first part from `part` on after which the distance becomes `radius` or less.
     fn first_within(&self, radius: f64, part: f64) -> Option<f64> {
-        if self.distance(part) <= radius {
+        if part == 0.0 && self.distance(part) <= radius {
             return Some(part);
         }
+        // Where it leaves a circle it does not enter one that is as large, whatever the rounding.
         let enters = self.chord(radius)?.0;
-        (part <= enters && enters < 1.0).then_some(enters)
+        (part < enters && enters < 1.0).then_some(enters)
     }
 
     /// The first instant at which this part is over.
@@ -162,6 +178,7 @@ mod tests {
     use super::*;
     use crate::mobility::{Path, Stationary};
     use crate::wifi::preset;
+    use LinkSignal::{Down, Fading, Up};
     use proptest::prelude::*;
 
     const AT_ORIGIN: Mobility = Mobility::Stationary(Stationary(Position { x: 0.0, y: 0.0 }));
@@ -174,13 +191,13 @@ mod tests {
     }
 
     fn level(down: f64, up: f64) -> LevelThresholds {
-        LevelThresholds { down: Power::from_dbm(down), up: Power::from_dbm(up) }
+        LevelThresholds { fading: None, down: Power::from_dbm(down), up: Power::from_dbm(up) }
     }
 
-    fn times(level: LevelThresholds, path: &Mobility, end: u64) -> Vec<(f64, f64)> {
+    fn signals(level: LevelThresholds, path: &Mobility, end: u64) -> Vec<(f64, LinkSignal)> {
         let radio = preset::ns2().radio;
-        let times = level.times_down(&radio, [&AT_ORIGIN, path], Instant::from_secs(end));
-        times.into_iter().map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64())).collect()
+        let signals = level.signals(&radio, [&AT_ORIGIN, path], Instant::from_secs(end));
+        signals.into_iter().map(|(at, signal)| (at.as_secs_f64(), signal)).collect()
     }
 
     /// Distance at which two-ray ground leaves `dbm` of ns-2's radio: (h² / d²)² of the power sent.
@@ -195,25 +212,31 @@ mod tests {
         wavelength / (4.0 * std::f64::consts::PI) * (sent / (1e-3 * 10_f64.powf(dbm / 10.0))).sqrt()
     }
 
-    fn close(found: f64, expected: f64) {
-        assert!((found - expected).abs() < 1e-6, "{found}, expected {expected}");
+    #[track_caller]
+    fn assert_close(found: &[(f64, LinkSignal)], expected: &[(f64, LinkSignal)]) {
+        let close = |(a, b): (&(f64, _), &(f64, _))| (a.0 - b.0).abs() < 1e-6 && a.1 == b.1;
+        let all = found.len() == expected.len() && found.iter().zip(expected).all(close);
+        assert!(all, "{found:?}, expected {expected:?}");
     }
 
     #[test]
     fn crossings_are_where_the_closed_form_of_two_rays_says() {
         // Away at 2 m/s from the access point to 300 m, and back.
         let path = walk(&[(0.0, 0.0, 0.0), (150.0, 300.0, 0.0), (300.0, 0.0, 0.0)]);
-        let [(down, up)] = times(level(-64.0, -62.0), &path, 300)[..] else { panic!("one time") };
-        close(down, two_ray(-64.0) / 2.0);
-        close(up, 300.0 - two_ray(-62.0) / 2.0);
+        let (down, up) = (two_ray(-64.0) / 2.0, 300.0 - two_ray(-62.0) / 2.0);
+        assert_close(&signals(level(-64.0, -62.0), &path, 300), &[(down, Down), (up, Up)]);
+        let fading = Some(Power::from_dbm(-63.0));
+        let level = LevelThresholds { fading, ..level(-64.0, -62.0) };
+        let fades = two_ray(-63.0) / 2.0;
+        assert_close(&signals(level, &path, 300), &[(fades, Fading), (down, Down), (up, Up)]);
     }
 
     #[test]
     fn near_the_node_the_closed_form_is_that_of_free_space() {
         // Within the cross-over of 86 m.
         let path = walk(&[(0.0, 10.0, 0.0), (70.0, 80.0, 0.0)]);
-        let [(down, _)] = times(level(-40.0, -40.0), &path, 70)[..] else { panic!("one time") };
-        close(down, free_space(-40.0) - 10.0);
+        let down = free_space(-40.0) - 10.0;
+        assert_close(&signals(level(-40.0, -40.0), &path, 70), &[(down, Down)]);
     }
 
     #[test]
@@ -221,13 +244,9 @@ mod tests {
         // Past the node at 3 m/s, 100 m to the north of it.
         let path = walk(&[(0.0, -300.0, 100.0), (200.0, 300.0, 100.0)]);
         let chord = |dbm: f64| (two_ray(dbm).powi(2) - 100.0_f64.powi(2)).sqrt();
-        let [(start, up), (down, end)] = times(level(-64.0, -60.0), &path, 200)[..] else {
-            panic!("two times")
-        };
-        close(start, 0.0);
-        close(up, 100.0 - chord(-60.0) / 3.0);
-        close(down, 100.0 + chord(-64.0) / 3.0);
-        close(end, 200.0 + 1e-9);
+        let (up, down) = (100.0 - chord(-60.0) / 3.0, 100.0 + chord(-64.0) / 3.0);
+        let expected = [(0.0, Down), (up, Up), (down, Down)];
+        assert_close(&signals(level(-64.0, -60.0), &path, 200), &expected);
     }
 
     #[test]
@@ -236,22 +255,32 @@ mod tests {
         let between = (far + near) / 2.0;
         // In between at first, and again after it was down.
         let path = walk(&[(0.0, between, 0.0), (10.0, far + 5.0, 0.0), (20.0, between, 0.0)]);
-        let [(_, up)] = times(level(-64.0, -62.0), &path, 60)[..] else { panic!("one time") };
-        close(up, 60.0 + 1e-9);
+        let found = signals(level(-64.0, -62.0), &path, 60);
+        assert!(matches!(found[..], [(_, Down)]), "{found:?}");
         let still = walk(&[(0.0, between, 0.0)]);
-        assert_eq!(times(level(-64.0, -62.0), &still, 60), []);
+        assert_eq!(signals(level(-64.0, -62.0), &still, 60), []);
+    }
+
+    #[test]
+    fn a_mobile_that_fades_and_recovers_was_never_down() {
+        let (fades, near) = (two_ray(-63.0), two_ray(-62.0));
+        let path = walk(&[(0.0, 0.0, 0.0), (10.0, fades + 1.0, 0.0), (20.0, 0.0, 0.0)]);
+        let level = LevelThresholds { fading: Some(Power::from_dbm(-63.0)), ..level(-64.0, -62.0) };
+        let speed = (fades + 1.0) / 10.0;
+        let expected = [(fades / speed, Fading), (20.0 - near / speed, Up)];
+        assert_close(&signals(level, &path, 60), &expected);
     }
 
     #[test]
     fn a_jump_takes_effect_at_once() {
-        let path = walk(&[
-            (0.0, 10.0, 0.0),
-            (5.0, 10.0, 0.0),
-            (5.0, 900.0, 0.0),
-            (7.0, 900.0, 0.0),
-            (7.0, 10.0, 0.0),
-        ]);
-        assert_eq!(times(level(-64.0, -62.0), &path, 60), [(5.0, 7.0)]);
+        let (here, there) = ((10.0, 0.0), (900.0, 0.0));
+        let at = |time: f64, (x, y): (f64, f64)| (time, x, y);
+        let path = [at(0.0, here), at(5.0, here), at(5.0, there), at(7.0, there), at(7.0, here)];
+        let expected = [(5.0, Down), (7.0, Up)];
+        assert_eq!(signals(level(-64.0, -62.0), &walk(&path), 60), expected);
+        let fading = Some(Power::from_dbm(-63.0));
+        let level = LevelThresholds { fading, ..level(-64.0, -62.0) };
+        assert_eq!(signals(level, &walk(&path), 60), expected);
     }
 
     #[test]
@@ -285,23 +314,26 @@ mod tests {
         ) {
             let radio = preset::ns2().radio;
             let level = level(down, down + hysteresis);
-            let times = level.times_down(&radio, [&a, &b], Instant::from_secs(40));
-            for pair in times.windows(2) {
-                prop_assert!(pair[0].1 < pair[1].0 || pair[0].1 == pair[1].0);
-            }
-            let mut is_down = false;
+            let signals = level.signals(&radio, [&a, &b], Instant::from_secs(40));
+            prop_assert!(signals.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            let mut state = Up;
             for ms in 0..40_000 {
                 let at = Instant::from_millis(ms);
                 let power = radio.received(a.position(at).distance(b.position(at)));
+                let passed = signals.partition_point(|&(time, _)| time <= at);
+                let found = passed.checked_sub(1).map_or(Up, |last| signals[last].1);
                 // Within a millisecond of a crossing either may be right.
-                let near = |t: Instant| t.as_nanos().abs_diff(at.as_nanos()) <= 2_000_000;
-                if times.iter().any(|&(from, to)| near(from) || near(to)) {
-                    is_down = times.iter().any(|&(from, to)| from <= at && at < to);
-                    continue;
-                }
-                is_down = if is_down { power < level.up } else { power < level.down };
-                let found = times.iter().any(|&(from, to)| from <= at && at < to);
-                prop_assert_eq!(found, is_down, "{} ms: {:?}", ms, power);
+                let near = |&(time, _): &(Instant, _)| {
+                    time.as_nanos().abs_diff(at.as_nanos()) <= 2_000_000
+                };
+                state = match state {
+                    _ if signals.iter().any(near) => found,
+                    Down if power < level.up => Down,
+                    Up if power >= level.down => Up,
+                    Up => Down,
+                    _ => Up,
+                };
+                prop_assert_eq!(found, state, "{} ms: {:?}", ms, power);
             }
         }
     }

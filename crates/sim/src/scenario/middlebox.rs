@@ -196,8 +196,8 @@ static SIGNAL: Table = Table::new(
             "level",
             Kind::Table(LevelThresholds::TABLE),
             Absent("the outages count"),
-            "Makes the signals from the level at which the mobile receives the node's frames: *down* \
-             where an outage would begin, *up* where it would end. Both are in one cell.",
+            "Makes the signals from the level at which the mobile receives the node's frames. Both are \
+             in one cell.",
         )
         .source("M-TCP+ §3"),
     ])],
@@ -303,7 +303,7 @@ fn signal(section: &Section<'_>) -> Option<Option<SignalSpec>> {
         table.push(problem.expected("either lead or late"));
     }
     if table.has("lead") && table.has("level") {
-        let problem = table.problem("lead", "contradicts level: thresholds foresee nothing");
+        let problem = table.problem("lead", "contradicts level, whose key `fading` comes instead");
         table.push(problem.expected("either lead or level"));
     }
     let level = match table.chosen("level") {

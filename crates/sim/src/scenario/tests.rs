@@ -2417,7 +2417,7 @@ fn thresholds_of_a_level_are_in_order_and_are_crossed() {
     let spec = parse(&text("level = { down = \"-64 dBm\", up = \"-63 dBm\" }")).unwrap();
     let signal = spec.nodes[NodeId(1)].middlebox.clone().unwrap().signal.unwrap();
     let [down, up] = [-64.0, -63.0].map(Power::from_dbm);
-    assert_eq!(signal.level, Some(LevelThresholds { down, up }));
+    assert_eq!(signal.level, Some(LevelThresholds { fading: None, down, up }));
     assert_eq!(signal.lead, Duration::ZERO);
     for (keys, expected) in [
         (
@@ -2427,11 +2427,11 @@ fn thresholds_of_a_level_are_in_order_and_are_crossed() {
         ),
         (
             "lead = \"1 s\", level = { down = \"-64 dBm\", up = \"-63 dBm\" }",
-            "lead: contradicts level: thresholds foresee nothing (expected either lead or level)",
+            "lead: contradicts level, whose key `fading` comes instead (expected either lead or level)",
         ),
         (
             "level = { down = \"-64 dBm\" }",
-            "level.up: is missing (expected a power with its unit, such as \"-81 dBm\")",
+            "level.up: missing (expected a power with its unit, such as \"-81 dBm\")",
         ),
         (
             "level = { down = \"-80 dBm\", up = \"-63 dBm\" }",
@@ -2470,7 +2470,7 @@ fn traffic_between_nodes_that_nothing_connects_is_refused() {
     let apart = BASE.replacen("[[link]]", island, 1);
     let text = apart.replace("to = \"MH\"", "to = \"island\"");
     let error = parse(&text).unwrap_err().to_string();
-    let expected = "t.toml:23:6: flow.FH-island.to: no links or cells lead from \"FH\" to \"island\" (expected a \
+    let expected = "t.toml:22:6: flow.FH-island.to: no links or cells lead from \"FH\" to \"island\" (expected a \
                     node that they connect)";
     assert_eq!(error, expected);
     let udp = "\n[[udp]]\nfrom = \"island\"\nto = \"MH\"\nrate = \"1 kbit/s\"\n";

@@ -21,7 +21,8 @@ use crate::scenario::{
     UdpId, Wlan, WlanId,
 };
 use airtcp_core::{
-    Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, SeqNum, Source, Stream,
+    Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, LinkSignal, SeqNum, Source,
+    Stream,
 };
 use airtcp_edge::{Actions, Middlebox, MobileId};
 use airtcp_net::config::Schedule;
@@ -366,14 +367,20 @@ impl World {
         outages
     }
 
-    /// The times at which a mobile hears an edge node in its cell below a level.
-    fn below(&self, scenario: &Scenario, ends: [NodeId; 2], level: &LevelThresholds) -> Schedules {
+    /// The signals about a mobile that hears an edge node in its cell at levels below and above the
+    /// thresholds.
+    fn crossings(
+        &self,
+        scenario: &Scenario,
+        ends: [NodeId; 2],
+        level: &LevelThresholds,
+    ) -> Vec<(Instant, LinkSignal)> {
         let end = Instant::ZERO + scenario.duration;
         let in_cell = |wlan: &Wlan| {
             let [a, b] = wlan.stations_of(ends)?.map(|it| scenario.movement(it, self.seed));
-            Some(Schedule::Listed(level.times_down(&wlan.config.radio, [&a, &b], end)))
+            Some(level.signals(&wlan.config.radio, [&a, &b], end))
         };
-        scenario.wlans.iter().find_map(in_cell).into_iter().collect()
+        scenario.wlans.iter().find_map(in_cell).unwrap_or_default()
     }
 
     /// Who is notified of which outages.
@@ -393,19 +400,20 @@ impl World {
             let spec = scenario.nodes[mechanism.node].middlebox.as_ref();
             let Some(signal) = spec.and_then(|spec| spec.signal) else { continue };
             for &mobile in mechanism.mobiles() {
-                let ends = [mechanism.node, mobile];
-                let of_links = || self.link_outages(scenario, mechanism.node, mobile);
-                let outages = match (signal.level, outage(mobile)) {
-                    (Some(level), _) => self.below(scenario, ends, &level),
-                    (None, Some(outage)) => schedule_of(outage),
-                    (None, None) => of_links().into_iter().collect(),
-                };
-                if outages.is_empty() {
-                    continue;
-                }
                 let [edge, name] = [mechanism.node, mobile].map(|n| &self.node_names[n]);
                 let stream = Stream::new(self.seed, &format!("node/{edge}/signal/{name}"));
                 let listener = Listener::Mechanism(id, MobileId::Host(addr::of_node(mobile)));
+                if let Some(level) = &signal.level {
+                    let crossings = self.crossings(scenario, [mechanism.node, mobile], level);
+                    feeds.push(Feed::crossings(listener, crossings, signal, stream));
+                    continue;
+                }
+                let of_links = || self.link_outages(scenario, mechanism.node, mobile);
+                let outages =
+                    outage(mobile).map_or_else(|| of_links().into_iter().collect(), schedule_of);
+                if outages.is_empty() {
+                    continue;
+                }
                 feeds.push(Feed::new(listener, outages, signal, stream));
             }
         }

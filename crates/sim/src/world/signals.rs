@@ -46,6 +46,27 @@ impl Feed {
         feed
     }
 
+    /// Signals about a level, at the instants at which it crosses thresholds.
+    pub(super) fn crossings(
+        listener: Listener,
+        crossings: Vec<(Instant, LinkSignal)>,
+        spec: SignalSpec,
+        stream: Stream,
+    ) -> Self {
+        let reported = |(i, &(at, signal)): (usize, &(Instant, LinkSignal))| {
+            let after = match signal {
+                LinkSignal::Fading => Duration::ZERO,
+                LinkSignal::Down => spec.late,
+                LinkSignal::Up => spec.delay,
+            };
+            let overtaken = crossings.get(i + 1).is_some_and(|&(next, _)| next <= at + after);
+            (!overtaken).then_some((at + after, signal))
+        };
+        let pending = crossings.iter().enumerate().filter_map(reported).collect();
+        let (schedules, upto) = (Schedules::default(), Instant::MAX);
+        Self { listener, schedules, spec, stream, upto, pending }
+    }
+
     /// `Down` and `Up` at the exact instants.
     pub(super) fn exact(listener: Listener, schedules: Schedules) -> Self {
         Self::warned(listener, schedules, Duration::ZERO)
