@@ -98,6 +98,34 @@ macro_rules! documented {
     };
 }
 
+/// Declares counters: a structure with its fields as [`documented!`](crate::documented!), and with
+/// their values by name.
+#[macro_export]
+macro_rules! counters {
+    (
+        $(#[doc = $doc:literal])*
+        #[derive($($derive:tt)*)]
+        pub struct $name:ident {
+            $($(#[doc = $prose:literal])* pub $field:ident: u64,)*
+        }
+    ) => {
+        $crate::documented! {
+            $(#[doc = $doc])*
+            #[derive($($derive)*)]
+            pub struct $name {
+                $($(#[doc = $prose])* pub $field: u64,)*
+            }
+        }
+
+        impl $name {
+            /// The counters by their names.
+            pub fn by_name(self) -> ::std::collections::BTreeMap<&'static str, u64> {
+                ::std::collections::BTreeMap::from([$((stringify!($field), self.$field)),*])
+            }
+        }
+    };
+}
+
 /// Expands to one [`Documented`].
 #[doc(hidden)]
 #[macro_export]

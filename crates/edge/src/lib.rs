@@ -16,7 +16,6 @@
 
 pub mod connection;
 pub mod conntrack;
-mod counters;
 pub mod hold;
 pub mod interface;
 pub mod mechanisms;

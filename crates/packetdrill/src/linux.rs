@@ -110,6 +110,7 @@ pub(crate) fn set_congestion(config: &mut TcpConfig, name: &str) -> Result<(), S
         "dctcp" => Congestion::Dctcp,
         "reno" => Congestion::Reno,
         "westwood" => Congestion::Westwood,
+        "veno" => Congestion::Veno,
         _ => return Err(format!("the congestion control `{name}`")),
     };
     Ok(())

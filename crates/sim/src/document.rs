@@ -5,6 +5,7 @@ use crate::metrics::{
     StationMetrics, TransferMetrics, UdpMetrics, VideoMetrics,
 };
 use crate::trace::recorder::Series;
+use crate::world::SplitCounters;
 use airtcp_core::documented::Documented;
 use airtcp_core::event::{AbortReason, Cause, DropReason, Event, PlayerState, Spurious};
 use airtcp_edge::MechanismConfig;
@@ -71,11 +72,11 @@ pub fn markdown() -> String {
     let (counters, fields) = fields.split_last().expect("it has counters");
     table(&mut out, middleboxes, fields);
     let _ = writeln!(out, "\n{}", prose(counters));
-    for (word, fields) in MechanismConfig::COUNTERS {
+    for (word, fields) in counters_by_word() {
         let _ = writeln!(out, "\n| counter of `{word}` | meaning |\n|---|---|");
         rows(&mut out, fields);
     }
-    out.push_str("\n| counter of all but `wake` | meaning |\n|---|---|\n");
+    out.push_str("\n| counter of all but `wake` and `split` | meaning |\n|---|---|\n");
     rows(&mut out, MechanismConfig::INVALID_PACKETS);
     out.push_str(SERIES);
     for series in Series::ALL {
@@ -88,6 +89,11 @@ pub fn markdown() -> String {
         let _ = writeln!(out, "| `{name}` | {} | {} |", prose(event), fields.join("<br>"));
     }
     out
+}
+
+/// The counters of each mechanism, by its word.
+fn counters_by_word() -> Vec<(&'static str, &'static [Documented])> {
+    [MechanismConfig::COUNTERS, &[("split", SplitCounters::FIELDS)]].concat()
 }
 
 fn table(out: &mut String, title: &str, fields: &[Documented]) {
@@ -148,7 +154,7 @@ fn snake_case(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::World;
-    use crate::scenario::Scenario;
+    use crate::scenario::{MechanismSpec, Scenario};
     use std::collections::BTreeSet;
 
     #[test]
@@ -164,8 +170,8 @@ mod tests {
 
     #[test]
     fn every_counter_of_every_mechanism_has_a_row() {
-        let words: Vec<&str> = MechanismConfig::COUNTERS.iter().map(|(word, _)| *word).collect();
-        let known: Vec<&str> = MechanismConfig::WORDS.iter().map(|(word, _)| *word).collect();
+        let words: Vec<&str> = counters_by_word().iter().map(|(word, _)| *word).collect();
+        let known: Vec<&str> = MechanismSpec::WORDS.iter().map(|(word, _)| *word).collect();
         assert_eq!(words, known);
     }
 

@@ -510,7 +510,7 @@ documented! {
         pub name: String,
         /// Its mechanism, as the scenario calls it.
         pub kind: &'static str,
-        /// Counters of the mechanism, by their names in `airtcp-edge`, and `segments_refused`: the
+        /// Counters of the mechanism by their names, and, of all but `split`, `segments_refused`: the
         /// segments it forwarded untouched because its flow table was full.
         #[serde(flatten)]
         pub counters: BTreeMap<&'static str, u64>,

@@ -359,6 +359,9 @@ alternatives! {
         /// Reno with losses answered by an estimate of the bandwidth (Westwood+, Grieco and Mascolo
         /// 2004)
         "westwood" => Westwood,
+        /// Reno that takes a loss for random while few segments are in queues (Veno, Fu and Liew
+        /// 2003)
+        "veno" => Veno,
         /// growth on a cubic curve in time, and 0.7 of the window after a loss (RFC 9438)
         "cubic" => Cubic(
             /// Settings of CUBIC.

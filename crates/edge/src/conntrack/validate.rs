@@ -36,9 +36,8 @@
 use crate::conntrack::ace::Ace;
 use crate::conntrack::flow_table::{FlowState, Tracking};
 use crate::conntrack::mobile_peer::MobilePeer;
-use crate::counters::counters;
 use crate::middlebox::{Actions, Side};
-use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
+use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum, counters};
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, Range};
 

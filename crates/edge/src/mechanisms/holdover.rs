@@ -22,7 +22,6 @@ use crate::conntrack::flow_table::{FlowPhase, FlowState, Tracking};
 use crate::conntrack::mobile_peer::MobilePeer;
 use crate::conntrack::peers;
 use crate::conntrack::validate::{Conntrack, Conntracked, Holding, ValidPacket, validate};
-use crate::counters::counters;
 use crate::hold::cache::{DEFAULT_FIFO, FIFO};
 use crate::hold::journal;
 use crate::hold::replay::Replay;
@@ -32,7 +31,7 @@ use crate::mechanisms::away::{Away, Interval, MAX_DOWN, PROBE_INTERVAL};
 use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
 use airtcp_core::{
-    Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps,
+    Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps, counters,
 };
 use airtcp_settings::settings;
 use serde::{Deserialize, Serialize};

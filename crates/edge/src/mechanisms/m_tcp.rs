@@ -63,13 +63,14 @@ use crate::conntrack::flow_table::{FlowPhase, FlowState, Tracking};
 use crate::conntrack::mobile_peer::MobilePeer;
 use crate::conntrack::peers;
 use crate::conntrack::validate::{Conntrack, Conntracked, ValidPacket, validate};
-use crate::counters::counters;
 use crate::hold::cache::{DEFAULT_FIFO, FIFO};
 use crate::hold::store::{Kept, Store};
 use crate::mechanisms::away::{Away, MAX_DOWN};
 use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
-use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_core::{
+    Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, counters,
+};
 use airtcp_settings::schema::{POSITIVE_TIME, at_least};
 use airtcp_settings::{alternatives, choice, settings};
 

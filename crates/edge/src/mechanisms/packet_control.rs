@@ -28,9 +28,8 @@ use crate::conntrack::mobile_peer::MobilePeer;
 use crate::conntrack::validate::{
     Conntrack, Conntracked, InvalidPackets, ValidPacket, Windows, validate,
 };
-use crate::counters::counters;
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
-use airtcp_core::{Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_core::{Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum, counters};
 use thiserror::Error;
 
 /// Retransmissions further behind `last_ack` than this are forgotten when it advances.

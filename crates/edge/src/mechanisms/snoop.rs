@@ -24,12 +24,11 @@ use crate::connection::{Connection, Context};
 use crate::conntrack::flow_table::{FlowState, Tracking};
 use crate::conntrack::mobile_peer::MobilePeer;
 use crate::conntrack::validate::{Conntrack, Conntracked, ValidPacket, validate};
-use crate::counters::counters;
 use crate::hold::cache::{DEFAULT_FIFO, FIFO};
 use crate::hold::store::{Kept, Store};
 use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
-use airtcp_core::{Bytes, Duration, Instant, Payload, Segment, SeqNum};
+use airtcp_core::{Bytes, Duration, Instant, Payload, Segment, SeqNum, counters};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::settings;
 

@@ -60,10 +60,9 @@
 use crate::conntrack::ace;
 use crate::conntrack::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
 use crate::conntrack::unreplied::Unreplied;
-use crate::counters::counters;
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::per_connection::TURN;
-use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum, counters};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::{choice, settings};
 use hashlink::LinkedHashMap;

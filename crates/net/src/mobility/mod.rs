@@ -51,6 +51,11 @@ impl MobilityConfig {
         }
     }
 
+    /// True if the movement differs from run to run.
+    pub fn is_random(&self) -> bool {
+        matches!(self, Self::RandomWaypoint(_))
+    }
+
     /// The movement until `end` of a station at `position`, with the draws of `stream`.
     pub fn movement(&self, position: Position, end: Instant, stream: &mut Stream) -> Mobility {
         let path = match self {

@@ -325,7 +325,7 @@ impl Value for Power {
     }
     /// In dBm where that is a whole number, otherwise in watts.
     fn show(&self, _: &Kind) -> Option<String> {
-        let dbm = libm::round(10.0 * libm::log10(self.as_watts() * 1000.0));
+        let dbm = libm::round(self.as_dbm());
         let whole = *self != Self::ZERO && Self::from_dbm(dbm) == *self;
         Some(if whole { format!("{dbm} dBm") } else { self.to_string() })
     }
@@ -360,6 +360,10 @@ impl Power {
     /// The power in watts.
     pub fn as_watts(self) -> f64 {
         self.0 as f64 / 1e18
+    }
+    /// Decibels above a milliwatt; minus infinity for no power.
+    pub fn as_dbm(self) -> f64 {
+        10.0 * libm::log10(self.as_watts() * 1000.0)
     }
     /// The least power that is at least `ratio` times this one.
     pub(crate) fn times(self, ratio: f64) -> Self {

@@ -7,7 +7,7 @@
 //! (the machine). Its parts can be read alone, from the bottom up: `station` and `frame` (the
 //! vocabulary), `phy` and `ofdm` (how long a frame takes), `dsss`, `convolutional` and `exposure`
 //! (its bit errors), `radio` (which frame a station receives), `dcf` (one station's MAC),
-//! `rules` (its times), `aggregate` (its A-MPDUs), `audience` (who senses whom), `agenda` (what
+//! `rules` (its times), `aggregate` (its A-MPDUs), [`level`] (when a level crosses thresholds), `audience` (who senses whom), `agenda` (what
 //! comes next), `air` (frames on the air), `faint` (interference from afar), `terminal` (one whole
 //! station).
 //!
@@ -28,6 +28,7 @@ mod dsss;
 mod exposure;
 mod faint;
 mod frame;
+pub mod level;
 mod ofdm;
 mod phy;
 pub mod preset;

@@ -134,7 +134,7 @@ impl RadioConfig {
 
     /// Distance at which a signal has become as weak as `least`: [`RadioConfig::received`] solved
     /// for the distance.
-    fn range(&self, least: Power) -> f64 {
+    pub(crate) fn range(&self, least: Power) -> f64 {
         let Propagation::TwoRayGround { frequency, height } = self.propagation;
         let wavelength = LIGHT_SPEED / frequency;
         let loss = self.tx_power.as_watts() / least.as_watts();

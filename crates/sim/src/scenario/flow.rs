@@ -453,7 +453,22 @@ fn endpoints(
     if flow.is_refused("sender") || flow.is_refused("receiver") {
         return None;
     }
-    check_control(&sender, &s, &receiver, &r, controls)?;
+    agree(&sender, &s, &receiver, &mut r, controls)?;
+    let s = Arc::new(s);
+    let r = if r == *s { Arc::clone(&s) } else { Arc::new(r) };
+    Some((s, r))
+}
+
+/// Refuses settings of a sender and a receiver that contradict each other, or themselves; lowers
+/// what a preset offers and the two cannot use. `None`: a congestion control is unknown.
+pub(super) fn agree(
+    sender: &Section<'_>,
+    s: &TcpConfig,
+    receiver: &Section<'_>,
+    r: &mut TcpConfig,
+    controls: Option<&Controls>,
+) -> Option<()> {
+    check_control(sender, s, receiver, r, controls)?;
     if s.recovery.needs_sack() && !r.recovery.needs_sack() && sender.has("recovery") {
         let problem = sender.problem("recovery", "the receiver does not offer SACK");
         sender.push(problem.expected("recovery = \"sack\" at both ends, such as in [tcp]"));
@@ -471,9 +486,9 @@ fn endpoints(
         let problem = sender.problem("persist", "on-shrink = \"bsd\" goes back, and RACK does not");
         sender.push(problem.expected("on-shrink = \"linux\", or another recovery"));
     }
-    check_ecn(&sender, &s, &receiver, &r);
+    check_ecn(sender, s, receiver, r);
     if !(s.timestamps && r.timestamps) {
-        refuse_without_timestamps(&sender, &s, &receiver, &r);
+        refuse_without_timestamps(sender, s, receiver, r);
     }
     if let AckConfig::Dca(dca) = r.ack
         && !matches!(s.ack, AckConfig::Dca(other) if other.cwnd_in == dca.cwnd_in)
@@ -481,10 +496,8 @@ fn endpoints(
         let problem = receiver.problem("ack", "the sender does not tell its cwnd");
         receiver.push(problem.expected("TCP-DCA with the same cwnd-in at both ends: in [tcp]"));
     }
-    check_receive_buffer(&s, &receiver, &mut r);
-    let s = Arc::new(s);
-    let r = if r == *s { Arc::clone(&s) } else { Arc::new(r) };
-    Some((s, r))
+    check_receive_buffer(s, receiver, r);
+    Some(())
 }
 
 /// A large window needs window scaling, and autotuning a large window.
@@ -562,7 +575,7 @@ fn check_ecn(sender: &Section<'_>, s: &TcpConfig, receiver: &Section<'_>, r: &Tc
 }
 
 /// The largest window without window scaling (RFC 7323 §2.1).
-const UNSCALED: Bytes = Bytes(65_535);
+pub(super) const UNSCALED: Bytes = Bytes(65_535);
 
 /// Refuses what a flow without timestamps cannot do.
 fn refuse_without_timestamps(

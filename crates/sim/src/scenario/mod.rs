@@ -15,6 +15,7 @@ mod link;
 mod middlebox;
 mod names;
 mod node;
+mod parts;
 mod quic;
 #[cfg(test)]
 mod tests;
@@ -29,14 +30,14 @@ pub use distribution::{Sizes, Times};
 pub use document::{json_schema, markdown};
 pub use flow::{End, FlowId, FlowSpec, RandomPairs};
 pub use link::Link;
-pub use middlebox::{MiddleboxSpec, SignalSpec};
+pub use middlebox::{MechanismSpec, MiddleboxSpec, SignalSpec};
 pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};
 pub use quic::{QuicConfig, QuicCongestion, QuicId, QuicSpec, Transport};
 pub use udp::{Call, Codec, DatagramArrivals, Datagrams, FRAME, OnOff, UdpId, UdpSpec};
 pub use wlan::{Station, Wlan, WlanId};
 
 use airtcp_config::{ReadFile, Section, read_with_files};
-use airtcp_core::Duration;
+use airtcp_core::{Duration, Instant};
 use airtcp_net::config::QueueConfig;
 use airtcp_routing::RoutingConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
@@ -45,7 +46,8 @@ use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::preset;
 use flow::Flows;
-use middlebox::Surroundings;
+use middlebox::{Surroundings, Tcp};
+use parts::Parts;
 use std::borrow::Cow;
 use traffic::Network;
 
@@ -194,7 +196,10 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let node_sections = top.elements("node");
     let has_strange_keys = top.has_strange_keys();
     let is_incomplete = has_strange_keys || top.is_refused("node");
-    let (nodes, names, positions) = node::nodes(&node_sections, is_incomplete);
+    let tcp = top.merged("tcp");
+    let tcp = (!top.is_refused("tcp")).then_some(&tcp);
+    let own = Tcp { table: tcp, controls };
+    let (nodes, names, positions) = node::nodes(&node_sections, is_incomplete, own);
     let links = link::links(&top.elements("link"), &nodes, &names);
     let routing = match top.chosen("routing") {
         None => Some(RoutingConfig::default()),
@@ -216,9 +221,11 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     if !["flow", "udp", "call"].iter().any(|traffic| top.has(traffic)) {
         top.missing("flow", "at least one [[flow]], [[udp]] or [[call]] table");
     }
-    let tcp = top.merged("tcp");
-    let network = Network { nodes: &nodes, links: &links, names: &names, duration, controls };
-    let tcp = (!top.is_refused("tcp")).then_some(&tcp);
+    // What is missing because of a mistake may be what connects them.
+    let parts = (top.problems_found() == 0).then(|| Parts::of(&nodes, &links, &wlans));
+    let parts = parts.as_ref();
+    let network =
+        Network { nodes: &nodes, links: &links, names: &names, parts, duration, controls };
     let Flows { tcp: flows, random_pairs, quic } =
         flow::flows(&top.elements("flow"), tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &top.elements("call"), &network);
@@ -226,6 +233,8 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
         nodes: &nodes,
         links: &links,
         wlans: &wlans,
+        cells_are_known,
+        end: duration.map(|duration| Instant::ZERO + duration),
         flows: &flows,
         are_flows_drawn: !random_pairs.is_empty(),
         quic: &quic,

@@ -1,6 +1,6 @@
 //! `[[node]]`: hosts, routers and edge nodes, and when each is out of reach.
 
-use super::middlebox::{self, MiddleboxSpec};
+use super::middlebox::{self, MiddleboxSpec, Tcp};
 use super::names::{COUNT, Names, fits};
 use airtcp_config::Section;
 use airtcp_core::{Duration, IdVec, Position};
@@ -121,7 +121,11 @@ pub(super) static NODE: Table = Table::new(
 pub(super) type Positions = IdVec<NodeId, Result<Option<Position>, ()>>;
 
 /// Reads the nodes. `is_incomplete`: the file may have others, which cannot be read.
-pub(super) fn nodes(sections: &[Section<'_>], is_incomplete: bool) -> (Nodes, Names, Positions) {
+pub(super) fn nodes<'b>(
+    sections: &[Section<'b>],
+    is_incomplete: bool,
+    tcp: Tcp<'_, 'b>,
+) -> (Nodes, Names, Positions) {
     let mut nodes = Nodes::new();
     let mut positions = Positions::new();
     let mut names = Names::new(is_incomplete);
@@ -180,7 +184,7 @@ pub(super) fn nodes(sections: &[Section<'_>], is_incomplete: bool) -> (Nodes, Na
         }
     }
     // Mobiles may be named before they are defined.
-    place_middleboxes(sections, &names, &mut nodes);
+    place_middleboxes(sections, &names, tcp, &mut nodes);
     (nodes, names, positions)
 }
 
@@ -220,10 +224,15 @@ fn check_position(section: &Section<'_>, mobility: Option<&MobilityConfig>) {
 }
 
 /// Reads the middleboxes and puts them on their nodes.
-fn place_middleboxes(sections: &[Section<'_>], names: &Names, nodes: &mut Nodes) {
+fn place_middleboxes<'b>(
+    sections: &[Section<'b>],
+    names: &Names,
+    tcp: Tcp<'_, 'b>,
+    nodes: &mut Nodes,
+) {
     for section in sections {
         let Some(spec) = section.chosen("middlebox") else { continue };
-        let Some(spec) = middlebox::read(&spec, names) else { continue };
+        let Some(spec) = middlebox::read(&spec, names, tcp) else { continue };
         let name = section.get::<Name>("name").and_then(|n| names.get(&n.text));
         for id in name.into_iter().flatten().map(NodeId) {
             if spec.mobiles.contains(&id) {

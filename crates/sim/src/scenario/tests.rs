@@ -1,8 +1,8 @@
 //! The exact diagnostics for each kind of mistake, and the meaning of correct files.
 
 use super::{
-    Application, ConfigError, DatagramArrivals, Datagrams, NodeId, OnOff, OutageLayer, Scenario,
-    SignalSpec, Sizes, Times, UdpSpec,
+    Application, ConfigError, DatagramArrivals, Datagrams, MechanismSpec, NodeId, OnOff,
+    OutageLayer, Scenario, SignalSpec, Sizes, Times, UdpSpec,
 };
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_edge::{
@@ -11,6 +11,7 @@ use airtcp_edge::{
 };
 use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
 use airtcp_net::mobility::MobilityConfig;
+use airtcp_net::wifi::level::LevelThresholds;
 use airtcp_net::wifi::preset::Preset;
 use airtcp_net::wifi::{PhyConfig, Power, Reception, preset};
 use airtcp_routing::config::{ByPreset, Preset as _};
@@ -581,6 +582,7 @@ fn every_key_of_a_strategy_arrives() {
         })
     );
     assert_eq!(tcp("congestion = \"westwood\"").congestion, Congestion::Westwood);
+    assert_eq!(tcp("congestion = \"veno\"").congestion, Congestion::Veno);
     let pacing = "congestion = \"adaptive-pacing\"\nadaptive-pacing.link-rate = \"11 Mbit/s\"";
     assert_eq!(
         tcp(pacing).congestion,
@@ -653,7 +655,7 @@ fn strategies_have_words_and_keys_of_their_own() {
         "congestion = \"cubik\"\nrto.policy = \"fix\"\non-route-failure = \"efln\"",
         &[
             "t.toml:17:14: tcp.congestion: \"cubik\" is not a choice here (expected \"reno\", \
-             \"karak\", \"westwood\", \"cubic\", \"bbr\", \"bbr3\", \"dctcp\", \"prague\", \
+             \"karak\", \"westwood\", \"veno\", \"cubic\", \"bbr\", \"bbr3\", \"dctcp\", \"prague\", \
              \"adaptive-pacing\" or \"custom\"; did you mean `cubic`?)",
             "t.toml:18:14: tcp.rto.policy: \"fix\" is not a choice here (expected \"exponential\", \
              \"fixed\" or \"constant\")",
@@ -860,7 +862,7 @@ fn keys_of_a_refused_choice_are_not_refused_too() {
         "name = \"BS\"\nmiddlebox = { mechanism = \"m-tcp-pls\", signal = \"none\" }",
         &[
             "t.toml:6:27: node.BS.middlebox.mechanism: \"m-tcp-pls\" is not a choice here (expected \"none\", \
-             \"packet-control\", \"m-tcp\", \"m-tcp-plus\", \"holdover\", \"snoop\" or \"wake\"; did you mean \
+             \"packet-control\", \"m-tcp\", \"m-tcp-plus\", \"holdover\", \"snoop\", \"wake\" or \"split\"; did you mean \
              `m-tcp-plus`?)",
         ],
     );
@@ -1284,7 +1286,8 @@ fn a_middlebox_serves_its_mobiles() {
     let set = |value: &str| vec![("node.BS.middlebox.mechanism".to_owned(), value.to_owned())];
     let scenario = parse(&text).unwrap();
     let spec = scenario.nodes[NodeId(1)].middlebox.clone().unwrap();
-    assert_eq!(spec.mechanism, MechanismConfig::PacketControl { threshold: 6 });
+    let expected = MechanismSpec::Edge(MechanismConfig::PacketControl { threshold: 6 });
+    assert_eq!(spec.mechanism, expected);
     assert_eq!(spec.mobiles, [NodeId(2)]);
     // A later choice disables the keys of the earlier one.
     let without = Scenario::parse("t.toml", &text, &set("none")).unwrap();
@@ -2098,7 +2101,8 @@ fn mechanisms_take_their_settings_from_the_file() {
             set.iter().map(|(key, value)| (format!("node.AP.middlebox.{key}"), *value)).collect();
         let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), *value)).collect();
         let spec = cell(&set).unwrap().nodes[NodeId(0)].middlebox.clone().unwrap();
-        (spec.mechanism, spec.memory)
+        let MechanismSpec::Edge(mechanism) = spec.mechanism else { panic!("{spec:?}") };
+        (mechanism, spec.memory)
     };
     let (memory, ms) = (Bytes(64 << 20), Duration::from_millis);
     assert_eq!(kind(&[]), (MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), memory));
@@ -2140,6 +2144,69 @@ fn mechanisms_take_their_settings_from_the_file() {
     assert_eq!(kind(&set), (MechanismConfig::Snoop(config), memory));
 }
 
+const SPLIT: &str = "name = \"BS\"\nmiddlebox = { mechanism = \"split\", mobiles = [\"MH\"] }";
+
+#[test]
+fn a_node_that_splits_has_the_tcp_of_the_scenario_but_for_its_own_keys() {
+    let splits = |keys: &str| {
+        let spec = SPLIT.replace("[\"MH\"]", &format!("[\"MH\"]{keys}"));
+        let scenario = parse(&BASE.replace("name = \"BS\"", &spec)).unwrap();
+        let spec = scenario.nodes[NodeId(1)].middlebox.clone().unwrap();
+        assert_eq!((spec.memory, spec.signal), (Bytes(0), None));
+        let MechanismSpec::Split(tcp) = spec.mechanism else { panic!("{spec:?}") };
+        let sender = scenario.flows[0].sender.clone();
+        ((*tcp).clone(), (*sender).clone())
+    };
+    let with_buffer = |tcp: TcpConfig, buffer| TcpConfig {
+        receive_buffer: buffer,
+        send_buffer: buffer,
+        autotuning: false,
+        ..tcp
+    };
+    let (tcp, hosts) = splits("");
+    assert_eq!(tcp, with_buffer(hosts, Bytes(64_000)));
+    let (tcp, hosts) = splits(", buffer = \"1 MB\", tcp = { congestion = \"reno\" }");
+    let congestion = Congestion::Reno;
+    assert_eq!(tcp, with_buffer(TcpConfig { congestion, ..hosts }, Bytes(1_000_000)));
+}
+
+#[test]
+fn a_node_that_splits_has_no_use_for_a_hosts_buffers() {
+    let keys = |keys: &str| SPLIT.replace("[\"MH\"]", &format!("[\"MH\"], {keys}"));
+    refuses(
+        "name = \"BS\"",
+        &keys("buffer = \"900 B\""),
+        &[
+            "t.toml:6:63: node.BS.middlebox.buffer: 900 B hold no segment of 1000 B (expected at least the node's mss)",
+        ],
+    );
+    refuses(
+        "name = \"BS\"",
+        &keys("buffer = \"100 kB\", tcp = { window-scaling = false }"),
+        &[
+            "t.toml:6:63: node.BS.middlebox.buffer: a window of 100000 B needs window scaling (expected at most 65535 B, or \
+          tcp.window-scaling = true)",
+        ],
+    );
+    refuses(
+        "name = \"BS\"",
+        &keys("tcp = { receive-buffer = \"1 MB\", on-link = \"freeze\" }"),
+        &[
+            "t.toml:6:62: node.BS.middlebox.tcp.receive-buffer: has no effect at a node that splits (expected buffer)",
+            "t.toml:6:87: node.BS.middlebox.tcp.on-link: has no effect at a node that splits (expected it at the \
+             mobile: in [tcp] or at a flow's end)",
+        ],
+    );
+    refuses(
+        "name = \"BS\"",
+        &keys("signal = { lead = \"0 s\" }"),
+        &[
+            "t.toml:6:54: node.BS.middlebox.signal: has no effect with mechanism = \"split\" (expected mechanism = \
+          \"m-tcp-plus\", \"holdover\" or \"wake\", or mechanism = \"m-tcp\" and detect = \"signal\")",
+        ],
+    );
+}
+
 #[test]
 fn a_fifo_smaller_than_a_segment_is_refused() {
     let error = cell(&[("node.AP.middlebox.fifo", "1000 B")]).unwrap_err().to_string();
@@ -2158,14 +2225,15 @@ fn signals_are_early_late_or_absent() {
     };
     let ms = Duration::from_millis;
     let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
-    let usual = SignalSpec { lead: ms(50), late, delay, missing };
+    let level = None;
+    let usual = SignalSpec { lead: ms(50), late, delay, missing, level };
     assert_eq!(cell(&[]).unwrap().nodes[NodeId(0)].middlebox.as_ref().unwrap().signal, Some(usual));
     assert_eq!(signal("none"), None);
     assert_eq!(signal("{}"), Some(usual));
     let all = "{ lead = \"0 s\", delay = \"10 ms\", missing = 0.5 }";
-    let expected = SignalSpec { lead: Duration::ZERO, late, delay: ms(10), missing: 0.5 };
+    let expected = SignalSpec { lead: Duration::ZERO, late, delay: ms(10), missing: 0.5, level };
     assert_eq!(signal(all), Some(expected));
-    let expected = SignalSpec { lead: Duration::ZERO, late: ms(20), delay, missing };
+    let expected = SignalSpec { lead: Duration::ZERO, late: ms(20), delay, missing, level };
     assert_eq!(signal("{ late = \"20 ms\" }"), Some(expected));
     cell_refuses(
         "mobiles = [\"MH\"] }",
@@ -2369,4 +2437,108 @@ fn cross_traffic_is_read_and_checked() {
     ] {
         assert_eq!(noise(keys).unwrap_err().to_string(), expected);
     }
+}
+
+/// A phone that walks out of the range of an access point and comes back.
+const WALK: &str = r#"
+duration = "90 s"
+[[node]]
+name = "server"
+[[node]]
+name = "AP"
+position = ["0 m", "0 m"]
+[[node]]
+name = "phone"
+position = ["200 m", "0 m"]
+mobility = { model = "path", waypoints = [["10 s", "200 m", "0 m"], ["40 s", "320 m", "0 m"], ["70 s", "200 m", "0 m"]] }
+[[link]]
+between = ["server", "AP"]
+rate = "100 Mbit/s"
+delay = "10 ms"
+[[wlan]]
+name = "cell"
+stations = ["AP", "phone"]
+preset = "ns2"
+[[flow]]
+from = "server"
+to = "phone"
+"#;
+
+#[test]
+fn thresholds_of_a_level_are_in_order_and_are_crossed() {
+    let level = |keys: &str| {
+        format!(
+            "name = \"AP\"\nmiddlebox = {{ mechanism = \"m-tcp-plus\", mobiles = [\"phone\"], signal = {{ {keys} }} }}"
+        )
+    };
+    let text = |keys: &str| WALK.replace("name = \"AP\"", &level(keys));
+    let refused = |keys: &str| parse(&text(keys)).expect_err(keys).to_string();
+    let spec = parse(&text("level = { down = \"-64 dBm\", up = \"-63 dBm\" }")).unwrap();
+    let signal = spec.nodes[NodeId(1)].middlebox.clone().unwrap().signal.unwrap();
+    let [down, up] = [-64.0, -63.0].map(Power::from_dbm);
+    assert_eq!(signal.level, Some(LevelThresholds { fading: None, down, up }));
+    assert_eq!(signal.lead, Duration::ZERO);
+    for (keys, expected) in [
+        (
+            "level = { down = \"-60 dBm\", up = \"-63 dBm\" }",
+            "level.up: is lower than down: the mobile would be up and down at once (expected a level \
+             of at least `down`)",
+        ),
+        (
+            "lead = \"1 s\", level = { down = \"-64 dBm\", up = \"-63 dBm\" }",
+            "lead: contradicts level, whose key `fading` comes instead (expected either lead or level)",
+        ),
+        (
+            "level = { down = \"-64 dBm\" }",
+            "level.up: missing (expected a power with its unit, such as \"-81 dBm\")",
+        ),
+        (
+            "level = { down = \"-80 dBm\", up = \"-63 dBm\" }",
+            "level.down: the level is never below it, -68.7 dBm at least (expected a level that a \
+             mobile leaves)",
+        ),
+        (
+            "level = { down = \"-64 dBm\", up = \"-50 dBm\" }",
+            "level.up: the level never reaches it, -60.5 dBm at most (expected a level that a mobile \
+             reaches)",
+        ),
+    ] {
+        let found = refused(keys);
+        let (_, message) = found.split_once("node.AP.middlebox.signal.").expect(&found);
+        assert_eq!(message, expected);
+    }
+    // A random walk may cross them.
+    let random =
+        "mobility = { model = \"random-waypoint\", area = [\"9 m\", \"9 m\"], speed = \"1 m/s\" }";
+    let walk = WALK.lines().find(|line| line.starts_with("mobility")).unwrap();
+    let text = text("level = { down = \"-64 dBm\", up = \"-63 dBm\" }");
+    parse(&text.replace(walk, random).replace("position = [\"200 m\", \"0 m\"]", "")).unwrap();
+    // Without a cell there is no level.
+    let wired = text.replace(
+        "[[wlan]]\nname = \"cell\"\nstations = [\"AP\", \"phone\"]\n",
+        "[[link]]\nbetween = [\"AP\", \"phone\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n",
+    );
+    let wired = wired.replace(walk, "");
+    let error = parse(&wired).unwrap_err().to_string();
+    assert!(error.contains("signal.level: no mobile is in a cell with the node (expected a [[wlan]] with both among its stations)"), "{error}");
+}
+
+#[test]
+fn traffic_between_nodes_that_nothing_connects_is_refused() {
+    let island = "[[node]]\nname = \"island\"\n[[link]]";
+    let apart = BASE.replacen("[[link]]", island, 1);
+    let text = apart.replace("to = \"MH\"", "to = \"island\"");
+    let error = parse(&text).unwrap_err().to_string();
+    let expected = "t.toml:22:6: flow.FH-island.to: no links or cells lead from \"FH\" to \"island\" (expected a \
+                    node that they connect)";
+    assert_eq!(error, expected);
+    let udp = "\n[[udp]]\nfrom = \"island\"\nto = \"MH\"\nrate = \"1 kbit/s\"\n";
+    let error = parse(&format!("{apart}{udp}")).unwrap_err().to_string();
+    assert!(error.contains("udp.island-MH.to: no links or cells lead from"), "{error}");
+    // A cell connects its stations, in range of each other or not.
+    let cell = format!("{text}\n[[wlan]]\nname = \"cell\"\nstations = [\"BS\", \"island\"]\n");
+    parse(&cell).unwrap();
+    // Where a link has a mistake, that is reported alone.
+    let error = parse(&text.replace("delay = \"5 ms\"", "delay = \"5\"")).unwrap_err().to_string();
+    assert!(!error.contains("no links"), "{error}");
 }

@@ -3,6 +3,7 @@
 use super::link::Link;
 use super::names::{Names, pairs, resolve};
 use super::node::{NodeId, Nodes};
+use super::parts::Parts;
 use airtcp_config::Section;
 use airtcp_core::Duration;
 use airtcp_settings::Name;
@@ -15,6 +16,8 @@ pub(super) struct Network<'a> {
     pub(super) nodes: &'a Nodes,
     pub(super) links: &'a [Link],
     pub(super) names: &'a Names,
+    /// `None` if some of the network is unknown.
+    pub(super) parts: Option<&'a Parts>,
     pub(super) duration: Option<Duration>,
     /// Congestion controls from outside; `None` if any name will do.
     pub(super) controls: Option<&'a Controls>,
@@ -31,10 +34,20 @@ pub(super) fn groups(
     Some((from?, to?))
 }
 
-/// The pairs of nodes between which a flow or a UDP source runs.
+/// The pairs of nodes between which a flow or a UDP source runs. Those that nothing connects are
+/// reported.
 pub(super) fn ends(section: &Section<'_>, network: &Network<'_>) -> Option<Vec<(NodeId, NodeId)>> {
     let (from, to) = groups(section, network)?;
-    pairs(section, "to", from, to)
+    let pairs = pairs(section, "to", from, to)?;
+    let apart = |(from, to): &&(NodeId, NodeId)| {
+        network.parts.is_some_and(|parts| !parts.connects(*from, *to))
+    };
+    if let Some(&(from, to)) = pairs.iter().find(apart) {
+        let [from, to] = [from, to].map(|node| &network.nodes[node].name);
+        let message = format!("no links or cells lead from {from:?} to {to:?}");
+        section.push(section.problem("to", message).expected("a node that they connect"));
+    }
+    Some(pairs)
 }
 
 /// The name of unnamed traffic, with its number among that of the same pair if there is a `count`.

@@ -41,12 +41,27 @@ pub struct Station {
     pub config: StationConfig,
 }
 
+impl Wlan {
+    /// The stations of two nodes, if both take part.
+    pub fn stations_of(&self, nodes: [NodeId; 2]) -> Option<[&Station; 2]> {
+        let [a, b] = nodes.map(|node| self.stations.iter().find(|station| station.node == node));
+        Some([a?, b?])
+    }
+}
+
+impl Station {
+    /// Its movement until `end` in the run with this seed.
+    pub(super) fn movement(&self, nodes: &Nodes, end: Instant, seed: u64) -> Mobility {
+        let Node { name, mobility, .. } = &nodes[self.node];
+        let mut stream = Stream::new(seed, &format!("node/{name}/mobility"));
+        mobility.movement(self.config.position, end, &mut stream)
+    }
+}
+
 impl Scenario {
     /// The movement of a station in the run with this seed.
     pub fn movement(&self, station: &Station, seed: u64) -> Mobility {
-        let Node { name, mobility, .. } = &self.nodes[station.node];
-        let mut stream = Stream::new(seed, &format!("node/{name}/mobility"));
-        mobility.movement(station.config.position, Instant::ZERO + self.duration, &mut stream)
+        station.movement(&self.nodes, Instant::ZERO + self.duration, seed)
     }
 }
 

@@ -21,12 +21,14 @@ use crate::scenario::{
     UdpId, Wlan, WlanId,
 };
 use airtcp_core::{
-    Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, SeqNum, Source, Stream,
+    Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, LinkSignal, SeqNum, Source,
+    Stream,
 };
 use airtcp_edge::{Actions, Middlebox, MobileId};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
 use airtcp_net::schedule::Schedules;
+use airtcp_net::wifi::level::LevelThresholds;
 use airtcp_net::wifi::{Channel, StationConfig, StationId, StationStreams};
 use airtcp_net::{AboveMac, Link, LinkStreams};
 use airtcp_routing::arp::Arp;
@@ -163,10 +165,11 @@ impl World {
         scenario: &Scenario,
         mut middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length> + Send>>,
     ) {
-        for (node, Node { middlebox: spec, .. }) in scenario.nodes.enumerated() {
-            let Some(spec) = spec else { continue };
-            let mechanism = EdgeNode::new(node, spec, middlebox(node));
-            self.nodes[node].mechanism = Some(self.mechanisms.push(mechanism));
+        for (id, node) in scenario.nodes.enumerated() {
+            let Some(spec) = &node.middlebox else { continue };
+            let mechanism = EdgeNode::new(id, node, spec, self.seed, &self.controls);
+            let mechanism = mechanism.replaced_by(middlebox(id));
+            self.nodes[id].mechanism = Some(self.mechanisms.push(mechanism));
         }
     }
 
@@ -370,6 +373,22 @@ impl World {
         outages
     }
 
+    /// The signals about a mobile that hears an edge node in its cell at levels below and above the
+    /// thresholds.
+    fn crossings(
+        &self,
+        scenario: &Scenario,
+        ends: [NodeId; 2],
+        level: &LevelThresholds,
+    ) -> Vec<(Instant, LinkSignal)> {
+        let end = Instant::ZERO + scenario.duration;
+        let in_cell = |wlan: &Wlan| {
+            let [a, b] = wlan.stations_of(ends)?.map(|it| scenario.movement(it, self.seed));
+            Some(level.signals(&wlan.config.radio, [&a, &b], end))
+        };
+        scenario.wlans.iter().find_map(in_cell).unwrap_or_default()
+    }
+
     /// Who is notified of which outages.
     fn feeds_of(&self, scenario: &Scenario) -> IdVec<FeedId, Feed> {
         let outage = |node: NodeId| scenario.nodes[node].outage.as_ref();
@@ -387,15 +406,20 @@ impl World {
             let spec = scenario.nodes[mechanism.node].middlebox.as_ref();
             let Some(signal) = spec.and_then(|spec| spec.signal) else { continue };
             for &mobile in mechanism.mobiles() {
+                let [edge, name] = [mechanism.node, mobile].map(|n| &self.node_names[n]);
+                let stream = Stream::new(self.seed, &format!("node/{edge}/signal/{name}"));
+                let listener = Listener::Mechanism(id, MobileId::Host(addr::of_node(mobile)));
+                if let Some(level) = &signal.level {
+                    let crossings = self.crossings(scenario, [mechanism.node, mobile], level);
+                    feeds.push(Feed::crossings(listener, crossings, signal, stream));
+                    continue;
+                }
                 let of_links = || self.link_outages(scenario, mechanism.node, mobile);
                 let outages =
                     outage(mobile).map_or_else(|| of_links().into_iter().collect(), schedule_of);
                 if outages.is_empty() {
                     continue;
                 }
-                let [edge, name] = [mechanism.node, mobile].map(|n| &self.node_names[n]);
-                let stream = Stream::new(self.seed, &format!("node/{edge}/signal/{name}"));
-                let listener = Listener::Mechanism(id, MobileId::Host(addr::of_node(mobile)));
                 feeds.push(Feed::new(listener, outages, signal, stream));
             }
         }
@@ -407,7 +431,7 @@ impl World {
     }
 }
 
-/// What the endpoints of one end of a flow have in common.
+/// What the endpoints of one end of a flow, or of a node that splits flows, have in common.
 pub(super) struct EndpointSpec {
     pub(super) config: Arc<TcpConfig>,
     /// If its timers tick and the configuration does not say since when.
@@ -415,7 +439,8 @@ pub(super) struct EndpointSpec {
 }
 
 impl EndpointSpec {
-    fn new(config: &Arc<TcpConfig>, node: &Node, seed: u64) -> Self {
+    /// On a node, in a run with this seed.
+    pub(super) fn new(config: &Arc<TcpConfig>, node: &Node, seed: u64) -> Self {
         let draws_uptime = config.timer_hz.is_some() && config.uptime.is_none();
         let uptime = draws_uptime.then(|| uptime(node, seed));
         Self { config: Arc::clone(config), uptime }

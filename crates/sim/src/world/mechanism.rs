@@ -1,33 +1,26 @@
 //! A middlebox on a node, and the traffic that concerns it.
 
+use super::build::EndpointSpec;
+use super::split::Split;
 use crate::metrics::MiddleboxMetrics;
 use crate::packet::{Packet, QuicDatagram};
-use crate::scenario::MiddleboxSpec;
-use airtcp_core::{Instant, Length, LinkSignal, Segment};
+use crate::scenario::{MechanismSpec, MiddleboxSpec, Node};
+use airtcp_core::{Instant, Length, LinkSignal, Segment, Stream};
 use airtcp_edge::{
     Actions, FlowTableConfig, Mechanism, MechanismConfig, Middlebox, MobileId, Side, Wake,
     WakeConfig,
 };
 use airtcp_routing::NodeId;
+use airtcp_tcp::congestion::Controls;
 use std::collections::BTreeMap;
 
-/// A mechanism of `airtcp-edge` at work on a node.
-pub(super) struct EdgeNode {
-    pub(super) node: NodeId,
-    /// Nodes of the mobile side, ascending.
-    mobiles: Vec<NodeId>,
-    config: MechanismConfig,
-    at_work: AtWork,
-}
-
-/// What works on a node.
-enum AtWork {
-    /// A mechanism about TCP.
-    Tcp(Mechanism<Length>),
+/// A mechanism at work.
+enum Machine {
+    /// One of `airtcp-edge` about TCP.
+    Tcp(Box<Mechanism<Length>>),
     /// Wake, which is about all protocols.
-    Wake(WakeNode),
-    /// Another middlebox in place of the mechanism, which has nothing to count.
-    Other(Box<dyn Middlebox<Length> + Send>, Mechanism<Length>),
+    Wake(Box<WakeNode>),
+    Split(Box<Split>),
 }
 
 /// Wake on TCP segments and the datagrams of QUIC.
@@ -100,25 +93,50 @@ impl Middlebox<Length> for WakeNode {
     }
 }
 
+/// A mechanism at work on a node.
+pub(super) struct EdgeNode {
+    pub(super) node: NodeId,
+    /// Nodes of the mobile side, ascending.
+    mobiles: Vec<NodeId>,
+    /// Its mechanism, as scenarios call it.
+    kind: &'static str,
+    machine: Machine,
+    /// Works in its place.
+    other: Option<Box<dyn Middlebox<Length> + Send>>,
+}
+
 impl EdgeNode {
-    /// On a node; `other` works in the place of its mechanism.
+    /// The mechanism of a node in a run with this seed.
     pub(super) fn new(
-        node: NodeId,
+        id: NodeId,
+        node: &Node,
         spec: &MiddleboxSpec,
-        other: Option<Box<dyn Middlebox<Length> + Send>>,
+        seed: u64,
+        controls: &Controls,
     ) -> Self {
-        let mechanism = || {
-            Mechanism::new(&spec.mechanism, FlowTableConfig::default(), spec.memory)
-                .expect("a resolved scenario has a threshold of at least 3")
-        };
-        let at_work = match (other, spec.mechanism.wake()) {
-            (Some(other), _) => AtWork::Other(other, mechanism()),
-            (None, Some(config)) => AtWork::Wake(WakeNode::new(config)),
-            (None, None) => AtWork::Tcp(mechanism()),
+        let machine = match &spec.mechanism {
+            MechanismSpec::Edge(MechanismConfig::Wake(config)) => {
+                Machine::Wake(Box::new(WakeNode::new(*config)))
+            }
+            MechanismSpec::Edge(config) => {
+                let mechanism = Mechanism::new(config, FlowTableConfig::default(), spec.memory)
+                    .expect("a resolved scenario has a threshold of at least 3");
+                Machine::Tcp(Box::new(mechanism))
+            }
+            MechanismSpec::Split(tcp) => {
+                let endpoints = EndpointSpec::new(tcp, node, seed);
+                let isns = Stream::new(seed, &format!("node/{}/isn", node.name));
+                Machine::Split(Box::new(Split::new(endpoints, controls.clone(), isns)))
+            }
         };
         let mut mobiles = spec.mobiles.clone();
         mobiles.sort_unstable();
-        Self { node, mobiles, config: spec.mechanism, at_work }
+        Self { node: id, mobiles, kind: spec.mechanism.word(), machine, other: None }
+    }
+
+    /// `other`, if there is one, works in the place of its mechanism.
+    pub(super) fn replaced_by(self, other: Option<Box<dyn Middlebox<Length> + Send>>) -> Self {
+        Self { other, ..self }
     }
 
     /// The nodes of the mobile side.
@@ -133,43 +151,58 @@ impl EdgeNode {
     }
 
     pub(super) fn middlebox(&mut self) -> &mut dyn Middlebox<Length> {
-        match &mut self.at_work {
-            AtWork::Tcp(mechanism) => mechanism,
-            AtWork::Wake(wake) => wake,
-            AtWork::Other(other, _) => &mut **other,
+        match (&mut self.other, &mut self.machine) {
+            (Some(other), _) => &mut **other,
+            (None, Machine::Tcp(mechanism)) => &mut **mechanism,
+            (None, Machine::Wake(wake)) => &mut **wake,
+            (None, Machine::Split(split)) => &mut **split,
+        }
+    }
+
+    /// What sees the datagrams of QUIC, if it is at work here.
+    fn wake(&mut self) -> Option<&mut WakeNode> {
+        match (&self.other, &mut self.machine) {
+            (None, Machine::Wake(wake)) => Some(wake),
+            _ => None,
         }
     }
 
     /// The datagrams of QUIC concern it.
     pub(super) fn sees_quic(&self) -> bool {
-        matches!(self.at_work, AtWork::Wake(_))
+        self.other.is_none() && matches!(self.machine, Machine::Wake(_))
     }
 
     /// A datagram of QUIC passes.
     pub(super) fn on_quic(&mut self, now: Instant, from: Side, packet: &Packet) {
-        if let AtWork::Wake(wake) = &mut self.at_work {
+        if let Some(wake) = self.wake() {
             wake.on_packet(now, from, packet);
         }
     }
 
     /// The datagrams of QUIC that it sends again.
     pub(super) fn take_again(&mut self) -> Vec<QuicDatagram> {
-        match &mut self.at_work {
-            AtWork::Wake(wake) => std::mem::take(&mut wake.again),
-            AtWork::Tcp(_) | AtWork::Other(..) => Vec::new(),
-        }
+        self.wake().map(|wake| std::mem::take(&mut wake.again)).unwrap_or_default()
     }
 
     pub(super) fn metrics(&self, name: &str) -> MiddleboxMetrics {
-        let (mut counters, refused) = match &self.at_work {
-            AtWork::Tcp(mechanism) | AtWork::Other(_, mechanism) => {
-                (mechanism.counters(), mechanism.segments_refused())
+        let counters = match &self.machine {
+            Machine::Tcp(mechanism) => {
+                with_refused(mechanism.counters(), mechanism.segments_refused())
             }
-            AtWork::Wake(node) => (node.counters(), node.wake.segments_refused()),
+            Machine::Wake(node) => with_refused(node.counters(), node.wake.segments_refused()),
+            Machine::Split(split) => split.counters().by_name(),
         };
-        counters.insert("segments_refused", refused);
-        MiddleboxMetrics { name: name.to_owned(), kind: self.config.word(), counters }
+        MiddleboxMetrics { name: name.to_owned(), kind: self.kind, counters }
     }
+}
+
+/// Counters with those of segments that were not tracked.
+fn with_refused(
+    mut counters: BTreeMap<&'static str, u64>,
+    segments_refused: u64,
+) -> BTreeMap<&'static str, u64> {
+    counters.insert("segments_refused", segments_refused);
+    counters
 }
 
 #[cfg(test)]
@@ -180,9 +213,9 @@ mod tests {
     #[test]
     fn the_mobile_end_determines_the_side() {
         let mobiles = vec![NodeId(7), NodeId(3)];
-        let mechanism = MechanismConfig::PacketControl { threshold: 6 };
+        let mechanism = MechanismSpec::Edge(MechanismConfig::PacketControl { threshold: 6 });
         let spec = MiddleboxSpec { mechanism, memory: Bytes(0), mobiles, signal: None };
-        let edge = EdgeNode::new(NodeId(1), &spec, None);
+        let edge = EdgeNode::new(NodeId(1), &Node::new("edge"), &spec, 1, &Controls::default());
         let side = |from, to| edge.side(NodeId(from), NodeId(to));
         assert_eq!(side(0, 3), Some(Side::Fixed));
         assert_eq!(side(3, 0), Some(Side::Mobile));

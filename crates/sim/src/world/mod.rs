@@ -26,6 +26,7 @@ mod quic;
 mod report;
 mod routers;
 mod signals;
+mod split;
 mod through;
 mod transfers;
 
@@ -59,6 +60,7 @@ use packets::{Journey, Packets};
 use quic::QuicSocket;
 use routers::NodeRouter;
 use signals::{Feed, Listener};
+pub(crate) use split::SplitCounters;
 use through::Entrance;
 use transfers::{ArrivalProcess, Pool};
 

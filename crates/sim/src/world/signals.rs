@@ -46,6 +46,27 @@ impl Feed {
         feed
     }
 
+    /// Signals about a level, at the instants at which it crosses thresholds.
+    pub(super) fn crossings(
+        listener: Listener,
+        crossings: Vec<(Instant, LinkSignal)>,
+        spec: SignalSpec,
+        stream: Stream,
+    ) -> Self {
+        let reported = |(i, &(at, signal)): (usize, &(Instant, LinkSignal))| {
+            let after = match signal {
+                LinkSignal::Fading => Duration::ZERO,
+                LinkSignal::Down => spec.late,
+                LinkSignal::Up => spec.delay,
+            };
+            let overtaken = crossings.get(i + 1).is_some_and(|&(next, _)| next <= at + after);
+            (!overtaken).then_some((at + after, signal))
+        };
+        let pending = crossings.iter().enumerate().filter_map(reported).collect();
+        let (schedules, upto) = (Schedules::default(), Instant::MAX);
+        Self { listener, schedules, spec, stream, upto, pending }
+    }
+
     /// `Down` and `Up` at the exact instants.
     pub(super) fn exact(listener: Listener, schedules: Schedules) -> Self {
         Self::warned(listener, schedules, Duration::ZERO)
@@ -53,10 +74,10 @@ impl Feed {
 
     /// The same, and `Fading` this long before.
     pub(super) fn warned(listener: Listener, schedules: Schedules, lead: Duration) -> Self {
-        let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
+        let (late, delay, missing, level) = (Duration::ZERO, Duration::ZERO, 0.0, None);
         // No signal is lost, so nothing is drawn.
         let stream = Stream::new(0, "");
-        Self::new(listener, schedules, SignalSpec { lead, late, delay, missing }, stream)
+        Self::new(listener, schedules, SignalSpec { lead, late, delay, missing, level }, stream)
     }
 
     /// Due time of the next signal.
@@ -136,7 +157,7 @@ mod tests {
 
     fn spec(lead: u64, late: u64, delay: u64) -> SignalSpec {
         let [lead, late, delay] = [lead, late, delay].map(Duration::from_millis);
-        SignalSpec { lead, late, delay, missing: 0.0 }
+        SignalSpec { lead, late, delay, missing: 0.0, level: None }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation,
 };
 use airtcp_sim::scenario::{
-    Application, End, FlowSpec, Link, MiddleboxSpec, Node, NodeId, Scenario,
+    Application, End, FlowSpec, Link, MechanismSpec, MiddleboxSpec, Node, NodeId, Scenario,
 };
 use airtcp_tcp::TcpConfig;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub(crate) fn reordering(threshold: Option<u32>, duration: Duration) -> Scenario
     network.connect(base, mobile, &wireless);
     network.flow(fixed, mobile, None, &tcp);
     network.0.nodes[NodeId(1)].middlebox = threshold.map(|threshold| MiddleboxSpec {
-        mechanism: MechanismConfig::PacketControl { threshold },
+        mechanism: MechanismSpec::Edge(MechanismConfig::PacketControl { threshold }),
         memory: Bytes(0),
         mobiles: vec![mobile],
         signal: None,

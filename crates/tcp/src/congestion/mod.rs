@@ -29,6 +29,7 @@ mod path_model;
 mod prague;
 mod reno;
 mod slow_start;
+mod veno;
 mod westwood;
 mod window;
 
@@ -43,6 +44,7 @@ pub use karak::Karak;
 pub use linux_cubic::LinuxCubic;
 pub use prague::Prague;
 pub use reno::Reno;
+pub use veno::Veno;
 pub use westwood::Westwood;
 pub use window::Window;
 
@@ -368,6 +370,7 @@ pub fn algorithm(config: &TcpConfig, controls: &Controls) -> Box<dyn CongestionC
         Congestion::Reno => Box::new(reno),
         Congestion::Karak(karak) => Box::new(Karak::new(reno, karak)),
         Congestion::Westwood => Box::new(Westwood::new(reno)),
+        Congestion::Veno => Box::new(Veno::new(reno)),
         Congestion::Cubic(cubic) => match cubic.variant {
             CubicVariant::Rfc9438 => Box::new(Cubic::new(reno, cubic, config.pacing)),
             CubicVariant::Linux => Box::new(LinuxCubic::new(reno, cubic, config.pacing)),
