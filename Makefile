@@ -87,14 +87,15 @@ linters-meanwhile:
 	@sleep 20
 	@$(MAKE) --no-print-directory linters >target/linters.log 2>&1; status=$$?; cat target/linters.log; exit $$status
 
+# With the tests' profile: procedural macros and build scripts have been built for it already.
 linters:
 	$(call stage,cargo clippy)
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --profile test --workspace --all-targets -- -D warnings
 	$(call stage,rustdoc)
-	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+	RUSTDOCFLAGS='-D warnings' cargo doc --profile test --workspace --no-deps --quiet
 	$(call stage,fuzz targets)
 	@# Nothing is linked. Without the variable, libFuzzer's C++ would be compiled.
-	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/Cargo.toml cargo check --manifest-path fuzz/Cargo.toml --target-dir target
+	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/Cargo.toml cargo check --profile test --manifest-path fuzz/Cargo.toml --target-dir target
 	$(call stage,ruff)
 	cd python && ../$(BIN)/ruff check
 	$(BIN)/ruff check $(RUFF_SCRIPTS)

@@ -1,4 +1,4 @@
-// Draws all figures of a report in a frame, uses them, and puts what it found where --dump-dom shows it.
+// Draws all figures of a page in a frame, uses them, and puts what it found where --dump-dom shows it.
 const frame = document.querySelector("iframe");
 const found = { errors: [] };
 const tick = () => new Promise((resolve) => setTimeout(resolve, 50));
@@ -17,6 +17,7 @@ async function probe() {
   curve.querySelector('[data-title="Zoom in"]').dispatchEvent(new view.MouseEvent("click", { bubbles: true }));
   await tick();
   found.after = range();
+  found.together = [...curve.closest("figure").querySelectorAll(".panel")].map((panel) => panel.layout.xaxis.range.map(Number));
   view.Plotly.Fx.hover(curve, [{ curveNumber: 1, pointNumber: 5 }]);
   found.hover = curve.querySelector(".hoverlayer").textContent;
   const button = page.querySelector(".legend button");

@@ -18,7 +18,7 @@ from airtcp.study.chart import Chart
 from airtcp.study.document import StudyError
 from airtcp.study.figures import chart_all
 from airtcp.study.interactive import chart_json
-from airtcp.study.picture import picture
+from airtcp.study.picture import draw
 from tests.fakes import PAPER, STUDY, fake_run, write_study
 
 BARS = """
@@ -152,12 +152,13 @@ def test_a_page_and_a_picture_show_the_same_numbers(tmp_path: Path) -> None:
     own = chart.panels[0].series[0]
     line = page[0]["data"][1]
     assert np.allclose(line["y"], own.y, rtol=1e-5)
-    drawing = picture(chart)
-    assert drawing.svg.startswith(b"<?xml")
-    assert drawing.png[1:4] == b"PNG"
+    drawing = draw(chart, ".svg", ".png", ".pdf")
+    assert drawing[".svg"].startswith(b"<?xml")
+    assert drawing[".png"][1:4] == b"PNG"
+    assert drawing[".pdf"].startswith(b"%PDF")
     other = replace(own, y=own.y + 100)
     panel = replace(chart.panels[0], series=(other,))
-    assert picture(replace(chart, panels=(panel,))).svg != drawing.svg
+    assert draw(replace(chart, panels=(panel,)), ".svg")[".svg"] != drawing[".svg"]
 
 
 LABELS = """

@@ -132,7 +132,7 @@ def test_a_scenario_is_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
         (["--flow", "web"], "no flow 'web' (it has: web one) (did you mean 'web one'?)"),
         (["--from", "9"], "nothing from 9 s until 1.7 s"),
         (["--seed", "3"], "--seed has no effect: it is not a scenario"),
-        (["--out", "x.gif"], "x.gif: unknown kind of picture (expected .svg, .png, .pdf)"),
+        (["--out", "x.gif"], "x.gif: unknown kind of picture (expected .svg, .png, .pdf, .html)"),
     ],
 )
 def test_what_can_have_no_effect_is_refused(

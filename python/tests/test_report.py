@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 from airtcp.study.command import main
+from airtcp.timeline.command import main as plot
 from tests.fakes import FakeSimulator, write_study
 from tests.needs import need
 
 PHONE, DESKTOP = 390, 1200
+SPIKE = Path(__file__).parents[2] / "examples" / "spike.toml"
 
 PROBE = (Path(__file__).parent / "probe.js").read_text()
 
@@ -69,6 +71,18 @@ def test_the_report_is_interactive_and_fits_the_window(
     assert "size 1" in found["hover"]
     assert found["off"] == [False, False]
     assert found["on"] == [True, True]
+
+
+def test_a_plot_is_a_page_whose_panels_zoom_together(tmp_path: Path) -> None:
+    out = tmp_path / "spike.html"
+    assert plot([str(SPIKE), "--out", str(out)]) == 0
+    page = out.read_text()
+    assert f"airtcp plot {SPIKE} --out {out}</code>" in page
+    found = probed(page, DESKTOP, tmp_path)
+    assert (found["errors"], found["resources"]) == ([], [])
+    assert found["drawn"] == found["panels"] == 4
+    assert found["after"] != found["before"]
+    assert found["together"] == [found["after"]] * 4
 
 
 def test_the_report_leads_to_each_experiment_and_its_scenario(report: str) -> None:

@@ -32,7 +32,7 @@ from airtcp.study import claims, claims_page, definition, figures, outputs, plan
 from airtcp.study.cells import Cell, Results, measure_all, score
 from airtcp.study.claims import Judgement, Verdict
 from airtcp.study.definition import Experiment, Study
-from airtcp.study.picture import picture
+from airtcp.study.picture import FORMATS, draw
 
 UNDECIDED, REFUTED = 3, 4
 """More exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
@@ -231,9 +231,8 @@ def write_all(
     charts = list(figures.chart_all(study, experiments, results))
     outputs.write_tables(out, study.name, results, judgements)
     for chart in charts:
-        drawn = picture(chart)
-        execute.write_atomically(out / "figures" / f"{chart.id}.svg", drawn.svg)
-        execute.write_atomically(out / "figures" / f"{chart.id}.png", drawn.png)
+        for suffix, drawn in draw(chart, *FORMATS).items():
+            execute.write_atomically(out / "figures" / f"{chart.id}{suffix}", drawn)
     origin = report.Origin(store.build, command)
     page = out / "report.html"
     report.write_report(page, study, experiments, results, judgements, charts, origin)

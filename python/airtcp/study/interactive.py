@@ -1,4 +1,4 @@
-"""Charts for the report's page: one Plotly figure for each panel, as JSON.
+"""Charts for pages that open without a network: one Plotly figure for each panel, as JSON.
 
 The page arranges the panels by its width, and has one legend for all panels of a chart.
 """
@@ -6,9 +6,12 @@ The page arranges the panels by its width, and has one legend for all panels of 
 from __future__ import annotations
 
 import json
+from importlib import resources
 from typing import Any
 
+import jinja2
 import numpy as np
+from markupsafe import Markup
 
 from airtcp.stats import Floats
 from airtcp.study.chart import Axis, Chart, Panel, Series
@@ -22,10 +25,36 @@ _MARK_STEP = 0.06
 _GRID, _DIGITS = "#e6e6e6", 6
 
 
-def chart_json(chart: Chart) -> str:
+def chart_page(chart: Chart, command: str, version: str) -> bytes:
+    """A page with one chart, and in its footer the command and the version that made it."""
+    template = ENVIRONMENT.get_template("chart_page.html.j2")
+    return template.render(chart=chart, command=command, version=version).encode()
+
+
+def chart_json(chart: Chart) -> Markup:
     """What the page's script draws, safe inside a `script` element."""
     panels = [{"data": _data(panel), "layout": _layout(panel)} for panel in chart.panels]
-    return json.dumps(panels, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    text = json.dumps(panels, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("</", "<\\/"))
+
+
+def _plotly() -> Markup:
+    """Plotly's library for browsers, which its package carries."""
+    script = resources.files("plotly") / "package_data" / "plotly.min.js"
+    # Nothing in a script may look like its end.
+    return Markup(script.read_text(encoding="utf-8").replace("</script", "<\\/script"))
+
+
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.PackageLoader("airtcp.study"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+)
+"""Templates of pages; `chart.html.j2` has what draws a chart."""
+ENVIRONMENT.filters["chart_json"] = chart_json
+ENVIRONMENT.globals["plotly"] = _plotly
 
 
 def _numbers(values: Floats) -> list[float | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
@@ -50,14 +49,6 @@ _MARK_STEP = 0.05
 """Distance between marks above each other, as a fraction of the axis."""
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A chart's two files."""
-
-    svg: bytes
-    png: bytes
-
-
 FORMATS: dict[str, dict[str, None]] = {
     ".svg": {"Date": None, "Creator": None},
     ".png": {"Software": None},
@@ -66,20 +57,9 @@ FORMATS: dict[str, dict[str, None]] = {
 """The formats by the ends of files' names, and what is left out so that the bytes are the same."""
 
 
-def picture(chart: Chart) -> Picture:
-    """Draws a chart for a study's folder."""
-    svg, png = _files(chart, ".svg", ".png")
-    return Picture(svg, png)
-
-
-def draw(chart: Chart, suffix: str) -> bytes:
-    """Draws a chart in one of `FORMATS`."""
-    [file] = _files(chart, suffix)
-    return file
-
-
-def _files(chart: Chart, *suffixes: str) -> list[bytes]:
-    files = []
+def draw(chart: Chart, *suffixes: str) -> dict[str, bytes]:
+    """Draws a chart in some of `FORMATS`: the files by the ends of their names."""
+    files = {}
     with mpl.rc_context(_STYLE):
         canvas = _paint(chart)
         # Lay out once for all files: this takes longer than drawing.
@@ -88,7 +68,7 @@ def _files(chart: Chart, *suffixes: str) -> list[bytes]:
         for suffix in suffixes:
             file = io.BytesIO()
             canvas.savefig(file, format=suffix.removeprefix("."), metadata=FORMATS[suffix])
-            files.append(file.getvalue())
+            files[suffix] = file.getvalue()
     return files
 
 

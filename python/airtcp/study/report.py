@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-
-import jinja2
-from markupsafe import Markup
 
 from airtcp.runs.execute import write_atomically
 from airtcp.study.cells import Cell, Results, score
 from airtcp.study.chart import Chart
 from airtcp.study.claims import Judgement, Verdict, count, interval, runs_text, summary
 from airtcp.study.definition import Experiment, PaperClaim, Study, Variant
-from airtcp.study.interactive import chart_json
+from airtcp.study.interactive import ENVIRONMENT
 
 
 @dataclass(frozen=True)
@@ -59,19 +55,12 @@ def write_report(
     Raises:
         OSError: The page cannot be written.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("airtcp.study"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     sections = [
         _section(path.parent, study, experiment, results, judgements, charts)
         for experiment in experiments
     ]
     headline = next((chart for chart in charts if chart.id == study.headline), None)
-    page = environment.get_template("report.html.j2").render(
+    page = ENVIRONMENT.get_template("report.html.j2").render(
         study=study,
         sections=sections,
         headline=headline,
@@ -82,9 +71,7 @@ def write_report(
         not_judged=_not_judged(study),
         runs=runs_text(results.sizes),
         origin=origin,
-        chart_json=lambda chart: Markup(chart_json(chart)),
         interval=interval,
-        plotly=Markup(_plotly()),
     )
     write_atomically(path, page.encode())
 
@@ -118,10 +105,3 @@ def _section(
 
 def _not_judged(study: Study) -> list[PaperClaim]:
     return [entry for entry in study.catalogue.values() if entry.not_judged]
-
-
-def _plotly() -> str:
-    """Plotly's library for browsers, which its package carries."""
-    script = resources.files("plotly") / "package_data" / "plotly.min.js"
-    # Nothing in a script may look like its end.
-    return script.read_text(encoding="utf-8").replace("</script", "<\\/script")

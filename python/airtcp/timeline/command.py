@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from airtcp.runs.command import ERRORS, OK, complain
 from airtcp.scenario import Scenario
+from airtcp.study.chart import Chart
+from airtcp.study.interactive import chart_page
 from airtcp.study.picture import FORMATS, draw
 from airtcp.timeline.capture import MAGIC, read_capture
 from airtcp.timeline.events import read_events
@@ -20,11 +23,14 @@ from airtcp.timeline.sequence import sequence_svg
 from airtcp.words import nearest
 
 COMMAND = "airtcp plot"
+_PAGE = ".html"
+_FORMATS = (*FORMATS, _PAGE)
 
 
 def main(arguments: Sequence[str], _simulator: object = None) -> int:
     """Runs `airtcp plot` with these arguments; returns the exit code."""
     options = _parser().parse_args(arguments)
+    options.command = shlex.join([*COMMAND.split(), *arguments])
     try:
         _plot(options)
     except ERRORS as error:
@@ -67,8 +73,8 @@ def _parser() -> argparse.ArgumentParser:
         "--out",
         type=Path,
         metavar="FILE",
-        help=f"a name that ends in {', '.join(FORMATS)}; default: FILE's, with .svg, in this "
-        "folder",
+        help=f"a name that ends in {', '.join(_FORMATS)} (a page to zoom in); default: FILE's, "
+        "with .svg, in this folder",
     )
     parser.add_argument("--seed", type=int, metavar="N", help="of a scenario; default: 1")
     parser.add_argument(
@@ -79,8 +85,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plot(options: argparse.Namespace) -> None:
     out = options.out or Path(f"{options.file.stem}.svg")
-    if out.suffix not in FORMATS:
-        raise NotPlottableError(f"{out}: unknown kind of picture (expected {', '.join(FORMATS)})")
+    if out.suffix not in _FORMATS:
+        raise NotPlottableError(f"{out}: unknown kind of picture (expected {', '.join(_FORMATS)})")
     if options.sequence:
         _plot_sequence(options, out)
         return
@@ -111,8 +117,16 @@ def _plot(options: argparse.Namespace) -> None:
         if options.flow is None and (others := len(contents.flows) - 1):
             also = "one other flow" if others == 1 else f"{others} other flows"
             print(f"{name}; --flow shows one of {also}", file=sys.stderr)
-    out.write_bytes(draw(chart, out.suffix))
+    out.write_bytes(_drawn(chart, out.suffix, options.command))
     print(out)
+
+
+def _drawn(chart: Chart, suffix: str, command: str) -> bytes:
+    if suffix == _PAGE:
+        from airtcp._native import __version__  # noqa: PLC0415 - only a page names it
+
+        return chart_page(chart, command, __version__)
+    return draw(chart, suffix)[suffix]
 
 
 def _plot_sequence(options: argparse.Namespace, out: Path) -> None:

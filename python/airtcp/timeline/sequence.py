@@ -7,6 +7,7 @@ at both ends, so that a back-off of seconds and a train of segments fit on one p
 from __future__ import annotations
 
 import math
+import statistics
 import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,11 @@ _SAME_TRAIN = 0.05
 """Segments of a kind that leave within this time of each other are one arrow, s."""
 _LEAST_GAP, _MOST_GAP = 14.0, 46.0
 _PER_SECOND = 700.0
+
+_PLACES = (0.5, 0.35, 0.65, 0.25, 0.75)
+"""Where on its arrow a label may be; the first that is free is taken."""
+_LETTER, _LINE = 6.0, 11.0
+"""Width of a letter; distance between letters of different labels that do not touch."""
 
 _FORWARDED = 1e-3
 """What the edge node sends on leaves it within this time, s."""
@@ -265,8 +271,9 @@ def _draw(
         parts.append(f'<path d="M{x:g} {_TOP - 18:g}V{bottom:.1f}" stroke="#555"/>')
         parts.append(_text(x, _TOP - 26, name, "middle", "#000", bold=True))
     last = ""
+    taken: list[tuple[float, float]] = []
     for arrow in arrows:
-        parts += _arrow(arrow, heights)
+        parts += _arrow(arrow, heights, taken)
         time = f"{arrow.sent:.2f} s"
         if arrow.begin == 0 and time != last:
             parts.append(_text(_LIFELINES[0] - 10, heights[arrow.sent] + 4, time, "end", "#666"))
@@ -298,7 +305,9 @@ def _heights(arrows: Iterable[Arrow], outages: Iterable[tuple[float, float]]) ->
     return heights
 
 
-def _arrow(arrow: Arrow, heights: Mapping[float, float]) -> Iterator[str]:
+def _arrow(
+    arrow: Arrow, heights: Mapping[float, float], taken: list[tuple[float, float]]
+) -> Iterator[str]:
     x1, x2 = _LIFELINES[arrow.begin], _LIFELINES[arrow.end]
     y1 = heights[arrow.sent]
     colour = _COLOURS[arrow.kind]
@@ -317,8 +326,39 @@ def _arrow(arrow: Arrow, heights: Mapping[float, float]) -> Iterator[str]:
         yield _text(x2, y2 + 5, "✕", "middle", colour, bold=True)
     if arrow.kept:
         yield f'<circle cx="{x2:g}" cy="{y2:.1f}" r="4" fill="{colour}"/>'
+    label = arrow.label()
+    x, y = _free_place((x1, y1), (x2, y2), label, taken)
     along = math.degrees(math.atan2(y2 - y1, abs(x2 - x1))) * (1 if x2 > x1 else -1)
-    yield _text((x1 + x2) / 2, (y1 + y2) / 2 - 4, arrow.label(), "middle", colour, along=along)
+    yield _text(x, y - 4, label, "middle", colour, along=along)
+
+
+def _free_place(
+    begin: tuple[float, float],
+    end: tuple[float, float],
+    label: str,
+    taken: list[tuple[float, float]],
+) -> tuple[float, float]:
+    """The middle of a label on its arrow, as near to the arrow's as keeps it clear of others.
+
+    `taken` has the places of all letters so far, and then this label's too.
+    """
+    length = math.dist(begin, end)
+    best: tuple[float, list[tuple[float, float]]] = (-1.0, [])
+    for part in _PLACES:
+        letters = [
+            (
+                begin[0] + (end[0] - begin[0]) * (part + offset / length),
+                begin[1] + (end[1] - begin[1]) * (part + offset / length),
+            )
+            for offset in ((i - (len(label) - 1) / 2) * _LETTER for i in range(len(label)))
+        ]
+        room = min((math.dist(one, other) for one in letters for other in taken), default=_LINE)
+        if room >= _LINE:
+            best = (room, letters)
+            break
+        best = max(best, (room, letters))
+    taken += best[1]
+    return statistics.fmean(x for x, _ in best[1]), statistics.fmean(y for _, y in best[1])
 
 
 def _text(
