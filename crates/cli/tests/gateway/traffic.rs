@@ -3,9 +3,7 @@
 
 use crate::outages::{Case, Told, WORST, outage, sleep_until};
 use crate::report;
-use crate::testbed::{
-    FIXED, Place, Plan, ROUTER, Testbed, has_bridge_netfilter, has_vrfs, possible,
-};
+use crate::testbed::{Place, Plan, Testbed, has_bridge_netfilter, has_vrfs, possible};
 use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal;
 use airtcp_gateway::config::NfqueueConfig;
