@@ -4,7 +4,7 @@
 # number as it is, in bytes per second: a path of 10 Mbit/s reads as 1.25 Mbit/s. Of DCTCP it fills in only the alpha:
 # ce_state, ecn_acked and total_acked are always 0, so that no byte seems ever to have been acknowledged and the share
 # that was marked is 0 of 0. No error is returned. Linux (include/uapi/linux/inet_diag.h): struct tcp_bbr_info has
-# "estimate in Byte per sec"; struct tcp_dctcp_info has all four numbers, which ss of iproute2 prints, bandwidth times 8.
+# "estimate in Byte per sec"; struct tcp_dctcp_info has all four, which ss of iproute2 prints, bandwidth times 8.
 #
 # Seen, from the kernel's structures: BBR, 1250000 bytes/s: max_bw 1250000 "in bps", right is 10000000. DCTCP, 1, 512,
 # 30000, 60000: ce_state 0, alpha 512, ecn_acked 0, total_acked 0.
