@@ -189,7 +189,11 @@ fn every_example_gives_the_same_bytes_twice_and_with_more_threads() {
     assert!(examples.len() >= 6, "{examples:?}");
     for name in examples {
         // Long enough for the example's point, short enough for its packets in a file.
-        let duration = if name == "dumbbell.toml" { "1.2 s" } else { "12 s" };
+        let duration = match name.as_str() {
+            "dumbbell.toml" => "1.2 s",
+            "signal-level.toml" => "30 s",
+            _ => "12 s",
+        };
         let outputs = ["1", "2"].map(|jobs| {
             let folder = tempfile::tempdir().unwrap();
             let output = airtcp()

@@ -18,6 +18,8 @@ from airtcp.study.chart import Axis, Chart, Panel, Series
 
 _ROW, _PANEL = 26, 300
 """Height of a place, and of a panel with a numeric axis, in pixels."""
+_LEFT = 72
+"""Room for the numbers of a numeric axis, and what they are, in pixels."""
 
 _MARK_STEP = 0.06
 """Distance between marks above each other, as a fraction of the axis."""
@@ -150,7 +152,7 @@ def _layout(panel: Panel) -> dict[str, Any]:
     height = _ROW * len(panel.places) + 90 if panel.places else _PANEL
     layout: dict[str, Any] = {
         "height": max(height, 170),
-        "margin": {"l": 8, "r": 12, "t": 36, "b": 8},
+        "margin": {"l": 8 if panel.places else _LEFT, "r": 12, "t": 36, "b": 8},
         "font": {"family": "system-ui, sans-serif", "size": 12, "color": "#222222"},
         "xaxis": _axis(panel.x),
         "yaxis": _axis(panel.y),
@@ -162,6 +164,8 @@ def _layout(panel: Panel) -> dict[str, Any]:
     }
     if panel.title:
         layout["title"] = {"text": panel.title, "font": {"size": 13}, "x": 0.5, "y": 0.98}
+    # Panels above each other have one time at one place.
+    layout["yaxis"]["automargin"] = bool(panel.places)
     if panel.places:
         layout["yaxis"] |= {
             "tickvals": list(range(len(panel.places))),

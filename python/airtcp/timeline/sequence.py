@@ -6,6 +6,7 @@ at both ends, so that a back-off of seconds and a train of segments fit on one p
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 import tempfile
@@ -31,10 +32,10 @@ _SAME_TRAIN = 0.05
 _LEAST_GAP, _MOST_GAP = 14.0, 46.0
 _PER_SECOND = 700.0
 
-_PLACES = (0.5, 0.35, 0.65, 0.25, 0.75)
-"""Where on its arrow a label may be; the first that is free is taken."""
 _LETTER, _LINE = 6.0, 11.0
 """Width of a letter; distance between letters of different labels that do not touch."""
+_ABOVE, _BELOW = -4.0, 12.0
+"""From an arrow to the base line of its label."""
 
 _FORWARDED = 1e-3
 """What the edge node sends on leaves it within this time, s."""
@@ -329,7 +330,7 @@ def _arrow(
     label = arrow.label()
     x, y = _free_place((x1, y1), (x2, y2), label, taken)
     along = math.degrees(math.atan2(y2 - y1, abs(x2 - x1))) * (1 if x2 > x1 else -1)
-    yield _text(x, y - 4, label, "middle", colour, along=along)
+    yield _text(x, y, label, "middle", colour, along=along)
 
 
 def _free_place(
@@ -338,25 +339,24 @@ def _free_place(
     label: str,
     taken: list[tuple[float, float]],
 ) -> tuple[float, float]:
-    """The middle of a label on its arrow, as near to the arrow's as keeps it clear of others.
+    """Where the base line of a label at this arrow has its middle, so that it is clear of others.
 
     `taken` has the places of all letters so far, and then this label's too.
     """
     length = math.dist(begin, end)
+    most = max((1 - len(label) * _LETTER / length) / 2, 0.0)
+    parts = [0.5, *(0.5 + sign * share * most for share in (0.5, 1.0) for sign in (-1, 1))]
     best: tuple[float, list[tuple[float, float]]] = (-1.0, [])
-    for part in _PLACES:
+    for side, part in itertools.product((_ABOVE, _BELOW), parts):
+        along = [part + (i - (len(label) - 1) / 2) * _LETTER / length for i in range(len(label))]
         letters = [
-            (
-                begin[0] + (end[0] - begin[0]) * (part + offset / length),
-                begin[1] + (end[1] - begin[1]) * (part + offset / length),
-            )
-            for offset in ((i - (len(label) - 1) / 2) * _LETTER for i in range(len(label)))
+            (begin[0] + (end[0] - begin[0]) * at, begin[1] + (end[1] - begin[1]) * at + side)
+            for at in along
         ]
         room = min((math.dist(one, other) for one in letters for other in taken), default=_LINE)
+        best = max(best, (min(room, _LINE), letters), key=lambda place: place[0])
         if room >= _LINE:
-            best = (room, letters)
             break
-        best = max(best, (room, letters))
     taken += best[1]
     return statistics.fmean(x for x, _ in best[1]), statistics.fmean(y for _, y in best[1])
 
