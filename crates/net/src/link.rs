@@ -474,7 +474,7 @@ impl<T> Link<T> {
         self.start_services_before(now);
         self.delay = Delay::constant(delay);
         if let Some(slots) = &mut self.slots {
-            slots.keep_delay();
+            slots.end_delays();
         }
     }
 
@@ -484,7 +484,7 @@ impl<T> Link<T> {
         self.start_services_before(now);
         self.loss = Loss::new(&LossConfig::Bernoulli { p }, stream).map(Box::new);
         if let Some(slots) = &mut self.slots {
-            slots.keep_loss();
+            slots.end_losses();
         }
     }
 
@@ -1005,18 +1005,24 @@ fn start_beside(outage: &OutageConfig, earliest: Instant) -> Instant {
     }
 }
 
-/// The first slot for a packet that arrives now in which the link is up, or loses packets.
+/// Slots in a row that outages may cover. If they cover more, their periods fit each other, and
+/// always will.
+const MOST_COVERED: usize = 10_000;
+
+/// The first slot for a packet that arrives now in which the link is up, or loses packets;
+/// `Instant::MAX`: there is none.
 #[inline(never)]
 fn start_in_slot(service: &Service, outage: Option<&OutageConfig>, now: Instant) -> Instant {
     let mut start = service.start(now);
-    while let Some(outage) = outage {
+    let Some(outage) = outage else { return start };
+    for _ in 0..MOST_COVERED {
         let up = start_beside(outage, start);
         if up == start {
-            break;
+            return start;
         }
         start = service.start(up);
     }
-    start
+    Instant::MAX
 }
 
 /// True if an outage takes a packet serialised from `start` to `departure`.

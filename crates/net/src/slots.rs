@@ -74,13 +74,13 @@ impl Slots {
     }
 
     /// From now on, slots add no delay.
-    pub(crate) fn keep_delay(&mut self) {
+    pub(crate) fn end_delays(&mut self) {
         self.delay = None;
         self.enter(self.current.number);
     }
 
     /// From now on, slots lose nothing.
-    pub(crate) fn keep_loss(&mut self) {
+    pub(crate) fn end_losses(&mut self) {
         self.loss = 0.0;
         self.enter(self.current.number);
     }

@@ -6,7 +6,7 @@ use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkRate, LossConfig, LossPlace, OutageConfig, OutageMode,
-    QueueConfig, QueueLimit, ReconfigurationConfig, Schedule, Variation,
+    QueueConfig, QueueLimit, ReconfigurationConfig, RlcConfig, Schedule, Variation,
 };
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::table::{Delays, Rates};
@@ -384,4 +384,24 @@ fn an_interruption_is_an_outage_at_the_end_of_each_slot() {
         ];
         assert_eq!(run(&mut link(&config), &sends), expected);
     }
+}
+
+#[test]
+fn where_outages_cover_every_slot_packets_wait_for_ever() {
+    let every_10_ms = Schedule::Periodic {
+        origin: Instant::ZERO,
+        period: ms(10),
+        start: Duration::ZERO,
+        end: ms(5),
+    };
+    let mut config = plain();
+    config.outage = Some(OutageConfig { schedule: every_10_ms, mode: OutageMode::Hold });
+    let sends = [(at_us(1000), PACKET), (at_us(2000), PACKET)];
+    let trace = Trace::parse("10\n").unwrap();
+    assert_eq!(run(&mut link(&config).with_trace(trace), &sends), []);
+    config.rlc = Some(RlcConfig { tti: ms(10), ..RlcConfig::default() });
+    assert_eq!(run(&mut link(&config), &sends), []);
+    // With slots of another length, some begin while the link is up.
+    config.rlc = Some(RlcConfig { tti: ms(7), bler: 0.0, ..RlcConfig::default() });
+    assert_eq!(run(&mut link(&config), &sends).len(), 2);
 }
