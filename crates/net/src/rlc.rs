@@ -15,10 +15,12 @@
 //!   be re-established.)
 //! - Packets are delivered in order: all wait for the one that is missing. So losses show as delay.
 //!
-//! Simplified: a next block always follows, as on a busy link, so `t-PollRetransmit` never expires;
-//! HARQ feedback and STATUS reports are always received, and the latter take half a HARQ round trip
-//! and no capacity; there are as many HARQ processes as needed; headers of RLC and PDCP take
-//! nothing; the block error rate does not depend on what the block was before.
+//! Simplified: a block's transmissions are drawn at once, so a report that an earlier block causes
+//! may take a later block with it up to `t-StatusProhibit` late; a next block always follows, as on
+//! a busy link, so `t-PollRetransmit` never expires; HARQ feedback and STATUS reports are always
+//! received, and the latter take half a HARQ round trip and no capacity; there are as many HARQ
+//! processes as needed; headers of RLC and PDCP take nothing; the block error rate does not depend
+//! on what the block was before.
 
 use crate::config::RlcConfig;
 use airtcp_core::{Bytes, DataRate, Instant, Stream};
@@ -35,8 +37,8 @@ pub(crate) struct Rlc {
     next: u64,
     /// The latest new block.
     block: Block,
-    /// No STATUS report before this.
-    may_report: Instant,
+    /// Times of STATUS reports that may matter to blocks to come; ascending.
+    reports: Vec<Instant>,
     /// Everything before has been delivered by then.
     delivered: Instant,
     stream: Stream,
@@ -86,7 +88,7 @@ impl Rlc {
             taken: Vec::new(),
             next: 0,
             block: Block::default(),
-            may_report: Instant::ZERO,
+            reports: Vec::new(),
             delivered: Instant::ZERO,
             stream,
         }
@@ -136,6 +138,10 @@ impl Rlc {
         self.next = tti.saturating_add(1);
         let passed = self.taken.partition_point(|&taken| taken <= tti);
         self.taken.drain(..passed);
+        let now = self.begin(tti);
+        let prohibit = self.config.t_status_prohibit;
+        let over = self.reports.partition_point(|&report| report + prohibit <= now);
+        self.reports.drain(..over);
         Block { tti, free: self.bits, decoded: self.transmit(tti) }
     }
 
@@ -159,11 +165,23 @@ impl Rlc {
         Decoded { at: self.end(last), lost }
     }
 
-    /// The time of a STATUS report for which there is a reason at `at`.
+    /// The time of the STATUS report that names a block missed at `at`. A report names all blocks
+    /// that are missing (TS 36.322 §5.2.3), and reports are `t-StatusProhibit` apart at least.
     fn report(&mut self, at: Instant) -> Instant {
-        let at = at.max(self.may_report);
-        self.may_report = at + self.config.t_status_prohibit;
-        at
+        let prohibit = self.config.t_status_prohibit;
+        if prohibit.is_zero() {
+            return at;
+        }
+        let next = self.reports.partition_point(|&report| report < at);
+        let last = next.checked_sub(1).map(|last| self.reports[last]);
+        let earliest = last.map_or(at, |last| at.max(last + prohibit));
+        match self.reports.get(next) {
+            Some(&report) if report < earliest + prohibit => report,
+            _ => {
+                self.reports.insert(next, earliest);
+                earliest
+            }
+        }
     }
 
     /// HARQ's transmissions, the first in this TTI. Returns the TTI of the last one; `Err`: it was
@@ -356,7 +374,24 @@ mod tests {
         let prohibit = Duration::from_millis(20);
         let mut rlc = rlc(RlcConfig { t_status_prohibit: prohibit, ..RlcConfig::default() });
         let reports = [100, 105, 110, 200].map(|at| rlc.report(ms(at)));
-        assert_eq!(reports, [100, 120, 140, 200].map(ms));
+        assert_eq!(reports, [100, 120, 120, 200].map(ms), "one names all that are missing");
+        // Times that earlier blocks have caused, and of which a later block comes before.
+        let reports = [300, 330, 304, 250].map(|at| rlc.report(ms(at)));
+        assert_eq!(reports, [300, 330, 330, 250].map(ms));
+    }
+
+    #[test]
+    fn repairs_take_intervals_and_no_more() {
+        for prohibit in [0, 20, 200].map(Duration::from_millis) {
+            let (bler, transmissions) = (0.3, 1);
+            let config = RlcConfig { bler, transmissions, ..RlcConfig::default() };
+            let mut rlc = rlc(RlcConfig { t_status_prohibit: prohibit, ..config });
+            let last = *received(&mut rlc, 3000, BLOCK).last().unwrap();
+            // Three standard deviations of the number of transmissions, and a few repairs of the
+            // last block.
+            let expected = ms(3000 * 10 / 7 + 130) + (config.t_reassembly + prohibit) * 4;
+            assert!(last < expected, "{prohibit}: {last:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `middlebox` of a `[[node]]`: the mechanism of an edge node, and the signals it gets about its
 //! mobiles' outages.
 
+use super::application::Application;
 use super::flow::{self, FlowSpec};
 use super::link::Link;
 use super::names::{NODES, Names, resolve};
@@ -361,6 +362,9 @@ impl<'a> Surroundings<'a> {
                 };
                 table.push(problem.expected(expected).may_follow());
             }
+            if let MechanismSpec::Split(_) = spec.mechanism {
+                self.check_split(spec, &table);
+            }
             let Some(signal) = &spec.signal else { continue };
             if let Some(level) = &signal.level {
                 self.check_level(edge, &spec.mobiles, level, &table);
@@ -388,6 +392,26 @@ impl<'a> Surroundings<'a> {
         if fifo.get() < mss {
             let problem = table.problem("fifo", format!("{fifo} hold no segment of {mss} B"));
             table.push(problem.expected("at least the largest mss of a flow to a mobile"));
+        }
+    }
+
+    /// Refuses flows that split TCP cannot serve.
+    fn check_split(&self, spec: &MiddleboxSpec, table: &Section<'_>) {
+        let is_mobile = |node: NodeId| spec.mobiles.contains(&node);
+        for flow in self.flows {
+            if is_mobile(flow.from) && is_mobile(flow.to) {
+                let message = format!("flow {} begins and ends at mobiles of the node", flow.name);
+                let problem = table.problem("mobiles", message);
+                table.push(problem.expected("flows with one end beyond it: it splits no others"));
+            } else if matches!(*flow.application, Application::Arrivals(_))
+                && (is_mobile(flow.from) || is_mobile(flow.to))
+            {
+                let message = format!("transfers of flow {} come and go", flow.name);
+                let problem = table.problem("mechanism", message);
+                table.push(
+                    problem.expected("flows that last: split TCP needs both hosts until the end"),
+                );
+            }
         }
     }
 

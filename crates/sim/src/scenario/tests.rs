@@ -2208,6 +2208,19 @@ fn a_node_that_splits_has_no_use_for_a_hosts_buffers() {
 }
 
 #[test]
+fn what_split_tcp_cannot_serve_is_refused() {
+    let text = BASE.replace("name = \"BS\"", SPLIT);
+    let between_mobiles = parse(&text.replace("[\"MH\"]", "[\"FH\", \"MH\"]"));
+    let message = between_mobiles.unwrap_err().to_string();
+    assert!(message.contains("mobiles: flow ftp0 begins and ends at mobiles"), "{message}");
+    let traffic =
+        "traffic = { kind = \"arrivals\", per-second = 10, size = \"30 kB\", stop = \"4 s\" }";
+    let transfers = parse(&text.replace(TO, &format!("{TO}\n{traffic}")));
+    let message = transfers.unwrap_err().to_string();
+    assert!(message.contains("mechanism: transfers of flow ftp0 come and go"), "{message}");
+}
+
+#[test]
 fn a_fifo_smaller_than_a_segment_is_refused() {
     let error = cell(&[("node.AP.middlebox.fifo", "1000 B")]).unwrap_err().to_string();
     assert_eq!(
