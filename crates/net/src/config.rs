@@ -39,10 +39,10 @@ settings! {
         pub outage: Option<OutageConfig> = None,
         /// Steps of delay and loss, and interruptions, at the ends of time slots.
         #[absent = "the path stays the same"]
-        pub reconfiguration: Option<ReconfigurationConfig> = None,
+        pub reconfiguration: Option<Box<ReconfigurationConfig>> = None,
         /// Retransmissions below IP, as of a cellular link. The rate is then that of transport blocks.
         #[absent = "no retransmissions"]
-        pub rlc: Option<RlcConfig> = None,
+        pub rlc: Option<Box<RlcConfig>> = None,
         /// The queue in front of the link, one in each direction.
         #[absent = "drop-tail, 50 packets"]
         pub queue: QueueConfig = QueueConfig::default(),

@@ -214,9 +214,9 @@ enum Service {
 
 impl Service {
     fn of(config: &LinkConfig, rlc: Stream) -> Option<Self> {
-        match (&config.rate, config.rlc) {
+        match (&config.rate, config.rlc.as_deref()) {
             (LinkRate::Constant(_), None) => None,
-            (&LinkRate::Constant(rate), Some(config)) => {
+            (&LinkRate::Constant(rate), Some(&config)) => {
                 Some(Self::Rlc(Box::new(Rlc::new(config, rate, rlc))))
             }
             (LinkRate::Mahimahi(trace), _) => {

@@ -218,6 +218,20 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
+/// What few have takes little room in the others.
+impl<T: Value> Value for Box<T> {
+    const KIND: Kind = T::KIND;
+    fn from_decoded(decoded: Decoded) -> Option<Self> {
+        T::from_decoded(decoded).map(Self::new)
+    }
+    fn read<R: Reader>(from: &R, key: &str, base: Option<&Self>) -> Option<Self> {
+        T::read(from, key, base.map(AsRef::as_ref)).map(Self::new)
+    }
+    fn show(&self, kind: &Kind) -> Option<String> {
+        T::show(self, kind)
+    }
+}
+
 /// Exact, even where a float would not be; whole minutes in minutes.
 fn time(d: Duration) -> String {
     const MINUTE: u64 = 60_000_000_000;

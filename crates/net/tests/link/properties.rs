@@ -135,8 +135,8 @@ pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
             loss: LinkLoss { model, place },
             policer,
             outage,
-            reconfiguration,
-            rlc,
+            reconfiguration: reconfiguration.map(Box::new),
+            rlc: rlc.map(Box::new),
             queue,
         },
     )

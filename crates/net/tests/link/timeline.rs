@@ -333,7 +333,7 @@ fn starlink() -> ReconfigurationConfig {
 fn packets_of_a_slot_have_its_delay_in_both_directions() {
     let mut config = plain();
     let delay = Some(Distribution::Uniform { low: ms(20), high: ms(60) });
-    config.reconfiguration = Some(ReconfigurationConfig { delay, ..starlink() });
+    config.reconfiguration = Some(Box::new(ReconfigurationConfig { delay, ..starlink() }));
     // Three packets in each of twenty slots.
     let sends: Vec<_> = (0..60).map(|i| (Instant::from_secs(5 * i), PACKET)).collect();
     let delays = |direction: &str| -> Vec<Duration> {
@@ -355,7 +355,7 @@ fn where_the_delay_falls_packets_wait_for_their_predecessors() {
     let mut config = plain();
     let delay = Some(Distribution::Uniform { low: ms(0), high: ms(1000) });
     let slots = ReconfigurationConfig { interval: ms(500), offset: ms(500), delay, ..starlink() };
-    config.reconfiguration = Some(slots);
+    config.reconfiguration = Some(Box::new(slots));
     let sends: Vec<_> = (0..200).map(|i| (Instant::ZERO + ms(50 * i), PACKET)).collect();
     let log = run(&mut link(&config), &sends);
     let bunched = log.windows(2).filter(|pair| pair[0].at() == pair[1].at()).count();
@@ -375,7 +375,8 @@ fn an_interruption_is_an_outage_at_the_end_of_each_slot() {
     ] {
         let mut config = plain();
         let interruption = Some(ms(100));
-        config.reconfiguration = Some(ReconfigurationConfig { interruption, mode, ..starlink() });
+        let slots = ReconfigurationConfig { interruption, mode, ..starlink() };
+        config.reconfiguration = Some(Box::new(slots));
         let sends = [26_900_000, 27_050_000, 27_200_000].map(|us| (at_us(us), PACKET));
         let expected = [
             Delivered(at_us(26_900_000 + 203_280), 0),
@@ -399,9 +400,9 @@ fn where_outages_cover_every_slot_packets_wait_for_ever() {
     let sends = [(at_us(1000), PACKET), (at_us(2000), PACKET)];
     let trace = Trace::parse("10\n").unwrap();
     assert_eq!(run(&mut link(&config).with_trace(trace), &sends), []);
-    config.rlc = Some(RlcConfig { tti: ms(10), ..RlcConfig::default() });
+    config.rlc = Some(Box::new(RlcConfig { tti: ms(10), ..RlcConfig::default() }));
     assert_eq!(run(&mut link(&config), &sends), []);
     // With slots of another length, some begin while the link is up.
-    config.rlc = Some(RlcConfig { tti: ms(7), bler: 0.0, ..RlcConfig::default() });
+    config.rlc = Some(Box::new(RlcConfig { tti: ms(7), bler: 0.0, ..RlcConfig::default() }));
     assert_eq!(run(&mut link(&config), &sends).len(), 2);
 }
