@@ -2212,12 +2212,12 @@ fn what_split_tcp_cannot_serve_is_refused() {
     let text = BASE.replace("name = \"BS\"", SPLIT);
     let between_mobiles = parse(&text.replace("[\"MH\"]", "[\"FH\", \"MH\"]"));
     let message = between_mobiles.unwrap_err().to_string();
-    assert!(message.contains("mobiles: flow ftp0 begins and ends at mobiles"), "{message}");
+    assert!(message.contains("mobiles: flow FH-MH begins and ends at mobiles"), "{message}");
     let traffic =
         "traffic = { kind = \"arrivals\", per-second = 10, size = \"30 kB\", stop = \"4 s\" }";
     let transfers = parse(&text.replace(TO, &format!("{TO}\n{traffic}")));
     let message = transfers.unwrap_err().to_string();
-    assert!(message.contains("mechanism: transfers of flow ftp0 come and go"), "{message}");
+    assert!(message.contains("mechanism: transfers of flow FH-MH come and go"), "{message}");
 }
 
 #[test]
