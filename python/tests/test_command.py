@@ -63,7 +63,7 @@ def test_a_run_writes_tables_report_and_figures(finished: Finished) -> None:
     assert names == {
         f"{name}.{kind}"
         for name in ("E1", "E1-lines", "E2", "E2-timeline", "E2-bars")
-        for kind in ("svg", "png")
+        for kind in ("svg", "png", "pdf")
     }
     assert "1 of 1 claims hold, 0 undecided, 0 refuted (4 runs per variant)" in finished.out
     assert "1 of 1 numbers of the paper are met within 10 %" in finished.out

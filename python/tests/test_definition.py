@@ -189,8 +189,8 @@ def test_all_mistakes_are_named_at_once_in_the_order_of_the_text(tmp_path: Path)
         "study.toml:3: papre: unknown key (did you mean 'paper'?)",
         "study.toml:5: runs: expected a whole number, found '4'",
         "study.toml:29: metric.cwnd.from: expected one of call.FIELD, flow.FIELD, link.FIELD, "
-        "middlebox.FIELD, station.FIELD, transfer.FIELD, udp.FIELD, video.FIELD, run.FIELD, "
-        "trace.SERIES, found 'cwnd'",
+        "middlebox.FIELD, quic.FIELD, station.FIELD, transfer.FIELD, udp.FIELD, video.FIELD, "
+        "run.FIELD, trace.SERIES, found 'cwnd'",
         "study.toml:42: experiment[0].figure[0].kind: expected one of curve, bars, lines, trace, "
         "timeline, found 'curv' (did you mean 'curve'?)",
         "study.toml:58: experiment[0].figure[1].log-x: expected true or false, found 1",
