@@ -28,6 +28,7 @@
 
 use crate::config::{
     LinkConfig, LinkRate, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig, QueueLimit,
+    Schedule,
 };
 use crate::delay::Delay;
 use crate::loss::Loss;
@@ -1005,8 +1006,8 @@ fn start_beside(outage: &OutageConfig, earliest: Instant) -> Instant {
     }
 }
 
-/// Slots in a row that outages may cover. If they cover more, their periods fit each other, and
-/// always will.
+/// Slots in a row that periodic outages may cover. If they cover more, the periods of slots and
+/// outages fit each other, and they always will.
 const MOST_COVERED: usize = 10_000;
 
 /// The first slot for a packet that arrives now in which the link is up, or loses packets;
@@ -1015,7 +1016,11 @@ const MOST_COVERED: usize = 10_000;
 fn start_in_slot(service: &Service, outage: Option<&OutageConfig>, now: Instant) -> Instant {
     let mut start = service.start(now);
     let Some(outage) = outage else { return start };
-    for _ in 0..MOST_COVERED {
+    let most = match outage.schedule {
+        Schedule::Periodic { .. } => MOST_COVERED,
+        Schedule::Listed(_) => usize::MAX,
+    };
+    for _ in 0..most {
         let up = start_beside(outage, start);
         if up == start {
             return start;

@@ -406,3 +406,14 @@ fn where_outages_cover_every_slot_packets_wait_for_ever() {
     config.rlc = Some(Box::new(RlcConfig { tti: ms(7), bler: 0.0, ..RlcConfig::default() }));
     assert_eq!(run(&mut link(&config), &sends).len(), 2);
 }
+
+#[test]
+fn listed_outages_end_however_many_slots_they_cover() {
+    let outage = |n: u64| (at_us(10_000 * n), at_us(10_000 * n + 5_000));
+    let listed = Schedule::Listed((0..20_000).map(outage).collect());
+    let mut config = plain();
+    config.outage = Some(OutageConfig { schedule: listed, mode: OutageMode::Hold });
+    let trace = Trace::parse("10\n").unwrap();
+    let log = run(&mut link(&config).with_trace(trace), &[(at_us(1000), PACKET)]);
+    assert_eq!(log, [Delivered(at_us(200_000_000) + ms(170), 0)]);
+}
