@@ -55,6 +55,16 @@ choice! {
     }
 }
 
+impl End {
+    /// The other end.
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+}
+
 /// Whose draw the ends of a scenario's flows show before a run has a seed.
 const EXAMPLE: u64 = 1;
 

@@ -381,7 +381,7 @@ impl World {
         }
         self.actions = actions;
         for datagram in self.mechanisms[mechanism].take_again() {
-            self.send_quic(node, Journey::START, datagram, observers);
+            self.send_quic(node, datagram, observers);
         }
     }
 

@@ -38,14 +38,6 @@ impl QuicSocket {
     }
 }
 
-/// The other end.
-fn opposite(end: End) -> End {
-    match end {
-        End::Sender => End::Receiver,
-        End::Receiver => End::Sender,
-    }
-}
-
 impl World {
     /// Adds the two ends of each QUIC flow.
     pub(super) fn add_quic(&mut self, scenario: &Scenario) {
@@ -85,7 +77,7 @@ impl World {
         let Packet::Quic(datagram) = self.packets.packet(packet) else { return };
         let QuicDatagram { source, from, ecn, payload, .. } = datagram.clone();
         self.packets.remove(packet);
-        let index = QuicEndId::of(source, opposite(from));
+        let index = QuicEndId::of(source, from.opposite());
         self.quic[index].end.on_datagram(self.now, payload, ecn);
         self.send_outbox_of(index, observers);
         let deadline = self.quic[index].end.next_deadline();
@@ -99,7 +91,7 @@ impl World {
         let node = self.quic[index].node;
         for sent in outbox.drain(..) {
             let datagram = self.quic[index].datagram(sent);
-            self.send_quic(node, Journey::START, datagram, observers);
+            self.send_quic(node, datagram, observers);
         }
         self.quic[index].end.outbox = outbox;
     }
@@ -108,12 +100,11 @@ impl World {
     pub(super) fn send_quic(
         &mut self,
         node: NodeId,
-        journey: Journey,
         datagram: QuicDatagram,
         observers: &mut Observers<'_>,
     ) {
         let to = self.quic[QuicEndId::of(datagram.source, datagram.from)].peer;
-        let packet = self.packets.insert(to, journey, Packet::Quic(datagram));
+        let packet = self.packets.insert(to, Journey::START, Packet::Quic(datagram));
         self.originate(node, packet, observers);
     }
 
@@ -125,14 +116,10 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let journey = *self.packets.journey(packet);
         let machine = &mut self.mechanisms[mechanism];
         machine.on_quic(self.now, side, self.packets.packet(packet));
         let node = machine.node;
-        if let Packet::Quic(datagram) = self.packets.packet(packet).clone() {
-            self.packets.remove(packet);
-            self.send_quic(node, journey, datagram, observers);
-        }
+        self.originate(node, packet, observers);
         let deadline = self.mechanisms[mechanism].middlebox().next_deadline();
         self.wakeups.arm(self.components.id(Component::Mechanism(mechanism)), deadline);
     }
