@@ -78,7 +78,7 @@ impl Setup<'_> {
 
     fn lane(&self, name: &str, title: &str, setup: DirectionSetup<'_>) -> Result<Lane, EmuError> {
         let DirectionSetup { config, trace, log } = setup;
-        let streams = LinkStreams::named(self.seed, name).of_path(self.seed, "link");
+        let streams = LinkStreams::named(self.seed, name).of_path("link");
         let mut link = Link::new(config, streams);
         if let Some(trace) = trace {
             link = link.with_trace(trace.clone());

@@ -74,41 +74,37 @@ impl From<Bytes> for PacketMeta {
     }
 }
 
-/// The random streams of one link.
-#[derive(Clone, Debug)]
-pub struct LinkStreams {
-    /// For the loss model.
-    pub loss: Stream,
-    /// For the delay variation.
-    pub delay: Stream,
-    /// For the queue discipline.
-    pub queue: Stream,
-    /// For the losses of slots.
-    pub slot_loss: Stream,
-    /// For the block errors of a cellular link.
-    pub rlc: Stream,
-    /// For the slots of a path that is reconfigured: the same in both directions.
-    pub path: Stream,
+/// The random streams of one link, each made where something draws from it: `link/<name>/loss`,
+/// `…/delay`, `…/red` (every queue discipline's; it was RED's first, and another name would change
+/// its draws), `…/slot-loss`, `…/rlc`.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkStreams<'n> {
+    run_seed: u64,
+    link: &'n str,
+    path: Option<&'n str>,
 }
 
-impl LinkStreams {
-    /// The streams `link/<link_name>/loss`, `…/delay`, `…/red`, … of the run with seed `run_seed`.
-    /// `red` is every discipline's; it was RED's first, and another name would change its draws.
-    pub fn named(run_seed: u64, link_name: &str) -> Self {
-        let stream = |purpose| Stream::new(run_seed, &format!("link/{link_name}/{purpose}"));
-        Self {
-            loss: stream("loss"),
-            delay: stream("delay"),
-            queue: stream("red"),
-            slot_loss: stream("slot-loss"),
-            rlc: stream("rlc"),
-            path: stream("path"),
-        }
+impl<'n> LinkStreams<'n> {
+    /// The streams of the link with this name, in the run with seed `run_seed`.
+    pub fn named(run_seed: u64, link: &'n str) -> Self {
+        Self { run_seed, link, path: None }
     }
 
-    /// The same for a direction of a path: `path/<path_name>` is the stream of its slots.
-    pub fn of_path(self, run_seed: u64, path_name: &str) -> Self {
-        Self { path: Stream::new(run_seed, &format!("path/{path_name}")), ..self }
+    /// The same for a direction of a path, whose slots have the stream `path/<path>`.
+    pub fn of_path(self, path: &'n str) -> Self {
+        Self { path: Some(path), ..self }
+    }
+
+    fn of(&self, purpose: &str) -> Stream {
+        Stream::new(self.run_seed, &format!("link/{}/{purpose}", self.link))
+    }
+
+    /// For the slots of a path that is reconfigured: the same in both directions.
+    fn of_slots(&self) -> Stream {
+        match self.path {
+            Some(path) => Stream::new(self.run_seed, &format!("path/{path}")),
+            None => self.of("path"),
+        }
     }
 }
 
@@ -214,11 +210,11 @@ enum Service {
 }
 
 impl Service {
-    fn of(config: &LinkConfig, rlc: Stream) -> Option<Self> {
+    fn of(config: &LinkConfig, streams: &LinkStreams<'_>) -> Option<Self> {
         match (&config.rate, config.rlc.as_deref()) {
             (LinkRate::Constant(_), None) => None,
             (&LinkRate::Constant(rate), Some(&config)) => {
-                Some(Self::Rlc(Box::new(Rlc::new(config, rate, rlc))))
+                Some(Self::Rlc(Box::new(Rlc::new(config, rate, streams.of("rlc")))))
             }
             (LinkRate::Mahimahi(trace), _) => {
                 Some(Self::Trace(Box::new(Opportunities::new(Trace::clone(trace)))))
@@ -338,14 +334,14 @@ impl<T> Deferred<T> {
 
 impl<T> Link<T> {
     /// An idle link at the start of the run.
-    pub fn new(config: &LinkConfig, streams: LinkStreams) -> Self {
+    pub fn new(config: &LinkConfig, streams: LinkStreams<'_>) -> Self {
         let LinkConfig { rate, delay, loss, policer, reconfiguration, queue, .. } = config;
         let outage = config.outages();
-        let service = Service::of(config, streams.rlc);
-        let delay = Delay::new(delay, streams.delay);
-        let loss_model = Loss::new(&loss.model, streams.loss);
-        let slots = reconfiguration.as_ref();
-        let slots = slots.and_then(|it| Slots::new(it, streams.path, streams.slot_loss));
+        let service = Service::of(config, &streams);
+        let delay = Delay::new(delay, streams.of("delay"));
+        let loss_model = Loss::new(&loss.model, streams.of("loss"));
+        let slots = |it| Slots::new(it, streams.of_slots(), streams.of("slot-loss"));
+        let slots = reconfiguration.as_deref().and_then(slots);
         let is_plain = service.is_none()
             && loss_model.is_none()
             && policer.is_none()
@@ -355,9 +351,9 @@ impl<T> Link<T> {
             && matches!(queue, QueueConfig::DropTail { .. });
         // One that decides packets later does so in `deferred`.
         let (admission, deferred) = match queue.decides_on_arrival() {
-            true => (Admission::new(queue, streams.queue), None),
+            true => (Admission::new(queue, streams.of("red")), None),
             false => {
-                let queue = Queue::new(queue, streams.queue);
+                let queue = Queue::new(queue, streams.of("red"));
                 (Admission::DropTail(QueueLimit::Packets(0)), Some(Box::new(Deferred::new(queue))))
             }
         };

@@ -337,7 +337,7 @@ fn packets_of_a_slot_have_its_delay_in_both_directions() {
     // Three packets in each of twenty slots.
     let sends: Vec<_> = (0..60).map(|i| (Instant::from_secs(5 * i), PACKET)).collect();
     let delays = |direction: &str| -> Vec<Duration> {
-        let streams = LinkStreams::named(1, direction).of_path(1, "path");
+        let streams = LinkStreams::named(1, direction).of_path("path");
         let log = run(&mut Link::new(&config, streams), &sends);
         let fixed = Duration::from_micros(33_280) + config.delay.base;
         log.iter().zip(&sends).map(|(fate, (sent, _))| fate.at().since(*sent) - fixed).collect()

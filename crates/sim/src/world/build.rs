@@ -466,9 +466,10 @@ impl EndpointSpec {
 impl LinkState {
     fn new(link: &scenario::Link, seed: u64) -> Self {
         let scenario::Link { name, from, to, config } = link;
+        let path = config.reconfiguration.as_ref().map(|_| link.path());
         let mut streams = LinkStreams::named(seed, name);
-        if config.reconfiguration.is_some() {
-            streams = streams.of_path(seed, &link.path());
+        if let Some(path) = &path {
+            streams = streams.of_path(path);
         }
         let link = Link::new(config, streams);
         Self { link, from: *from, to: *to, feeds: false, host: None }
