@@ -147,16 +147,18 @@ fn a_map_of_wired_nodes_needs_no_positions() {
     assert_works(&found, 60.0);
 }
 
-/// 33 ms is the time for a frame at 30 frames a second.
+/// How long a frame takes is the machine's; how often it paints is ours. A node takes four calls:
+/// its dot, the dot's rim, its name and the name's rim. At 1,341 a frame took 14 to 28 ms on two
+/// busy cores without a graphics card; 33 ms are 30 frames a second.
 #[test]
-fn two_hundred_nodes_are_drawn_in_time() {
+fn two_hundred_nodes_take_seven_calls_each_at_most() {
     let folder = tempfile::tempdir().unwrap();
     let flow = |n: u32| format!("[[flow]]\nfrom = \"n{n}\"\nto = \"n{}\"\n", n + 100);
     let flows: String = (0..20).map(flow).collect();
     let page = page(folder.path(), &format!("{CROWD}{flows}"), &[]);
     let Some(found) = probed(folder.path(), &page, DESKTOP) else { return };
     assert_works(&found, 6.0);
-    assert!(number(&found["draw"]) <= 33.0, "{found}");
+    assert!(number(&found["painted"]) <= 7.0 * 200.0, "{found}");
 }
 
 #[test]
