@@ -37,6 +37,13 @@ pub struct MiddleboxSpec {
     pub signal: Option<SignalSpec>,
 }
 
+impl MiddleboxSpec {
+    /// True if the node is one of its mobiles.
+    fn serves(&self, node: NodeId) -> bool {
+        self.mobiles.binary_search(&node).is_ok()
+    }
+}
+
 /// The signals an edge node gets about each of its mobiles: `Fading`, `Down` and `Up`. They are about
 /// the mobile's outages or, if it has none, those of the links on the static routes between the
 /// two; with a `level`, about the times at which the mobile hears the node too faintly. A signal that
@@ -387,7 +394,7 @@ impl<'a> Surroundings<'a> {
     /// A FIFO smaller than a segment would never hold a copy.
     fn check_fifo(&self, spec: &MiddleboxSpec, table: &Section<'_>) {
         let Some(fifo) = spec.mechanism.fifo() else { return };
-        let to_mobile = self.flows.iter().filter(|f| spec.mobiles.binary_search(&f.to).is_ok());
+        let to_mobile = self.flows.iter().filter(|flow| spec.serves(flow.to));
         let Some(mss) = to_mobile.map(|flow| u64::from(flow.sender.mss)).max() else { return };
         if fifo.get() < mss {
             let problem = table.problem("fifo", format!("{fifo} hold no segment of {mss} B"));
@@ -397,20 +404,23 @@ impl<'a> Surroundings<'a> {
 
     /// Refuses flows that split TCP cannot serve.
     fn check_split(&self, spec: &MiddleboxSpec, table: &Section<'_>) {
-        let is_mobile = |node: NodeId| spec.mobiles.contains(&node);
         for flow in self.flows {
-            if is_mobile(flow.from) && is_mobile(flow.to) {
-                let message = format!("flow {} begins and ends at mobiles of the node", flow.name);
-                let problem = table.problem("mobiles", message);
-                table.push(problem.expected("flows with one end beyond it: it splits no others"));
-            } else if matches!(*flow.application, Application::Arrivals(_))
-                && (is_mobile(flow.from) || is_mobile(flow.to))
-            {
-                let message = format!("transfers of flow {} come and go", flow.name);
-                let problem = table.problem("mechanism", message);
-                table.push(
-                    problem.expected("flows that last: split TCP needs both hosts until the end"),
-                );
+            let comes_and_goes = matches!(*flow.application, Application::Arrivals(_));
+            match (spec.serves(flow.from), spec.serves(flow.to)) {
+                (true, true) => {
+                    let message =
+                        format!("flow {} begins and ends at mobiles of the node", flow.name);
+                    let problem = table.problem("mobiles", message);
+                    let expected = "flows with one end beyond it: it splits no others";
+                    table.push(problem.expected(expected));
+                }
+                (true, false) | (false, true) if comes_and_goes => {
+                    let message = format!("transfers of flow {} come and go", flow.name);
+                    let problem = table.problem("mechanism", message);
+                    let expected = "flows that last: split TCP needs both hosts until the end";
+                    table.push(problem.expected(expected));
+                }
+                _ => {}
             }
         }
     }
@@ -464,7 +474,7 @@ impl<'a> Surroundings<'a> {
         // Only what is about all protocols does anything for QUIC.
         let quic = if spec.mechanism.is_for_all_protocols() { self.quic } else { &[] };
         let quic = quic.iter().flat_map(|flow| [flow.from, flow.to]);
-        flows.chain(udp).chain(quic).any(|end| spec.mobiles.binary_search(&end).is_ok())
+        flows.chain(udp).chain(quic).any(|end| spec.serves(end))
     }
 
     /// The name of a node or link that has an outage.
