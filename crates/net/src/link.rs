@@ -737,6 +737,15 @@ impl<T> Link<T> {
         self.rate
     }
 
+    /// Start of the next service, while a packet of this flow waits in a queue that decides then
+    /// what is served. `None`: none waits, or the link decided when the packet arrived
+    /// ([`Link::latest_wait`]).
+    pub fn next_service(&mut self, now: Instant, flow: u32) -> Option<Instant> {
+        self.start_services(now);
+        let deferred = self.deferred.as_ref().filter(|deferred| deferred.queue.holds(flow))?;
+        Some(deferred.next_start)
+    }
+
     /// Packets waiting for the server, the one in service not counted, as of the latest call.
     pub fn queue_len(&self) -> usize {
         self.deferred.as_ref().map_or(self.waiting.len(), |deferred| deferred.queue.len())

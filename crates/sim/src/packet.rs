@@ -85,7 +85,7 @@ impl Eq for Control {}
 /// TCP's protocol number.
 pub(crate) const TCP: u8 = 6;
 /// UDP's protocol number, also of the routing protocols' messages.
-const UDP: u8 = 17;
+pub(crate) const UDP: u8 = 17;
 
 /// IPv4 and UDP header.
 pub const UDP_OVERHEAD: Bytes = Bytes(28);

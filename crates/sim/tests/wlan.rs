@@ -295,6 +295,50 @@ fn a_saturated_source_keeps_the_link_busy_and_loses_nothing() {
     assert_eq!(metrics.links[0].max_queue_packets, 1);
 }
 
+/// However long the link is, and whenever its queue decides; also ahead of time, through a router.
+#[test]
+fn a_saturated_source_keeps_long_links_busy() {
+    let duration = 10.0;
+    let rate = 50e6;
+    for queue in ["drop-tail", "codel", "fq-codel", "pie", "dualpi2"] {
+        let set = [
+            ("duration", "10 s"),
+            ("udp.noise.rate", "saturated"),
+            ("link.A-B.rate", "50 Mbit/s"),
+            ("link.A-B.delay", "300 ms"),
+            ("link.A-B.queue", &format!("{{ kind = \"{queue}\" }}")),
+        ];
+        let metrics = run(NOISE, &set);
+        let sent = metrics.udp[0].packets_sent as f64;
+        // A packet of 1000 bytes every 160 us; one waits and one is in service.
+        assert!((sent - duration * rate / 8000.0).abs() <= 2.0, "{queue}: {sent}");
+        assert_eq!((metrics.udp[0].packets_dropped, metrics.links[0].max_queue_packets), (0, 1));
+    }
+}
+
+#[test]
+fn a_saturated_source_goes_on_when_the_entrance_takes_its_packets() {
+    let set = |more: &[(&'static str, &'static str)]| {
+        run(NOISE, &[&[("udp.noise.rate", "saturated")], more].concat())
+    };
+    let lost =
+        set(&[("link.A-B.loss", "{ kind = \"bernoulli\", p = 0.5, place = \"before-queue\" }")]);
+    // A packet takes 8 ms. The next one is sent when its service starts, and if the entrance takes
+    // that, when it ends, and every 8 ms from then on: on average the link is idle for 4 ms.
+    let received = lost.udp[0].packets_received as f64;
+    assert!((received / 12_500.0 - 2.0 / 3.0).abs() < 0.02, "{received}");
+    let all =
+        set(&[("link.A-B.loss", "{ kind = \"bernoulli\", p = 1, place = \"before-queue\" }")]);
+    assert_eq!(
+        (all.udp[0].packets_received, all.udp[0].packets_sent),
+        (0, 12_501),
+        "at 0, 8, ... ms"
+    );
+    let policed = set(&[("link.A-B.policer", "{ rate = \"250 kbit/s\", burst = \"5 kB\" }")]);
+    let received = policed.udp[0].packets_received as f64;
+    assert!((received - 100.0 * 250e3 / 8000.0).abs() < 20.0, "{received}");
+}
+
 /// While TCP fills the queue it has no room for the source's packets: then the source waits.
 #[test]
 fn a_saturated_source_shares_a_full_queue() {

@@ -121,6 +121,10 @@ impl<T> Discipline<T> for Admitted<T> {
     fn len(&self) -> usize {
         self.fifo.len()
     }
+
+    fn holds(&self, flow: u32) -> bool {
+        self.fifo.holds(flow)
+    }
 }
 
 #[cfg(test)]

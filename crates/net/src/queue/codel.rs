@@ -247,4 +247,8 @@ impl<T> Discipline<T> for Codel<T> {
     fn len(&self) -> usize {
         self.fifo.len()
     }
+
+    fn holds(&self, flow: u32) -> bool {
+        self.fifo.holds(flow)
+    }
 }

@@ -220,6 +220,10 @@ impl<T> Discipline<T> for DualPi2<T> {
     fn len(&self) -> usize {
         self.l4s.len() + self.classic.len()
     }
+
+    fn holds(&self, flow: u32) -> bool {
+        self.l4s.holds(flow) || self.classic.holds(flow)
+    }
 }
 
 #[cfg(test)]

@@ -33,6 +33,11 @@ impl<T> Fifo<T> {
         self.packets.len()
     }
 
+    /// True if a packet of this flow is among them.
+    pub(crate) fn holds(&self, flow: u32) -> bool {
+        self.packets.iter().any(|packet| packet.meta.flow == flow)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }

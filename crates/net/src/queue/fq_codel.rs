@@ -233,4 +233,8 @@ impl<T> Discipline<T> for FqCodel<T> {
     fn len(&self) -> usize {
         self.packets
     }
+
+    fn holds(&self, flow: u32) -> bool {
+        self.queues[self.queue_of(flow) as usize].fifo.holds(flow)
+    }
 }

@@ -88,6 +88,9 @@ pub(crate) trait Discipline<T> {
 
     /// Number of packets waiting.
     fn len(&self) -> usize;
+
+    /// True if a packet of this flow is waiting.
+    fn holds(&self, flow: u32) -> bool;
 }
 
 /// A queue of one of the disciplines.
@@ -156,6 +159,11 @@ impl<T> Queue<T> {
     /// Number of packets waiting.
     pub(crate) fn len(&self) -> usize {
         self.discipline().len()
+    }
+
+    /// True if a packet of this flow is waiting.
+    pub(crate) fn holds(&self, flow: u32) -> bool {
+        self.discipline().holds(flow)
     }
 }
 

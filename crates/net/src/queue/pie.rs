@@ -203,6 +203,10 @@ impl<T> Discipline<T> for Pie<T> {
     fn len(&self) -> usize {
         self.fifo.len()
     }
+
+    fn holds(&self, flow: u32) -> bool {
+        self.fifo.holds(flow)
+    }
 }
 
 #[cfg(test)]

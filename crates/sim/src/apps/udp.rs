@@ -8,12 +8,12 @@ use crate::packet::{Datagram, UDP_OVERHEAD};
 use crate::scenario::{DatagramArrivals, Datagrams, FRAME, OnOff, Sizes, UdpId, UdpSpec};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Flow, Histogram, Instant, Length, Stream};
-use airtcp_routing::NodeId;
+use airtcp_routing::{LinkId, NodeId};
 
-/// Packets of a saturated source on its first hop: one in service, one behind it.
+/// Packets of a saturated source at its radio: one in service, one behind it.
 const SATURATION: u32 = 2;
-/// Interval at which a saturated source retries after the queue, filled by other traffic, refused a
-/// packet.
+/// Interval at which a saturated source retries after the radio's queue, filled by other traffic,
+/// refused a packet.
 const RETRY: Duration = Duration::from_millis(1);
 /// The largest IP packet.
 const LARGEST: Bytes = Bytes(65_535);
@@ -25,7 +25,7 @@ pub(crate) struct UdpSource {
     pub(crate) node: NodeId,
     /// The receiving node.
     pub(crate) destination: NodeId,
-    flow: Flow,
+    pub(crate) flow: Flow,
     id: UdpId,
     size: Sizes,
     sizes: Stream,
@@ -36,7 +36,7 @@ pub(crate) struct UdpSource {
     received: u64,
     /// Bytes of user data in them.
     payload_received: u64,
-    dropped: u64,
+    pub(crate) dropped: u64,
     no_route: u64,
     expired: u64,
     /// Times under way of those received, and their sum.
@@ -50,8 +50,11 @@ enum Pace {
     Constant { gap: Duration, next: Instant, pauses: Option<Periods> },
     /// The same, and the gaps are random, with this mean.
     Poisson { gap: Duration, next: Instant, pauses: Option<Periods>, stream: Stream },
-    /// Packets on the first hop, and when to check it next.
+    /// One always waits for the radio. Packets on their way to the first neighbour, and when to
+    /// check them next.
     Saturated { under_way: u32, next: Option<Instant> },
+    /// One always waits for this link. When to look again.
+    SaturatedLink { link: LinkId, next: Instant },
 }
 
 impl UdpSource {
@@ -108,23 +111,44 @@ impl UdpSource {
         }
     }
 
-    /// True if a packet always waits in front of the first link.
-    pub(crate) fn is_saturated(&self) -> bool {
-        matches!(self.pace, Pace::Saturated { .. })
+    /// The first hop of its packets is a link.
+    pub(crate) fn starts_on(&mut self, link: LinkId) {
+        if matches!(self.pace, Pace::Saturated { .. }) {
+            self.pace = Pace::SaturatedLink { link, next: self.start };
+        }
+    }
+
+    /// The link in front of which one of its packets is always to wait.
+    pub(crate) fn saturates(&self) -> Option<LinkId> {
+        match self.pace {
+            Pace::SaturatedLink { link, .. } => Some(link),
+            _ => None,
+        }
+    }
+
+    /// The latest packet waits in front of the link until `at`.
+    pub(crate) fn waits_until(&mut self, at: Instant) {
+        if let Pace::SaturatedLink { next, .. } = &mut self.pace {
+            *next = at;
+        }
     }
 
     /// The next time at which it has something to send.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let next = match self.pace {
-            Pace::Constant { next, .. } | Pace::Poisson { next, .. } => Some(next),
+            Pace::Constant { next, .. }
+            | Pace::Poisson { next, .. }
+            | Pace::SaturatedLink { next, .. } => Some(next),
             Pace::Saturated { next, .. } => next,
         };
-        next.filter(|&next| self.stop.is_none_or(|stop| next < stop))
+        next.filter(|&next| next < self.stop.unwrap_or(Instant::MAX))
     }
 
-    /// Number of packets to send now; [`UdpSource::datagram`] makes each.
+    /// Number of packets to send now; [`UdpSource::datagram`] makes each. Not for one that
+    /// [saturates](UdpSource::saturates) a link.
     pub(crate) fn wake(&mut self, now: Instant) -> u32 {
         match &mut self.pace {
+            Pace::SaturatedLink { .. } => 0,
             Pace::Constant { next, .. } | Pace::Poisson { next, .. } if *next > now => 0,
             Pace::Constant { .. } | Pace::Poisson { .. } => {
                 self.pace.go_on();
@@ -229,7 +253,7 @@ impl Pace {
                 let gap = Duration::from_secs_f64(stream.exponential(gap.as_secs_f64()));
                 (next, gap, pauses)
             }
-            Self::Saturated { .. } => return,
+            Self::Saturated { .. } | Self::SaturatedLink { .. } => return,
         };
         *next += gap;
         if let Some(pauses) = pauses {

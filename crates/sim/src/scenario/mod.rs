@@ -181,12 +181,14 @@ impl Scenario {
         drawn
     }
 
-    /// True if a queue asks for the flows of packets.
+    /// True if a queue asks for the flows of packets, or a source for its own in a queue.
     pub(crate) fn queues_look_at_flows(&self) -> bool {
         let stations =
             self.wlans.iter().filter_map(|wlan| wlan.config.mac.queue_discipline.as_ref());
         let links = self.links.iter().map(|link| &link.config.queue);
-        links.chain(stations).any(QueueConfig::looks_at_flows)
+        // One of a saturated source is to wait in front of a link, whoever else's do.
+        let saturated = |udp: &UdpSpec| matches!(udp.datagrams, Datagrams::Saturated { .. });
+        links.chain(stations).any(QueueConfig::looks_at_flows) || self.udp.iter().any(saturated)
     }
 }
 

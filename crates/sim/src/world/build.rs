@@ -98,6 +98,7 @@ impl World {
         world.add_quic(scenario);
         world.feeds = world.feeds_of(scenario);
         world.add_routers(scenario, router);
+        world.start_on_links();
         if world.routers.is_empty() {
             world.join_links();
         } else {
@@ -157,6 +158,17 @@ impl World {
             link_names: links.iter().map(|l| l.name.clone()).collect(),
             flows: flows.iter().map(|flow| FlowInfo::new(flow, seed)).collect(),
             wlan_names: wlans.iter().map(|w| w.name.clone()).collect(),
+        }
+    }
+
+    /// Tells the sources of datagrams whose first hop is a link which one it is.
+    fn start_on_links(&mut self) {
+        let Self { nodes, links, next_hops, udp, .. } = self;
+        for source in udp.iter_mut().filter(|source| nodes[source.node].router.is_none()) {
+            let first = next_hops.link(source.node, source.destination);
+            if let Some(link) = first.filter(|link| link.index() < links.len()) {
+                source.starts_on(link);
+            }
         }
     }
 

@@ -33,7 +33,7 @@ mod transfers;
 use crate::apps::App;
 use crate::apps::udp::UdpSource;
 use crate::engine::Wakeups;
-use crate::packet::Packet;
+use crate::packet::{Packet, UDP};
 use crate::quic::QuicFlow;
 use crate::scenario::{FlowId, QuicId, UdpId, WlanId};
 use crate::trace::{AirFrame, Crossing, PacketTap};
@@ -485,14 +485,50 @@ impl World {
 
     #[inline(never)]
     fn wake_udp(&mut self, index: UdpId, observers: &mut Observers<'_>) -> Option<Instant> {
-        for _ in 0..self.udp[index].wake(self.now) {
-            let source = &mut self.udp[index];
-            let datagram = Packet::Udp(source.datagram(self.now));
-            let (node, destination) = (source.node, source.destination);
-            let datagram = self.packets.insert(destination, Journey::START, datagram);
-            self.originate(node, datagram, observers);
+        match self.udp[index].saturates() {
+            Some(link) => self.saturate(link, index, observers),
+            None => {
+                for _ in 0..self.udp[index].wake(self.now) {
+                    self.send_datagram(index, observers);
+                }
+            }
         }
         self.udp[index].next_deadline()
+    }
+
+    /// Sends until a packet of the source waits in front of the link.
+    fn saturate(&mut self, link: LinkId, index: UdpId, observers: &mut Observers<'_>) {
+        let now = self.now;
+        let flow = self.packets.flow_number(&self.udp[index].flow, UDP);
+        let next = loop {
+            if let Some(next) = self.links[link].link.next_service(now, flow) {
+                break next;
+            }
+            let before = self.udp[index].dropped;
+            let size = self.send_datagram(index, observers);
+            let link = &self.links[link].link;
+            let wait = if self.udp[index].dropped > before {
+                // Of the link's time it takes as much as one that is lost on the way.
+                link.rate().transmission_time(size).max(Duration::from_nanos(1))
+            } else {
+                link.latest_wait()
+            };
+            if !wait.is_zero() {
+                break now + wait;
+            }
+        };
+        self.udp[index].waits_until(next);
+    }
+
+    /// The source sends a packet of the size returned.
+    fn send_datagram(&mut self, index: UdpId, observers: &mut Observers<'_>) -> Bytes {
+        let source = &mut self.udp[index];
+        let datagram = Packet::Udp(source.datagram(self.now));
+        let size = datagram.wire_len();
+        let (node, destination) = (source.node, source.destination);
+        let datagram = self.packets.insert(destination, Journey::START, datagram);
+        self.originate(node, datagram, observers);
+        size
     }
 
     #[inline(never)]

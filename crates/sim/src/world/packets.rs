@@ -61,7 +61,8 @@ impl Packets {
         Self { numbers_flows, ..Self::default() }
     }
 
-    fn flow_number(&self, flow: &Flow, protocol: u8) -> u32 {
+    /// The number of a flow for queues ([`PacketMeta::flow`]).
+    pub(super) fn flow_number(&self, flow: &Flow, protocol: u8) -> u32 {
         if self.numbers_flows { flow_number(flow, protocol) } else { 0 }
     }
 

@@ -128,12 +128,10 @@ impl World {
     /// True if the arrivals of a link's packets are known ahead of time, and nothing but the next
     /// link changes what happens to them there.
     fn looks_ahead(&self, link: LinkId) -> bool {
-        let LinkState { link, from, to, .. } = &self.links[link];
+        let LinkState { link, to, .. } = &self.links[link];
         let node = &self.nodes[*to];
         let plain = node.outage.is_none() && node.mechanism.is_none() && node.router.is_none();
-        // A saturated source must know when its packets have crossed the first link.
-        let watched = || self.udp.iter().any(|udp| udp.node == *from && udp.is_saturated());
-        plain && link.keeps_order() && !watched()
+        plain && link.keeps_order()
     }
 
     /// The entrance of a link fed by several others.
