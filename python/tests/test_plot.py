@@ -125,6 +125,12 @@ def test_a_scenario_is_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     assert out.read_bytes().startswith(b"<?xml")
 
 
+def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    scenario = str(EXAMPLES / "quic.toml")
+    assert main([scenario, "--set", "duration=1 s", "--set", "link.radio.outage.listed=[]"]) == 2
+    assert f"{scenario}: no TCP flow sends anything" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -133,6 +139,7 @@ def test_a_scenario_is_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
         (["--from", "9"], "nothing from 9 s until 1.7 s"),
         (["--seed", "3"], "--seed has no effect: it is not a scenario"),
         (["--out", "x.gif"], "x.gif: unknown kind of picture (expected .svg, .png, .pdf, .html)"),
+        (["--out", "none/x.svg"], "none/x.svg: there is no folder none"),
     ],
 )
 def test_what_can_have_no_effect_is_refused(
@@ -146,7 +153,11 @@ def test_what_can_have_no_effect_is_refused(
     ("name", "text", "expected"),
     [
         ("a.jsonl", '{"t":1}\n', "line 1: '{\"t\":1}' is not an event"),
-        ("a.jsonl", '{"t":1,"source":"node AP","event":"x"}\n', "no event of a TCP flow"),
+        (
+            "a.jsonl",
+            '{"t":1,"source":"node AP","event":"x"}\n',
+            "no TCP flow sends anything",
+        ),
         ("up.log", "# base timestamp: 0\n1 ? 2\n", "line 2: '1 ? 2' (expected `MS + BYTES`"),
         ("up.log", "# base timestamp: 0\n", "the log has no packets"),
         ("notes.txt", "hello\n", "unknown contents (expected a scenario's .toml"),

@@ -131,6 +131,17 @@ def test_unknown_rows_are_refused(scenario: Path) -> None:
         airtcp.sweep(scenario, {}, 1, rows="flow")
 
 
+def test_a_combination_without_such_rows_is_refused(scenario: Path) -> None:
+    # Of QUIC there are other metrics: a table of both would be without those of QUIC's flows.
+    grid = {"flow.two.transport": ["tcp", "quic"], "flow.one.transport": ["tcp", "quic"]}
+    message = (
+        r"rows = 'flows': a run with flow\.two\.transport = quic with flow\.one\.transport = quic "
+        r"has none \(expected one of quic, links, runs\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        airtcp.sweep(scenario, grid, 1)
+
+
 # What a figure shows.
 
 
@@ -354,6 +365,12 @@ def test_the_ending_says_what_is_written(
 def test_an_unknown_ending_is_refused_before_anything_runs(scenario: Path) -> None:
     with pytest.raises(ValueError, match=r"'x.xlsx': expected a name that ends in .csv or"):
         airtcp.sweep(scenario, {}, 1, out="x.xlsx")
+
+
+def test_a_missing_folder_is_named_before_anything_runs(scenario: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"none/x\.csv: there is no folder none"):
+        airtcp.sweep(scenario, {}, 1, out="none/x.csv", keep=tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
 
 
 # The command.

@@ -91,6 +91,16 @@ def _scenario(job: Job) -> Scenario:
     return read(job.file, job.text, job.overrides, job.files)
 
 
+def check_folder(path: Path) -> None:
+    """Finds out before long work whether there is a folder to put a file in.
+
+    Raises:
+        ValueError: There is none.
+    """
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}")
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Writes a file that gets its final name only once it is complete.
 

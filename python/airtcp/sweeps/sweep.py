@@ -18,7 +18,15 @@ import pandas as pd
 
 from airtcp.congestion import CongestionControl
 from airtcp.runs.cluster import Cluster
-from airtcp.runs.execute import Simulator, SimulatorLike, Store, Threads, Workers, execute
+from airtcp.runs.execute import (
+    Simulator,
+    SimulatorLike,
+    Store,
+    Threads,
+    Workers,
+    check_folder,
+    execute,
+)
 from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.progress import progress as shown_progress
 from airtcp.scenario import Scenario, Source, check_seeds, files_of, override_text
@@ -122,19 +130,30 @@ class Sweep:
         """The metrics of the kept runs: the columns of the grid, `seed`, the row's name, metrics.
 
         Raises:
+            ValueError: The runs of a combination have no such row.
             OSError: A kept run cannot be read.
             DamagedRunError: A kept run is damaged.
         """
-        of_all = []
-        for point, job in self.jobs():
-            metrics = store.get(job).metrics
-            parts = [metrics] if rows == "runs" else metrics[rows]
-            for part in parts:
-                named = {ROWS[rows]: part["name"]} if rows != "runs" else {}
-                known = {k: v for k, v in part.items() if not isinstance(v, list) and k != "name"}
-                # A key of the scenario may be called as a metric is (`duration`).
-                of_all.append({**point, "seed": job.seed, **named, **known, **point})
-        frame = pd.DataFrame(of_all, columns=None if of_all else [*self.grid, "seed"])
+        of_all: list[dict[str, object]] = []
+        jobs = iter(self.jobs())
+        for point in self.points():
+            before = len(of_all)
+            for _, job in itertools.islice(jobs, len(self.seeds)):
+                metrics = store.get(job).metrics
+                parts = [metrics] if rows == "runs" else metrics[rows]
+                for part in parts:
+                    named = {ROWS[rows]: part["name"]} if rows != "runs" else {}
+                    known = {k: v for k, v in part.items() if not isinstance(v, list)}
+                    known.pop("name", None)
+                    # A key of the scenario may be called as a metric is (`duration`).
+                    of_all.append({**point, "seed": job.seed, **named, **known, **point})
+            if len(of_all) == before:
+                others = [kind for kind in ROWS if kind == "runs" or metrics[kind]]
+                where = "".join(f" with {key} = {override_text(v)}" for key, v in point.items())
+                raise ValueError(
+                    f"rows = {rows!r}: a run{where} has none (expected one of {', '.join(others)})"
+                )
+        frame = pd.DataFrame(of_all)
         # Of a metric that no run has, pandas cannot know that it is a number.
         empty = [name for name in frame if frame[name].isna().all()]
         frame = frame.astype(dict.fromkeys(empty, float))
@@ -184,7 +203,8 @@ def sweep(
 
     Raises:
         ValueError: Found before anything is run: a key or value is wrong, `rows` or the ending of
-            `out` is unknown, or arguments do not go together.
+            `out` is unknown, its folder is missing, or arguments do not go together. Found
+            afterwards: the runs of a combination have no such `rows`.
         ScenarioError: The scenario is wrong, or names a control that `congestion` lacks.
         OSError: The scenario or a kept run cannot be read, or `keep` or `out` not written.
         MissingExtraError: A Parquet file is asked for, and pyarrow is not installed.
@@ -195,6 +215,7 @@ def sweep(
         raise ValueError(f"rows = {rows!r}: expected one of {', '.join(ROWS)}{nearest(rows, ROWS)}")
     if out is not None:
         check_name(Path(out))
+        check_folder(Path(out))
     for name, given in (("keep", keep), ("client", client)):
         if congestion and given is not None:
             raise ValueError(f"congestion=… does not go together with {name}=…")

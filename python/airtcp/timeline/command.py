@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airtcp.runs.command import ERRORS, OK, complain
+from airtcp.runs.execute import check_folder, write_atomically
 from airtcp.scenario import Scenario
 from airtcp.study.chart import Chart
 from airtcp.study.interactive import chart_page
@@ -87,6 +88,7 @@ def _plot(options: argparse.Namespace) -> None:
     out = options.out or Path(f"{options.file.stem}.svg")
     if out.suffix not in _FORMATS:
         raise NotPlottableError(f"{out}: unknown kind of picture (expected {', '.join(_FORMATS)})")
+    check_folder(out)
     if options.sequence:
         _plot_sequence(options, out)
         return
@@ -104,6 +106,8 @@ def _plot(options: argparse.Namespace) -> None:
         link = contents.link
         span = _span(options, end_of([link.capacity, link.arrived, link.departed]))
         chart = link_chart(link, options.views, span, options.file.name)
+    elif not contents.flows:
+        raise NotPlottableError(f"{options.file}: no TCP flow sends anything")
     else:
         name = next(iter(contents.flows)) if options.flow is None else options.flow
         if name not in contents.flows:
@@ -117,7 +121,7 @@ def _plot(options: argparse.Namespace) -> None:
         if options.flow is None and (others := len(contents.flows) - 1):
             also = "one other flow" if others == 1 else f"{others} other flows"
             print(f"{name}; --flow shows one of {also}", file=sys.stderr)
-    out.write_bytes(_drawn(chart, out.suffix, options.command))
+    write_atomically(out, _drawn(chart, out.suffix, options.command))
     print(out)
 
 
@@ -140,7 +144,7 @@ def _plot_sequence(options: argparse.Namespace, out: Path) -> None:
         raise NotPlottableError(f"nothing from {start:g} s until {options.until:g} s")
     overrides = dict(_pair(text) for text in options.set or [])
     seed = 1 if options.seed is None else options.seed
-    out.write_bytes(sequence_svg(options.file, overrides, seed, (start, options.until)))
+    write_atomically(out, sequence_svg(options.file, overrides, seed, (start, options.until)))
     print(out)
 
 

@@ -78,17 +78,13 @@ class _Flow:
 
 
 def read_events(path: Path) -> Contents:
-    """The flows in an event log.
+    """The TCP flows in an event log; without any, nothing.
 
     Raises:
-        NotPlottableError: A line is not an event, or there is no event of a flow.
+        NotPlottableError: A line is not an event.
     """
     with path.open(encoding="utf-8") as lines:
         flows = _flows(path, lines)
-    if not flows:
-        raise NotPlottableError(
-            f"{path}: no event of a TCP flow (expected segment_sent and others)"
-        )
     return Contents({name: flow.timeline(name) for name, flow in flows.items()})
 
 
