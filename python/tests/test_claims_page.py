@@ -187,3 +187,15 @@ def test_a_run_of_some_experiments_leaves_the_verdicts_on_the_others(small: Path
     study = definition.load(small)
     assert claims_page.take(study, results.parent)
     assert [row["claim"] for row in claims_page.committed(study)] == ["t0", "later"]
+
+
+def test_verdicts_of_fewer_runs_are_not_taken(small: Path) -> None:
+    filed(small, [{**SHOWN, "runs": "10"}])
+    before = (small / "claims.csv").read_bytes()
+    study = definition.load(small)
+    results = small.parents[1] / "results" / "small"
+    results.mkdir(parents=True)
+    write_claims(results / "claims.csv", [{**claims_page.committed(study)[0], "runs": "2"}])
+    with pytest.raises(ValueError, match=r"t0 has 2 runs per variant, and .* has 10"):
+        claims_page.take(study, results.parent)
+    assert (small / "claims.csv").read_bytes() == before

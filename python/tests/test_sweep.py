@@ -115,6 +115,7 @@ def test_a_damaged_kept_run_is_run_again(scenario: Path, tmp_path: Path) -> None
         ({LOSS: [0.1, 1.5]}, "1.5"),
         ({"tcp.recovery": ["sack", "newrena"]}, "newrena.*newreno"),
         ({LOSS: []}, "at least one value"),
+        ({LOSS: 0.1}, "must be a list"),
         ({LOSS: [0.1, 0.1]}, "listed twice"),
     ],
 )
@@ -266,6 +267,16 @@ def test_data_stay_in_si_units_and_the_axis_is_scaled(axes: Axes) -> None:
     assert drawn(axes)[0].y == pytest.approx([1.2e6, 2.2e6])
     assert axes.get_ylabel() == "goodput (Mbit/s)"
     assert axes.yaxis.get_major_formatter()(1.5e6) == "1.5"
+
+
+def test_seeds_are_no_key_and_a_confidence_is_a_share(axes: Axes) -> None:
+    table = measured("x", [1, 2], ["sack", "reno"])
+    with pytest.raises(ValueError, match="'seed' is no key to draw by"):
+        airtcp.plot(table, x="seed", y="goodput", by="x", ax=axes)
+    for wrong in (0, 1, 95):
+        with pytest.raises(ValueError, match=rf"confidence = {wrong}: expected a share"):
+            airtcp.plot(table, x="x", y="goodput", confidence=wrong, ax=axes)
+    airtcp.plot(table, x="x", y="goodput", by="tcp.recovery", ax=axes)
 
 
 def test_names_are_no_metric(axes: Axes) -> None:

@@ -118,9 +118,24 @@ fn absent(name: &str) -> i32 {
 
 /// Writes `text` to standard output; returns the exit code.
 pub fn print(text: &str) -> i32 {
+    printed(write_out(text))
+}
+
+/// Writes `text` to standard output.
+///
+/// # Errors
+///
+/// Of the operating system: [`io::ErrorKind::BrokenPipe`] if nobody reads any more.
+pub fn write_out(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout();
+    stdout.write_all(text.as_bytes())?;
     // A Python process would end without flushing Rust's buffer.
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    stdout.flush()
+}
+
+/// The exit code after [`write_out`]; it is no failure if nobody reads any more.
+pub fn printed(written: io::Result<()>) -> i32 {
+    match written {
         Ok(()) => SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => SUCCESS,
         Err(error) => {

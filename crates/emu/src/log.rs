@@ -70,10 +70,12 @@ impl Log {
             (_, LinkRate::Table(_)) => "table".to_owned(),
             (_, LinkRate::Constant(rate)) => rate.to_string(),
         };
+        // A command may be a script, and a comment is one line.
+        let one_line = |text: &str| text.replace(['\n', '\r'], " ");
+        let (to, command_line) = (one_line(&path.to_string_lossy()), one_line(command_line));
         let header = format!(
-            "# mahimahi mm-link ({name}) [{server}] > {}\n# command line: {command_line}\n\
+            "# mahimahi mm-link ({name}) [{server}] > {to}\n# command line: {command_line}\n\
              # queue: {}\n# init timestamp: {started}\n# base timestamp: 0\n",
-            path.display(),
             queue(&config.queue)
         );
         file.write_all(header.as_bytes()).map_err(failed)?;
@@ -350,7 +352,8 @@ mod tests {
     fn a_file_begins_with_the_header_of_mahimahi() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("up.log");
-        let log = Log::create(&path, "Uplink", "airtcp link", &config(), None).unwrap();
+        let log = Log::create(&path, "Uplink", "airtcp link -- sh -c 'ls\nls'", &config(), None);
+        let log = log.unwrap();
         log.note(Event::Arrival(us(500), Bytes(40)));
         log.note(Event::Steered(us(800), true));
         log.note(Event::End(us(1_700)));
@@ -361,7 +364,11 @@ mod tests {
         let [first, command, queue, init, rest @ ..] = &lines[..] else { panic!("{text}") };
         assert_eq!(
             (*first, *command, *queue),
-            (&title[..], "# command line: airtcp link", "# queue: droptail [packets=2]")
+            (
+                &title[..],
+                "# command line: airtcp link -- sh -c 'ls ls'",
+                "# queue: droptail [packets=2]"
+            )
         );
         assert!(init.strip_prefix("# init timestamp: ").unwrap().parse::<u64>().is_ok());
         assert_eq!(rest, ["# base timestamp: 0", "0 + 40"]);

@@ -283,6 +283,7 @@ def take(study: Study, results: Path) -> bool:
     Those of experiments that the run left out stay.
 
     Raises:
+        ValueError: The verdicts on file are of more runs.
         OSError: A file cannot be read or written.
     """
     source = results / study.name / FILE
@@ -290,6 +291,13 @@ def take(study: Study, results: Path) -> bool:
         return False
     rows = _read(source)
     taken = {row["experiment"] for row in rows}
+    on_file = {row["claim"]: int(row["runs"]) for row in committed(study)}
+    for row in rows:
+        if int(row["runs"]) < on_file.get(row["claim"], 0):
+            raise ValueError(
+                f"{source}: {row['claim']} has {row['runs']} runs per variant, and "
+                f"{study.folder / FILE} has {on_file[row['claim']]} (run the study in full)"
+            )
     rows += [row for row in committed(study) if row["experiment"] not in taken]
     order = [claim.id for experiment in study.experiments for claim in experiment.claims]
     places = {name: place for place, name in enumerate(order)}

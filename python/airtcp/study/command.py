@@ -98,7 +98,10 @@ def _parser() -> argparse.ArgumentParser:
         "claims", help="write a page a study: each claim and its verdict", epilog=_EXIT_CODES
     )
     pages.add_argument(
-        "--take", type=Path, metavar="DIR", help="first take the verdicts of the runs in DIR/STUDY"
+        "--take",
+        type=Path,
+        metavar="DIR",
+        help="first take the verdicts of the runs in DIR/STUDY into the studies' claims.csv",
     )
     pages.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder of the pages")
     pages.set_defaults(action=_claims)

@@ -38,15 +38,18 @@ def summary(
         frame: A table of `airtcp.sweep`, or a part of it.
         y: The metric.
         by: The columns that tell the means apart.
-        confidence: That of the intervals, from 0 to 1.
+        confidence: That of the intervals, between 0 and 1.
 
     Returns:
         The columns `by`, `mean`, `low`, `high` (in the metric's unit) and `runs`; a row for each
         combination, in the order of the table. With fewer than two runs `low` and `high` are NaN.
 
     Raises:
+        ValueError: `confidence` is not between 0 and 1.
         MissingExtraError: SciPy is not installed.
     """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence = {confidence:g}: expected a share, such as 0.95")
     with needed_by("airtcp.plot", "plot"):
         from airtcp.stats import estimate  # noqa: PLC0415 - SciPy is in an extra
 
@@ -64,7 +67,7 @@ def plot(
     frame: pd.DataFrame,
     x: str,
     y: str,
-    by: Sequence[str] | None = None,
+    by: str | Sequence[str] | None = None,
     *,
     confidence: float = 0.95,
     ax: Axes | None = None,
@@ -79,9 +82,9 @@ def plot(
         frame: A table of `airtcp.sweep`, or a part of it.
         x: A key of the grid.
         y: A metric.
-        by: Columns whose combinations are told apart by colour; default: the other keys of the
-            grid.
-        confidence: That of the intervals, from 0 to 1.
+        by: The column, or the columns whose combinations, are told apart by colour; default: the
+            other keys of the grid.
+        confidence: That of the intervals, between 0 and 1.
         ax: Where to draw; default: matplotlib's current axes.
 
     Returns:
@@ -89,8 +92,9 @@ def plot(
 
     Raises:
         KeyError: The table has no such column.
-        ValueError: `by` is needed, because the table has lost its list of keys; or `y` has no
-            numbers.
+        ValueError: `by` is needed, because the table has lost its list of keys; `y` has no numbers;
+            `x` or `by` is the seed, over which the means are taken; or `confidence` is not between
+            0 and 1.
         MissingExtraError: Matplotlib or SciPy is not installed.
     """
     groups = _groups(frame, x, by)
@@ -98,6 +102,8 @@ def plot(
         if column not in frame:
             close = nearest(column, map(str, frame.columns))
             raise KeyError(f"the table has no column {column!r}{close}")
+        if column == "seed":
+            raise ValueError("each mean is over the seeds: 'seed' is no key to draw by")
     if not pd.api.types.is_numeric_dtype(frame[y]) or frame[y].isna().all():
         known = frame[y].dropna()
         found = f", such as {known.iloc[0]!r}" if len(known) else ""
@@ -141,10 +147,10 @@ def plot(
     return axes
 
 
-def _groups(frame: pd.DataFrame, x: str, by: Sequence[str] | None) -> list[str]:
+def _groups(frame: pd.DataFrame, x: str, by: str | Sequence[str] | None) -> list[str]:
     """The columns that tell lines apart."""
     if by is not None:
-        return list(by)
+        return [by] if isinstance(by, str) else list(by)
     if "axes" not in frame.attrs:
         raise ValueError("this table does not tell its keys: name the columns, by=(…)")
     return [key for key in frame.attrs["axes"] if key != x]

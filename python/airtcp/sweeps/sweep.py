@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,7 +70,7 @@ class Sweep:
 
     def __post_init__(self) -> None:
         for key, values in self.grid.items():
-            if isinstance(values, str) or not len(values):
+            if isinstance(values, str) or not isinstance(values, Sized) or not len(values):
                 raise ValueError(f"the values of {key} must be a list with at least one value")
             if len({*map(override_text, values)}) < len(values):
                 raise ValueError(f"a value of {key} is listed twice")

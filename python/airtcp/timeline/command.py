@@ -156,7 +156,8 @@ def _read(options: argparse.Namespace) -> Contents:
         if given is not None:
             raise NotPlottableError(f"{path}: {option} has no effect: it is not a scenario")
     with path.open("rb") as file:
-        head = file.read(512)
+        # `HEAD` stands below a command line, which may be long.
+        head = file.read(1 << 16)
     if head.startswith(MAGIC):
         return read_capture(path)
     if head.startswith(b"{"):

@@ -139,11 +139,16 @@ impl Gateway {
         }
     }
 
-    /// Output of `airtcp gateway` with these arguments about it.
-    pub(crate) fn airtcp(&self, args: &[&str]) -> Output {
+    /// `airtcp gateway` with these arguments about it.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
         command.arg("gateway").args(args).arg("--control").arg(&self.files.control);
-        command.output().unwrap()
+        command
+    }
+
+    /// The output of [`Daemon::command`].
+    pub(crate) fn airtcp(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
     }
 
     /// Runs it until it ends by itself.

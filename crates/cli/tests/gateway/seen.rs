@@ -3,6 +3,8 @@
 use crate::testbed::{MOBILE, Plan, Testbed, possible};
 use crate::transfer::Load;
 use airtcp_core::LinkSignal;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -46,6 +48,21 @@ fn an_outage_that_nobody_announced_is_in_the_status_the_metrics_and_the_log() {
     );
     for what in ["began, cause: silence", "ended after"] {
         expect_lines(&bed.daemon().log(), &[&format!("outage of {} (phones) {what}", MOBILE[0])]);
+    }
+}
+
+#[test]
+fn a_status_that_repeats_ends_when_nobody_reads_it() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&Plan::with("\"m-tcp-plus\""));
+    for how in [&["status", "--watch"][..], &["status", "--watch", "--json"]] {
+        let mut status = bed.daemon().command(how).stdout(Stdio::piped()).spawn().unwrap();
+        let mut shown = BufReader::new(status.stdout.take().unwrap());
+        shown.read_line(&mut String::new()).unwrap();
+        drop(shown);
+        assert_eq!(status.wait().unwrap().code(), Some(0));
     }
 }
 

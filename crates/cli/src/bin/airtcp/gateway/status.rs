@@ -3,7 +3,7 @@
 
 use super::{SocketArg, failed};
 use airtcp_cli::aligned;
-use airtcp_cli::{SUCCESS, print};
+use airtcp_cli::{printed, write_out};
 use airtcp_gateway::status::{FlowStatus, GroupStatus, OutageStatus, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -33,21 +33,21 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 pub(super) fn status(args: &StatusArgs) -> i32 {
     let clear = if args.watch && !args.json && io::stdout().is_terminal() { CLEAR } else { "" };
     loop {
-        let code = match args.socket.status() {
-            Ok(status) if args.json => print(&format!(
+        let written = match args.socket.status() {
+            Ok(status) if args.json => write_out(&format!(
                 "{}\n",
                 serde_json::to_string(&status).expect("numbers and strings")
             )),
-            Ok(status) => print(&format!("{clear}{}", tables(&status))),
+            Ok(status) => write_out(&format!("{clear}{}", tables(&status))),
             // The gateway may be restarting.
             Err(error) if args.watch => {
                 failed(&error);
-                SUCCESS
+                Ok(())
             }
-            Err(error) => failed(&error),
+            Err(error) => return failed(&error),
         };
-        if !args.watch || code != SUCCESS {
-            return code;
+        if !args.watch || written.is_err() {
+            return printed(written);
         }
         std::thread::sleep(PERIOD);
     }
