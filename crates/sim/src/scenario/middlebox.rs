@@ -339,6 +339,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) wlans: &'a [Wlan],
     /// No cell of the file is missing among them.
     pub(super) cells_are_known: bool,
+    /// Neither is a flow nor another source.
+    pub(super) traffic_is_known: bool,
     /// End of the run, if it is known.
     pub(super) end: Option<Instant>,
     pub(super) flows: &'a [FlowSpec],
@@ -359,7 +361,7 @@ impl<'a> Surroundings<'a> {
             let spec = self.nodes.get(edge).and_then(|node| node.middlebox.as_ref());
             let (Some(spec), Some(table)) = (spec, section.chosen("middlebox")) else { continue };
             self.check_fifo(spec, &table);
-            if !self.are_flows_drawn && !self.has_traffic(spec) {
+            if self.traffic_is_known && !self.are_flows_drawn && !self.has_traffic(spec) {
                 let problem = table.problem("mobiles", "no flow begins or ends at them");
                 let all = spec.mechanism.is_for_all_protocols();
                 let expected = if all || self.quic.is_empty() {

@@ -220,6 +220,7 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     if !top.has("link") && !top.has("wlan") {
         top.missing("link", "at least one [[link]] or [[wlan]] table");
     }
+    let before_traffic = top.problems_found();
     if !["flow", "udp", "call"].iter().any(|traffic| top.has(traffic)) {
         top.missing("flow", "at least one [[flow]], [[udp]] or [[call]] table");
     }
@@ -236,6 +237,7 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
         links: &links,
         wlans: &wlans,
         cells_are_known,
+        traffic_is_known: top.problems_found() == before_traffic,
         end: duration.map(|duration| Instant::ZERO + duration),
         flows: &flows,
         are_flows_drawn: !random_pairs.is_empty(),

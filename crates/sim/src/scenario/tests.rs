@@ -2299,6 +2299,12 @@ fn mobiles_are_where_outages_and_flows_are() {
         check(&idle).expect_err("it has nothing to do"),
         "t.toml:6:46: node.BS.middlebox.mobiles: no flow begins or ends at them (expected an end of a flow)"
     );
+    // A mistake in the flow is not the mobile's.
+    for (flow, mistake) in [("to = \"MH\"", "to = \"MN\""), ("[[flow]]", "[[flows]]")] {
+        let wrong = edge("snoop", "MH").replacen(flow, mistake, 1);
+        let error = check(&wrong).expect_err(mistake);
+        assert!(!error.contains("mobiles"), "{error}");
+    }
 }
 
 #[test]
