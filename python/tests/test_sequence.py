@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from airtcp.timeline import sequence
 from airtcp.timeline.command import main
 from tests.needs import need
 
@@ -36,6 +37,16 @@ def test_a_diagram_is_as_its_command_draws_it(
     assert picture == (ROOT / committed).read_text(encoding="utf-8"), "run the command of the page"
     acts = "stroke-dasharray" in picture or "<circle" in picture
     assert acts == (Path(committed).stem != "none"), "what the mechanism does is in the picture"
+
+
+def test_a_run_with_too_many_packets_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need(shutil.which("tshark") is not None, "tshark")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sequence, "_MOST_PACKETS", 10)
+    assert main([OUTAGE, "--sequence"]) == 2
+    assert "packets (expected at most 10): choose an early time" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,12 @@ _LETTER, _LINE = 6.0, 11.0
 _ABOVE, _BELOW = -4.0, 12.0
 """From an arrow to the base line of its label."""
 
+_LATEST = 2.0
+"""A packet arrives within this time of the diagram's end, or is shown as lost, s."""
+
+_MOST_PACKETS = 20_000
+"""In the captures of a run: finding each again on the next leg takes its number squared."""
+
 _FORWARDED = 1e-3
 """What the edge node sends on leaves it within this time, s."""
 
@@ -104,6 +110,11 @@ def sequence_svg(
     scenario = Scenario.load(path, overrides)
     text = tomllib.loads(path.read_text(encoding="utf-8"))
     names = _path(path, text)
+    start, until = span
+    # What happens later does not show.
+    if until is not None and "duration" not in overrides:
+        duration = min(seconds(text["duration"]), until + _LATEST)
+        scenario = Scenario.load(path, {**overrides, "duration": f"{duration:.9f} s"})
     with tempfile.TemporaryDirectory() as folder:
         scenario.run(seed, pcap=folder, snaplen=96)
         packets = [
@@ -117,7 +128,11 @@ def sequence_svg(
         ]
     for of_node in packets:
         of_node.sort(key=lambda packet: packet.time)
-    start, until = span
+    if (count := sum(map(len, packets))) > _MOST_PACKETS:
+        raise NotPlottableError(
+            f"{path}: {count} packets (expected at most {_MOST_PACKETS}): choose an early time "
+            "with --until, or a slower link"
+        )
     arrows = [
         arrow
         for arrow in _trains(_arrows(packets))
