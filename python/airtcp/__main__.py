@@ -45,7 +45,8 @@ def main() -> int:
                 signal.raise_signal(signal.SIGINT)
             code: int = module.main(arguments[1:])
         except KeyboardInterrupt:
-            print(f"airtcp {command}: interrupted; finished runs are kept", file=sys.stderr)
+            kept = "" if command == "plot" else "; finished runs are kept"
+            print(f"airtcp {command}: interrupted{kept}", file=sys.stderr)
             return 1
         return code
 

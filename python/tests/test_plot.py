@@ -121,7 +121,9 @@ def test_a_scenario_is_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     out = tmp_path / "spike.svg"
     command = [str(EXAMPLES / "spike.toml"), "--set", "tcp.spurious=none", "--views", "rtt"]
     assert main([*command, "--out", str(out)]) == 0
-    assert str(out) in capfd.readouterr().out
+    shown = capfd.readouterr()
+    assert shown.out == f"{out}\n"
+    assert "goodput" in shown.err
     assert out.read_bytes().startswith(b"<?xml")
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from airtcp.runs.command import ERRORS, OK, complain
@@ -181,9 +183,24 @@ def _simulate(path: Path, overrides: Sequence[str], seed: int) -> Contents:
         events = Path(folder) / "events.jsonl"
         command = ["airtcp", "run", str(path), "--seed", str(seed), "--events", str(events)]
         command += [word for text in overrides for word in ("--set", text)]
-        if cli_main(command):
+        with _stdout_to_stderr():
+            code = cli_main(command)
+        if code:
             raise NotPlottableError(f"{path}: the run failed")
         return read_events(events)
+
+
+@contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """The run's table is no answer to a command that asks for a picture."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _pair(text: str) -> tuple[str, str]:
