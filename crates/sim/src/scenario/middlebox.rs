@@ -31,7 +31,7 @@ pub struct MiddleboxSpec {
     /// Payload bytes held for all connections together; zero for a mechanism that holds none.
     pub memory: Bytes,
     /// Nodes reached over the wireless side. A segment to one of them goes Fixed → Mobile, a
-    /// segment from one of them Mobile → Fixed; other segments pass untouched.
+    /// segment from one of them Mobile → Fixed; other segments pass untouched. Ascending.
     pub mobiles: Vec<NodeId>,
     /// The signals about its mobiles' outages; `None`: no signals.
     pub signal: Option<SignalSpec>,
