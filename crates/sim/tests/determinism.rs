@@ -270,6 +270,13 @@ fn observed_or_not(scenario: &Scenario, slices: &[(u64, bool)]) -> Result<(), Te
     Ok(())
 }
 
+/// Behind its own link, which takes all, a saturated source loses packets to a slower one.
+#[test]
+fn what_others_lose_is_not_the_loss_of_a_saturated_source() {
+    let scenario = tree(&[0, 1], &[2, 33], &[(2, 0, true), (2, 1, false)]);
+    observed_or_not(&scenario, &[]).unwrap();
+}
+
 fn slices() -> impl Strategy<Value = Vec<(u64, bool)>> {
     proptest::collection::vec((1..1500u64, any::<bool>()), 0..6)
 }

@@ -127,11 +127,13 @@ impl World {
 
     /// True if the arrivals of a link's packets are known ahead of time, and nothing but the next
     /// link changes what happens to them there.
-    fn looks_ahead(&self, link: LinkId) -> bool {
-        let LinkState { link, to, .. } = &self.links[link];
+    fn looks_ahead(&self, id: LinkId) -> bool {
+        let LinkState { link, to, .. } = &self.links[id];
         let node = &self.nodes[*to];
         let plain = node.outage.is_none() && node.mechanism.is_none() && node.router.is_none();
-        plain && link.keeps_order()
+        // A saturated source must know if this link took its packet; the next one might lose it.
+        let saturated = || self.udp.iter().any(|udp| udp.saturates() == Some(id));
+        plain && link.keeps_order() && !saturated()
     }
 
     /// The entrance of a link fed by several others.
