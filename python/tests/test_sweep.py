@@ -136,7 +136,7 @@ def test_a_combination_without_such_rows_is_refused(scenario: Path) -> None:
     # Of QUIC there are other metrics: a table of both would be without those of QUIC's flows.
     grid = {"flow.two.transport": ["tcp", "quic"], "flow.one.transport": ["tcp", "quic"]}
     message = (
-        r"rows = 'flows': a run with flow\.two\.transport = quic with flow\.one\.transport = quic "
+        r"rows = 'flows': a run with flow\.two\.transport = quic and flow\.one\.transport = quic "
         r"has none \(expected one of quic, links, runs\)"
     )
     with pytest.raises(ValueError, match=message):

@@ -295,7 +295,7 @@ fn a_saturated_source_keeps_the_link_busy_and_loses_nothing() {
     assert_eq!(metrics.links[0].max_queue_packets, 1);
 }
 
-/// However long the link is, and whenever its queue decides; also ahead of time, through a router.
+/// However long the link is, and whether its queue decides when a packet comes or when it goes.
 #[test]
 fn a_saturated_source_keeps_long_links_busy() {
     let duration = 10.0;
@@ -324,7 +324,8 @@ fn a_saturated_source_goes_on_when_the_entrance_takes_its_packets() {
     let lost =
         set(&[("link.A-B.loss", "{ kind = \"bernoulli\", p = 0.5, place = \"before-queue\" }")]);
     // A packet takes 8 ms. The next one is sent when its service starts, and if the entrance takes
-    // that, when it ends, and every 8 ms from then on: on average the link is idle for 4 ms.
+    // that, when it ends, and every 8 ms from then on: on average the link is idle for 4 ms
+    // for each that it carries.
     let received = lost.udp[0].packets_received as f64;
     assert!((received / 12_500.0 - 2.0 / 3.0).abs() < 0.02, "{received}");
     let all =

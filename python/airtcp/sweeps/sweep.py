@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -137,28 +137,35 @@ class Sweep:
         of_all: list[dict[str, object]] = []
         jobs = iter(self.jobs())
         for point in self.points():
-            before = len(of_all)
-            for _, job in itertools.islice(jobs, len(self.seeds)):
-                metrics = store.get(job).metrics
-                parts = [metrics] if rows == "runs" else metrics[rows]
-                for part in parts:
-                    named = {ROWS[rows]: part["name"]} if rows != "runs" else {}
-                    known = {k: v for k, v in part.items() if not isinstance(v, list)}
-                    known.pop("name", None)
-                    # A key of the scenario may be called as a metric is (`duration`).
-                    of_all.append({**point, "seed": job.seed, **named, **known, **point})
-            if len(of_all) == before:
+            same = [job for _, job in itertools.islice(jobs, len(self.seeds))]
+            # A key of the scenario may be called as a metric is (`duration`).
+            found = [
+                {**point, "seed": job.seed, **row, **point}
+                for job in same
+                for row in _rows(store.get(job).metrics, rows)
+            ]
+            if not found:
+                metrics = store.get(same[0]).metrics
                 others = [kind for kind in ROWS if kind == "runs" or metrics[kind]]
-                where = "".join(f" with {key} = {override_text(v)}" for key, v in point.items())
+                keys = " and ".join(f"{key} = {override_text(v)}" for key, v in point.items())
                 raise ValueError(
-                    f"rows = {rows!r}: a run{where} has none (expected one of {', '.join(others)})"
+                    f"rows = {rows!r}: a run{keys and f' with {keys}'} has none "
+                    f"(expected one of {', '.join(others)})"
                 )
+            of_all += found
         frame = pd.DataFrame(of_all)
         # Of a metric that no run has, pandas cannot know that it is a number.
         empty = [name for name in frame if frame[name].isna().all()]
         frame = frame.astype(dict.fromkeys(empty, float))
         frame.attrs["axes"] = list(self.grid)
         return frame
+
+
+def _rows(metrics: Mapping[str, Any], rows: str) -> Iterator[dict[str, object]]:
+    """The rows of this kind in the metrics of a run, each with its name."""
+    for part in [metrics] if rows == "runs" else metrics[rows]:
+        named = {ROWS[rows]: part["name"]} if rows != "runs" else {}
+        yield named | {k: v for k, v in part.items() if not isinstance(v, list) and k != "name"}
 
 
 def _overrides(point: Mapping[str, object]) -> Iterable[tuple[str, str]]:

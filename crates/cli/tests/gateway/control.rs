@@ -146,7 +146,7 @@ impl Gateway {
         command
     }
 
-    /// The output of [`Daemon::command`].
+    /// The output of [`Gateway::command`].
     pub(crate) fn airtcp(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }

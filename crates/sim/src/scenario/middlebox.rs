@@ -339,7 +339,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) wlans: &'a [Wlan],
     /// No cell of the file is missing among them.
     pub(super) cells_are_known: bool,
-    /// Neither is a flow nor another source.
+    /// No flow or other source of the file is missing among them.
     pub(super) traffic_is_known: bool,
     /// End of the run, if it is known.
     pub(super) end: Option<Instant>,
