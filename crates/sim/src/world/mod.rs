@@ -508,7 +508,7 @@ impl World {
             let size = self.send_datagram(index, observers);
             let link = &self.links[link].link;
             let wait = if self.udp[index].dropped > before {
-                // Of the link's time it takes as much as one that is lost on the way.
+                // It takes as much of the link's time as a packet that is lost on the way.
                 link.rate().transmission_time(size).max(Duration::from_nanos(1))
             } else {
                 link.latest_wait()
