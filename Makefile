@@ -81,11 +81,11 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 test-rust:
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
 
-# The tests of the gateway wait most of the time. The linters compute meanwhile, and say all at the
-# end. cargo locks target/ until the tests run: they come first.
+# The tests of the gateway wait most of the time. The linters compute meanwhile, with what those leave
+# of the processors, and say all at the end. cargo locks target/ until the tests run: they come first.
 linters-meanwhile:
 	@sleep 20
-	@$(MAKE) --no-print-directory linters >target/linters.log 2>&1; status=$$?; cat target/linters.log; exit $$status
+	@nice -n 19 $(MAKE) --no-print-directory linters >target/linters.log 2>&1; status=$$?; cat target/linters.log; exit $$status
 
 # With the tests' profile: procedural macros and build scripts have been built for it already.
 linters:

@@ -18,6 +18,7 @@ use airtcp_testing::skip;
 use congestion::{has_congestion_control, set_congestion_control};
 use host::Host;
 use info::{Info, TcpInfo};
+use lateness::explains_timeouts;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::getsockopt;
 use nix::unistd::Pid;
@@ -121,8 +122,8 @@ struct Transfer {
     retransmissions: u64,
     /// The longest time without data.
     gap: Duration,
-    /// Largest delay of the machine's scheduling.
-    late: Duration,
+    /// Delay that the machine may have added to a round trip.
+    allowance: Duration,
     /// Bytes of data in a full segment, as the mobile sees it.
     mss: u32,
 }
@@ -135,6 +136,11 @@ impl Transfer {
     /// Nearly every ACK that the kernel made left. The last ones may still be on their way.
     fn is_plain(&self) -> bool {
         self.acks * 10 >= self.made * 9
+    }
+
+    /// At most so many timers expired, or the machine was late.
+    fn has_at_most(&self, timeouts: u64) -> bool {
+        self.timeouts <= timeouts || explains_timeouts(self.allowance)
     }
 }
 
@@ -214,11 +220,11 @@ impl Bed {
             read_until(bytes);
             info(&stream).rcv_mss
         });
-        let (took, late) = (start.elapsed(), lateness::worst(start));
+        let (took, allowance) = (start.elapsed(), lateness::allowance(start));
         let (after, made_after) = counters();
         let [data, acks, timeouts, retransmissions] = [0, 1, 2, 3].map(|i| after[i] - before[i]);
         let made = made_after - made_before;
-        Transfer { took, data, acks, made, timeouts, retransmissions, gap, late, mss }
+        Transfer { took, data, acks, made, timeouts, retransmissions, gap, allowance, mss }
     }
 
     /// The mobile's rules.
@@ -261,8 +267,7 @@ fn in_turns<const N: usize>(
         let delack = bed.delack(&[]);
         let transfer = bed.download(bytes, || ());
         // An ACK that comes too late lets the sender's timer expire.
-        let is_excused = lateness::explains_timeouts(transfer.late);
-        assert!(transfer.timeouts == 0 || is_excused, "{transfer:?}");
+        assert!(transfer.has_at_most(0), "{transfer:?}");
         note(1, transfer);
         assert_eq!(delack.end(Signal::SIGTERM), Some(0));
     }
@@ -296,7 +301,7 @@ fn a_loss_is_told_at_once() {
     let delack = bed.delack(&[]);
     let transfer = bed.download(4_000_000, || ());
     // Fast retransmissions do it: duplicates do not wait. A lost retransmission may need the timer.
-    assert!(transfer.retransmissions >= 10 && transfer.timeouts <= 3, "{transfer:?}");
+    assert!(transfer.retransmissions >= 10 && transfer.has_at_most(3), "{transfer:?}");
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
 }
 
@@ -316,7 +321,7 @@ fn a_daemon_that_is_killed_takes_no_connection_with_it_and_comes_back() {
     let transfer = bed.download(4_000_000, || kill(daemon, Signal::SIGKILL).unwrap());
     // The ACK that waited is lost. Later ones say the same, or the retransmission of what it
     // acknowledged draws another.
-    assert!(transfer.timeouts <= 1, "{transfer:?}");
+    assert!(transfer.has_at_most(1), "{transfer:?}");
     delack.says("delaying acknowledgements");
     let delayed = bed.download(4_000_000, || ());
     assert!(!delayed.is_plain(), "{delayed:?}");
@@ -355,14 +360,18 @@ fn last_ack(bed: &Bed, congestion: &str, bytes: usize, meanwhile: impl FnOnce())
     [0, 1].map(|i| after[i] - before[i])
 }
 
-/// Totals of ten transfers, with each number of segments left over from the last window.
-fn last_acks(congestion: &str) -> Option<[u64; 2]> {
-    let bed = Bed::new(&WIRE)?;
+/// Ten transfers, with each number of segments left over from the last window: no timer expires, and
+/// at most so many tail-loss probes leave, unless the machine was late.
+fn expect_last_acks(congestion: &str, most_probes: u64) {
+    let Some(bed) = Bed::new(&WIRE) else { return };
     let delack = bed.delack(&[]);
+    lateness::watch();
+    let start = Instant::now();
     let waited = (91..=100).map(|segments| last_ack(&bed, congestion, segments * 1448, || ()));
-    let sum = waited.reduce(|a, b| [a[0] + b[0], a[1] + b[1]]);
+    let [timeouts, probes] = waited.reduce(|a, b| [a[0] + b[0], a[1] + b[1]]).unwrap();
+    let is_excused = explains_timeouts(lateness::allowance(start));
+    assert!(is_excused || timeouts == 0 && probes <= most_probes, "{timeouts}, {probes}");
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
-    sum
 }
 
 #[test]
@@ -370,17 +379,15 @@ fn the_last_ack_of_a_transfer_leaves_before_a_paced_sender_asks_for_it() {
     if !has_congestion_control("bbr") {
         return;
     }
-    let Some(sum) = last_acks("bbr") else { return };
-    // Now and then, on a busy machine, a little later.
-    assert!(sum[0] == 0 && sum[1] <= 4, "{sum:?}");
+    // Now and then a little later.
+    expect_last_acks("bbr", 4);
 }
 
 #[test]
 fn the_last_ack_of_a_transfer_leaves_when_a_sender_asks_for_it_at_the_latest() {
     // A sender that is not paced sends in bursts: between them segments seem to be rare, and the
     // last ones are waited for as long.
-    let Some(sum) = last_acks("reno") else { return };
-    assert!(sum[0] == 0 && sum[1] <= 10, "{sum:?}");
+    expect_last_acks("reno", 10);
 }
 
 #[test]
@@ -390,8 +397,11 @@ fn a_daemon_killed_at_the_end_of_a_transfer_costs_one_time_out_at_most() {
     for segments in [91, 94, 97, 100] {
         let daemon = daemon(&delack);
         let end = || kill(daemon, Signal::SIGKILL).unwrap();
+        lateness::watch();
+        let start = Instant::now();
         let [timeouts, probes] = last_ack(&bed, "reno", segments * 1448, end);
-        assert!(timeouts <= 1, "{segments}: {timeouts}, {probes}");
+        let is_excused = explains_timeouts(lateness::allowance(start));
+        assert!(timeouts <= 1 || is_excused, "{segments}: {timeouts}, {probes}");
         delack.says("delaying acknowledgements");
     }
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
@@ -470,7 +480,7 @@ fn a_path_that_drops_the_option_costs_one_time_out() {
     assert!(dropping.status.success(), "{dropping:?}");
     let (sender, delack) = (bed.sender(&[]), bed.delack(&["--ask-cwnd"]));
     let transfer = bed.download(1_000_000, || ());
-    assert!((1..=2).contains(&transfer.timeouts), "{transfer:?}");
+    assert!(transfer.timeouts >= 1 && transfer.has_at_most(2), "{transfer:?}");
     assert_eq!(sender.numbers("stopped exchanging")("connections_reported"), 1);
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
 }

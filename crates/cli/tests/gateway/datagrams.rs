@@ -1,7 +1,7 @@
 //! UDP through an outage: a sender that waits for each answer, and twice as long after each attempt
 //! without one, as QUIC's does (RFC 9002 §6.2).
 
-use crate::lateness::{self, DeadTime};
+use crate::lateness::{self, Wait};
 use crate::outages::{Told, WAKE_TOLD, WAKE_UNTOLD, outage};
 use crate::testbed::{Plan, Testbed, possible};
 use std::net::UdpSocket;
@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// From the return of the link until the sender has the first answer, in an exchange with an outage
 /// of 5 s.
-fn dead_time(mechanism: Option<&str>, told: Told) -> DeadTime {
+fn dead_time(mechanism: Option<&str>, told: Told) -> Wait {
     let mechanism = mechanism.map(|name| format!("{name:?}"));
     let bed = Testbed::new(&Plan { mechanism, ..Plan::default() });
     let [fixed, mobile] = bed.addresses();
@@ -57,7 +57,7 @@ fn dead_time(mechanism: Option<&str>, told: Told) -> DeadTime {
         over.store(true, Ordering::Relaxed);
         let answers = answers.join().unwrap();
         let first = answers.into_iter().find(|&at| at > up).expect("an answer in 7 s");
-        DeadTime { length: first - up, allowance: lateness::allowance(up) }
+        Wait { length: first - up, allowance: lateness::allowance(up) }
     })
 }
 

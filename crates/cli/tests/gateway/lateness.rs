@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 /// Period of the thread.
 const PERIOD: Duration = Duration::from_millis(2);
 
-/// Programs that run one after the other from the link's return to the receiver's byte: the test
-/// that signals the gateway, the gateway, the emulator for a segment to the mobile, for its answer
-/// and for new data, and the receiver.
+/// Programs that run one after the other: from the link's return to the receiver's byte these are
+/// the test that signals the gateway, the gateway, the emulator for a segment to the mobile, for its
+/// answer and for new data, and the receiver. A round trip has fewer.
 const TURNS: u32 = 6;
 
 /// Times at which the thread was late by more than its period, and by how much.
@@ -36,7 +36,7 @@ pub(crate) fn watch() {
 }
 
 /// Largest lateness of this machine from `since` on; zero if it is idle.
-pub(crate) fn worst(since: Instant) -> Duration {
+fn worst(since: Instant) -> Duration {
     let late = LATE.lock().unwrap();
     let overlapping = late.iter().filter(|(due, late)| *due + *late >= since);
     overlapping.map(|(_, late)| *late).max().unwrap_or_default()
@@ -50,9 +50,10 @@ pub(crate) fn allowance(since: Instant) -> Duration {
 /// No sender's timer is shorter (Linux, `TCP_RTO_MIN`).
 const MIN_RTO: Duration = Duration::from_millis(200);
 
-/// True if a sender's timer may have expired only because the machine was so late.
-pub(crate) fn explains_timeouts(late: Duration) -> bool {
-    late >= MIN_RTO
+/// True if a sender's timer may have expired only because the machine was late in each of the
+/// programs that a segment and its ACK pass.
+pub(crate) fn explains_timeouts(allowance: Duration) -> bool {
+    allowance >= MIN_RTO
 }
 
 /// Factor by which the processor is slower than a real one, if it is emulated:
@@ -61,16 +62,16 @@ pub(crate) fn slowness() -> u32 {
     std::env::var("AIRTCP_SLOWNESS").map_or(1, |times| times.parse().expect("a number"))
 }
 
-/// From the link's return to the receiver's first new byte.
+/// A time without data, such as that from the link's return to the receiver's first new byte.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DeadTime {
+pub(crate) struct Wait {
     /// Length as measured, with the machine's part.
     pub(crate) length: Duration,
     /// Part of it that the machine may have caused.
     pub(crate) allowance: Duration,
 }
 
-impl DeadTime {
+impl Wait {
     /// True if the gateway keeps to the bar.
     pub(crate) fn is_within(self, bar: Duration) -> bool {
         self.length <= bar * slowness() + self.allowance

@@ -6,7 +6,7 @@
 //! still.
 
 use crate::congestion::has_congestion_control;
-use crate::lateness::{self, DeadTime};
+use crate::lateness::{self, Wait};
 use crate::report;
 use crate::testbed::{LINK, Plan, Testbed, possible};
 use crate::ticks;
@@ -79,7 +79,7 @@ pub(crate) struct Case {
 pub(crate) struct Outcome {
     /// From the end of the outage to the receiver's first new byte; `None`: none came in twice the
     /// outage and a minute.
-    pub(crate) dead_time: Option<DeadTime>,
+    pub(crate) dead_time: Option<Wait>,
     /// Retransmission timeouts from the first signal until data flowed again.
     pub(crate) timeouts: u64,
     /// Segments retransmitted in the same time.
@@ -88,14 +88,14 @@ pub(crate) struct Outcome {
     pub(crate) cwnd: [u32; 2],
     /// From the opening of the connection until the receiver had all.
     pub(crate) download_time: Duration,
-    /// Largest lateness of the machine until data flowed again.
-    pub(crate) late: Duration,
+    /// Delay that the machine may have added to a round trip until data flowed again.
+    pub(crate) allowance: Duration,
 }
 
 impl Outcome {
-    /// True if no timer expired, or only because the machine stood still.
+    /// True if no timer expired, or only because the machine was late.
     pub(crate) fn has_no_timeout(&self) -> bool {
-        self.timeouts == 0 || lateness::explains_timeouts(self.late)
+        self.timeouts == 0 || lateness::explains_timeouts(self.allowance)
     }
 }
 
@@ -133,7 +133,7 @@ impl Case {
             before = Some((counters(), transfer.info().snd_cwnd));
         });
         let dead_time = transfer.dead_time(up, 2 * self.outage + Duration::from_secs(60));
-        let late = lateness::worst(opened);
+        let allowance = lateness::allowance(opened);
         let (before, cwnd) = before.unwrap();
         let cwnd = [cwnd, transfer.info().snd_cwnd];
         let [timeouts, retransmissions] = {
@@ -146,7 +146,7 @@ impl Case {
             report::restart(self, &bed.daemon().log());
         }
         let download_time = opened.elapsed();
-        Outcome { dead_time, timeouts, retransmissions, cwnd, download_time, late }
+        Outcome { dead_time, timeouts, retransmissions, cwnd, download_time, allowance }
     }
 }
 

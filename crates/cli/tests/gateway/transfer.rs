@@ -3,7 +3,7 @@
 use crate::congestion::set_congestion_control;
 use crate::host::Host;
 use crate::info::{Info, TcpInfo};
-use crate::lateness::{self, DeadTime};
+use crate::lateness::{self, Wait};
 use airtcp_core::{Addr, Flow};
 use nix::sys::socket::sockopt::{SetStruct, TcpRepair};
 use nix::sys::socket::{getsockopt, setsockopt};
@@ -122,9 +122,9 @@ impl Arrivals {
     }
 
     /// From `up` to the first new byte; `None` when none comes within `patience`.
-    pub(crate) fn dead_time(&self, up: Instant, patience: Duration) -> Option<DeadTime> {
+    pub(crate) fn dead_time(&self, up: Instant, patience: Duration) -> Option<Wait> {
         let at = self.wait(patience, |at, _| at > up)?;
-        Some(DeadTime { length: at - up, allowance: lateness::allowance(up) })
+        Some(Wait { length: at - up, allowance: lateness::allowance(up) })
     }
 
     /// Waits until so many bytes are there.
@@ -241,7 +241,7 @@ impl Transfer {
     }
 
     /// From `up` to the receiver's first new byte; `None` when none comes within `patience`.
-    pub(crate) fn dead_time(&self, up: Instant, patience: Duration) -> Option<DeadTime> {
+    pub(crate) fn dead_time(&self, up: Instant, patience: Duration) -> Option<Wait> {
         self.arrivals.dead_time(up, patience)
     }
 
@@ -259,10 +259,11 @@ impl Transfer {
     }
 
     /// The longest time without a new byte between two that came after `since`.
-    pub(crate) fn longest_gap(&self, since: Instant) -> Duration {
+    pub(crate) fn longest_gap(&self, since: Instant) -> Wait {
         let log = self.arrivals.log.lock().unwrap();
         let later: Vec<Instant> = log.iter().map(|&(at, _)| at).filter(|&at| at >= since).collect();
-        later.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
+        let gaps = later.windows(2).map(|pair| pair[1] - pair[0]);
+        Wait { length: gaps.max().unwrap_or_default(), allowance: lateness::allowance(since) }
     }
 
     /// The sender resets the connection; how the receiver's ends, if it learns of that in time.

@@ -3,7 +3,7 @@
 //! The bars are those of downloads (`outages`).
 
 use crate::congestion::has_congestion_control;
-use crate::lateness::DeadTime;
+use crate::lateness::Wait;
 use crate::outages::{Told, WAKE_TOLD, WAKE_UNTOLD, WORST, outage, sleep_until};
 use crate::recording;
 use crate::testbed::{LINK, Place, Plan, Testbed, possible};
@@ -57,7 +57,7 @@ impl Case {
     }
 
     /// From the end of the outage to the first new byte.
-    fn dead_time(&self) -> Option<DeadTime> {
+    fn dead_time(&self) -> Option<Wait> {
         let bed = Testbed::new(&self.plan());
         let transfer = self.start(&bed);
         let opened = Instant::now();
@@ -169,7 +169,7 @@ fn without_a_gateway_an_upload_waits_for_the_senders_timer() {
     let cases = grid(None, &[Sender::Behind], &[5], Told::Nothing);
     let dead: Vec<_> = cases.iter().map(Case::dead_time).collect();
     // A timer may by chance expire just when the link is back; not everyone's does.
-    let waits = |dead: &Option<DeadTime>| dead.is_none_or(|dead| !dead.is_within(WORST));
+    let waits = |dead: &Option<Wait>| dead.is_none_or(|dead| !dead.is_within(WORST));
     assert!(dead.iter().any(waits), "{cases:?}: {dead:?}");
 }
 
