@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def main() -> int:
         except MissingExtraError as error:
             print(f"airtcp: {error}", file=sys.stderr)
             return 1
+        warnings.formatwarning = lambda message, *_: f"airtcp: {message}\n"
         try:
             signal.signal(signal.SIGINT, _interrupt)
             if early:

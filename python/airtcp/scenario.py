@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -145,6 +146,9 @@ class Scenario:
         Returns:
             Metrics in SI units, and the series asked for.
 
+        Warns:
+            UserWarning: Something makes the numbers doubtful; the message says what to change.
+
         Raises:
             ScenarioError: The scenario names a control that is not there.
             ValueError: An unknown series or node, an impossible seed, no flow uses a control of its
@@ -167,6 +171,8 @@ class Scenario:
         native = self._with_controls(congestion)
         metrics, columns = native.run(seed, names, between_slices, captures)
         decoded: dict[str, Any] = json.loads(metrics)
+        for warning in decoded["warnings"]:
+            warnings.warn(warning, stacklevel=2)
         series = {name: Series.from_buffers(*buffers) for name, buffers in columns.items()}
         return Run(decoded, series)
 

@@ -10,7 +10,7 @@ use airtcp_sim::trace::animation::{self, Animation};
 use airtcp_sim::trace::{EventWriter, PacketTap};
 use airtcp_sim::{Observers, RunMetrics, World};
 use airtcp_tcp::congestion::Controls;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -181,6 +181,8 @@ struct Report<'a> {
     next: usize,
     /// For the table, which needs all results.
     finished: Vec<RunMetrics>,
+    /// Warnings of all runs.
+    warnings: BTreeSet<String>,
     count: usize,
     failed: bool,
     /// The first error of standard output.
@@ -196,6 +198,7 @@ impl<'a> Report<'a> {
             waiting: BTreeMap::new(),
             next: 0,
             finished: Vec::new(),
+            warnings: BTreeSet::new(),
             count: 0,
             failed: false,
             output: Ok(()),
@@ -227,6 +230,7 @@ impl<'a> Report<'a> {
     }
 
     fn print(&mut self, metrics: RunMetrics) {
+        self.warnings.extend(metrics.warnings.iter().cloned());
         let line = serde_json::to_string(&metrics).map_err(io::Error::other);
         let line = match line {
             Ok(line) => line + "\n",
@@ -263,6 +267,7 @@ impl<'a> Report<'a> {
             }
             self.output = io::stdout().write_all(text.as_bytes());
         }
+        self.warnings.iter().for_each(|warning| complain(warning));
         if let Some(file) = self.metrics.take().filter(|_| self.count > 0)
             && let Err(error) = file.publish()
         {

@@ -53,6 +53,19 @@ fn a_run_prints_a_table_and_nothing_else_on_standard_output() {
 }
 
 #[test]
+fn what_makes_numbers_doubtful_is_said_once_on_standard_error() {
+    let dumbbell = example("dumbbell.toml");
+    let short =
+        ["--runs", "2", "--set", "duration=2 s", "--set", "link.s-R1.queue.limit=5 packets"];
+    let output = run(&[&[dumbbell.to_str().unwrap()], &short[..]].concat());
+    let stderr = text(&output.stderr);
+    let warnings: Vec<&str> = stderr.lines().filter(|line| line.contains("overflowed")).collect();
+    assert_eq!(warnings.len(), 1, "{stderr}");
+    let told = "airtcp: link s0>R1, s2>R1 and 1 more: their queues overflowed";
+    assert!(warnings[0].starts_with(told), "{stderr}");
+}
+
+#[test]
 fn several_runs_are_summed_up_with_an_interval() {
     let quickstart = example("quickstart.toml");
     let output = run(&[quickstart.to_str().unwrap(), "--runs", "3", "--set", "duration=5 s"]);

@@ -43,7 +43,8 @@ settings! {
         /// Retransmissions below IP, as of a cellular link. The rate is then that of transport blocks.
         #[absent = "no retransmissions"]
         pub rlc: Option<Box<RlcConfig>> = None,
-        /// The queue in front of the link, one in each direction.
+        /// The queue in front of the link, one in each direction. The link of a sender's own host
+        /// needs a longer one than the default if a later link is slower (`docs/queues.md`).
         #[absent = "drop-tail, 50 packets"]
         pub queue: QueueConfig = QueueConfig::default(),
     }

@@ -42,6 +42,8 @@ documented! {
         pub calls: Vec<CallMetrics>,
         /// One for each node with a middlebox, in the order of the scenario.
         pub middleboxes: Vec<MiddleboxMetrics>,
+        /// What makes the numbers doubtful, a sentence or two each: what to change, and why.
+        pub warnings: Vec<String>,
     }
 }
 

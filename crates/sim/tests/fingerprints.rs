@@ -35,7 +35,7 @@ struct Row {
 }
 
 /// Metrics left out, by the beginnings of their names.
-const SUMMARIES: [&str; 9] = [
+const SUMMARIES: [&str; 10] = [
     "delay_",
     "events",
     "fairness",
@@ -45,6 +45,7 @@ const SUMMARIES: [&str; 9] = [
     "rtt_",
     "timeouts_after_duplicates",
     "utilisation",
+    "warnings",
 ];
 
 /// FNV-1a, 64 bits.

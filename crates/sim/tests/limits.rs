@@ -79,3 +79,40 @@ fn a_full_send_buffer_does_not_keep_bbr_in_startup() {
         assert!(flow.retransmission_ratio < 0.01, "{control}: {}", flow.retransmission_ratio);
     }
 }
+
+/// What a run of a sender, a router and a receiver warns of, with the queue of the sender's own link
+/// and the rates of both links in Mbit/s.
+fn warnings(queue: &str, rates: [u32; 2]) -> Vec<String> {
+    let [own, later] = rates;
+    let text = format!(
+        r#"
+        duration = "20 s"
+        tcp = {{ preset = "rfc", window-scaling = true, receive-buffer = "4 MB", send-buffer = "4 MB" }}
+        node = [{{ name = "a" }}, {{ name = "R" }}, {{ name = "b" }}]
+        link = [
+            {{ between = ["a", "R"], rate = "{own} Mbit/s", delay = "1 ms", {queue} }},
+            {{ between = ["R", "b"], rate = "{later} Mbit/s", delay = "20 ms", queue = {{ limit = "100 packets" }} }},
+        ]
+        flow = [{{ name = "f", count = 3, from = "a", to = "b" }}]
+        "#
+    );
+    let scenario = Scenario::parse("warnings.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers::default());
+    world.metrics().warnings
+}
+
+#[test]
+fn a_queue_that_a_senders_own_bursts_overflow_is_told() {
+    let told = warnings(r#"queue = { limit = "5 packets" }"#, [1000, 20]);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("link a>R: its queue overflowed in bursts"), "{told:?}");
+    for (queue, rates) in [
+        (r#"queue = { limit = "1000 packets" }"#, [1000, 20]),
+        // It is the bottleneck.
+        (r#"queue = { limit = "5 packets" }"#, [20, 1000]),
+        (r#"queue = { limit = "5 packets" }"#, [20, 20]),
+    ] {
+        assert_eq!(warnings(queue, rates), [""; 0], "{queue}, {rates:?}");
+    }
+}

@@ -1,15 +1,18 @@
 //! The results of a run.
 
-use super::{ChannelState, FlowInfo, Socket, World};
+use super::{ChannelState, FlowInfo, LinkState, Socket, World};
 use crate::apps::dialogue::Wants;
 use crate::apps::{App, Inbox, OutageWatch};
 use crate::metrics::{
     FlowMetrics, LinkMetrics, RunMetrics, StationMetrics, TransferMetrics, VideoMetrics, fairness,
     percentiles,
 };
-use airtcp_core::{Duration, Histogram, Instant, Length};
+use airtcp_core::{Duration, Histogram, Id, Instant, Length};
+use airtcp_net::Link;
+use airtcp_routing::{LinkId, NodeId};
 use airtcp_tcp::Endpoint;
 use airtcp_tcp::endpoint::{Limits, Stats};
+use std::collections::BTreeSet;
 
 /// What the connections of a flow did.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +86,60 @@ impl World {
                 .iter()
                 .map(|m| m.metrics(&self.node_names[m.node]))
                 .collect(),
+            warnings: self.short_sender_queues().into_iter().collect(),
         }
+    }
+
+    /// A warning if bursts overflow the queues of senders' own links, although later links are
+    /// slower. A host does not lose its own packets: its queue is long (Linux: `txqueuelen`, 1000
+    /// packets), and its TCP waits for it (TCP small queues).
+    fn short_sender_queues(&self) -> Option<String> {
+        let ends = |socket: &Socket| (socket.node, socket.peer);
+        let tcp = self.sockets.iter().step_by(2).map(ends);
+        let quic = self.quic.iter().step_by(2).map(|socket| (socket.node, socket.peer));
+        let own = tcp.chain(quic).filter_map(|(sender, receiver)| {
+            let first = self.next_hops.link(sender, receiver)?;
+            let link = &self.links.get(first)?.link;
+            let overflows = link.counters().queue_drops > 0 && !self.is_busy(link);
+            (overflows && self.a_later_hop_is_slower(first, receiver)).then_some(first)
+        });
+        let short: BTreeSet<LinkId> = own.collect();
+        let names: Vec<&str> = short.iter().map(|&link| &*self.link_names[link.index()]).collect();
+        let named = match names[..] {
+            [] => return None,
+            [only] => format!("{only}: its queue"),
+            [first, second] => format!("{first} and {second}: their queues"),
+            [first, second, ..] => {
+                format!("{first}, {second} and {} more: their queues", names.len() - 2)
+            }
+        };
+        Some(format!(
+            "link {named} overflowed in bursts of the sender's own host, which would have made its \
+             packets wait. Make it longer, such as `queue = {{ limit = \"1000 packets\" }}`"
+        ))
+    }
+
+    /// True if the link has been sending for at least half of the time.
+    fn is_busy<T>(&self, link: &Link<T>) -> bool {
+        let sendable = link.rate().bits_per_sec() as f64 * self.now.as_secs_f64();
+        8.0 * link.counters().bytes_sent.get() as f64 >= sendable / 2.0
+    }
+
+    /// True if the path from the end of the wired link `first` to `destination` has a slower link,
+    /// or one by radio.
+    fn a_later_hop_is_slower(&self, first: LinkId, destination: NodeId) -> bool {
+        let LinkState { link, to, .. } = &self.links[first];
+        let mut node = *to;
+        // Static routes do not lead in circles.
+        while node != destination {
+            let Some(next) = self.next_hops.link(node, destination) else { return false };
+            let Some(LinkState { link: later, to, .. }) = self.links.get(next) else { return true };
+            if later.rate() < link.rate() {
+                return true;
+            }
+            node = *to;
+        }
+        false
     }
 
     fn station_metrics(&self) -> Vec<StationMetrics> {
