@@ -388,6 +388,41 @@ fn a_delay_by_hand_and_losses_by_hand_count_from_then_on() {
 }
 
 #[test]
+fn every_datagram_comes_twice_over_a_link_that_copies_all() {
+    if !possible() {
+        return;
+    }
+    let (output, trips) = behind_link(&["--late", "1 s", "--up-duplicate", "1"], "ping", echo());
+    assert_eq!(trips.len(), 25, "{}", stderr(&output));
+    // The 25 answers that it waits for come within the first 13 of 25 round trips.
+    let told = stderr(&output);
+    assert!(told.contains("up: ") && told.contains("; copies made: "), "{told}");
+    assert_eq!(told.matches("copies made").count(), 1, "{told}");
+}
+
+#[test]
+fn a_download_over_links_that_copy_is_whole() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("control");
+    let socket = socket.to_str().unwrap();
+    let options = ["--rate", "8mbit", "--late", "1 s", "--control", socket, "--duplicate", "0.2"];
+    let (output, took, status) = std::thread::scope(|scope| {
+        let behind = scope.spawn(|| behind_link(&options, "download", source(1_000_000)));
+        let status = order(socket, &["duplicate", "0.5", "uplink"]);
+        let (output, took) = behind.join().unwrap();
+        (output, took, status)
+    });
+    // `inside` has compared the bytes.
+    assert_eq!(took.len(), 1, "{}", stderr(&output));
+    assert!(took[0] > 1.0, "1 MB and a fifth of it at 8 Mbit/s: {took:?}");
+    assert!(status.uplink.duplicates <= status.uplink.packets_sent + 1, "{status:?}");
+    assert!(stderr(&output).matches("copies made").count() == 2, "{}", stderr(&output));
+}
+
+#[test]
 fn an_order_that_no_link_takes_is_refused() {
     let output = airtcp(&["--at", "/nonexistent/socket", "down"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -739,6 +774,8 @@ fn bad_input_is_refused_with_the_option_and_the_nearest_name() {
     refused(&["--delay", "20"], "--delay:1:7: delay: 20 has no unit");
     refused(&["--rate", "8 mbits"], "did you mean `Mbit/s`?");
     refused(&["--loss", "1.5"], "--loss:1:8: loss.p: 1.5");
+    refused(&["--up-duplicate", "2"], "--up-duplicate:1:14: up.duplicate: 2 is out of range");
+    refused(&["--set", "down.duplicat=0.1"], "unknown key (did you mean `duplicate`?)");
     refused(&["--set", "delais=1 s"], "delais: unknown key (did you mean `delay`?)");
     refused(&["--wlan", "iee"], "did you mean `ieee`?");
     refused(&["--set", "wlan.sifs=60 us"], "sifs must be shorter");

@@ -105,6 +105,7 @@ mod linux {
             rate: rate.into(),
             delay: DelayConfig { base: delay, variation: None },
             loss: LossConfig::None.into(),
+            duplicate: 0.0,
             policer: None,
             outage: None,
             reconfiguration: None,

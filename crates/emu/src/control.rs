@@ -70,7 +70,7 @@ pub enum Order {
     Status,
 }
 
-/// A change of a running link. Rate, delay and loss replace what its configuration says, and last
+/// A change of a running link. All but `down` and `up` replace what its configuration says, and last
 /// until the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
@@ -84,6 +84,8 @@ pub enum Change {
     Delay(airtcp_core::Duration),
     /// `loss P`: each packet is lost with this probability.
     Loss(f64),
+    /// `duplicate P`: each packet is followed by a copy with this probability.
+    Duplicate(f64),
 }
 
 impl FromStr for Order {
@@ -106,10 +108,11 @@ impl FromStr for Order {
             ["rate", ref value @ ..] => units::rate(&value.join(" ")).map(Change::Rate),
             ["delay", ref value @ ..] => units::duration(&value.join(" ")).map(Change::Delay),
             ["loss", ref value @ ..] => probability(&value.join(" ")).map(Change::Loss),
+            ["duplicate", ref value @ ..] => probability(&value.join(" ")).map(Change::Duplicate),
             _ => {
                 return Err(format!(
-                    "no such order: {text:?} (expected status, down, up, rate RATE, delay TIME or \
-                     loss P; all but status for one direction: down uplink, rate 5mbit downlink, …)"
+                    "no such order: {text:?} (expected status, down, up, rate RATE, delay TIME, \
+                     loss P or duplicate P; all but status for one direction: down uplink, rate 5mbit downlink, …)"
                 ));
             }
         };
@@ -132,6 +135,7 @@ impl fmt::Display for Order {
             Change::Rate(rate) => write!(f, "rate {rate}")?,
             Change::Delay(delay) => write!(f, "delay {delay}")?,
             Change::Loss(p) => write!(f, "loss {p}")?,
+            Change::Duplicate(p) => write!(f, "duplicate {p}")?,
         }
         match directions {
             Directions::Both => Ok(()),
@@ -175,6 +179,8 @@ pub struct DirectionStatus {
     pub ecn_marks: u64,
     /// Packets dropped by the loss model.
     pub loss_drops: u64,
+    /// Copies made of packets (`duplicate`), whatever became of them.
+    pub duplicates: u64,
     /// Packets dropped by the policer.
     pub policer_drops: u64,
     /// Packets dropped by an outage.
@@ -204,6 +210,7 @@ impl DirectionStatus {
             queue_drops,
             ecn_marks,
             loss_drops,
+            duplicates,
             policer_drops,
             outage_drops,
             max_queue_packets,
@@ -217,6 +224,7 @@ impl DirectionStatus {
             queue_drops,
             ecn_marks,
             loss_drops,
+            duplicates,
             policer_drops,
             outage_drops,
             max_queue_packets,
@@ -470,6 +478,7 @@ mod tests {
                 Change::Rate(DataRate::kbps(2500)),
                 Change::Delay(airtcp_core::Duration::from_micros(1500)),
                 Change::Loss(0.02),
+                Change::Duplicate(0.5),
             ];
             let changes = changes.map(|change| Order::Change(change, directions));
             for order in changes.into_iter().chain([Order::Status]) {
@@ -490,6 +499,7 @@ mod tests {
             ("delay 5", "expected a duration, such as 20 ms"),
             ("loss 2 uplink", "expected a number from 0 to 1"),
             ("loss NaN", "expected a number from 0 to 1"),
+            ("duplicate 1%", "expected a number from 0 to 1"),
         ] {
             assert_eq!(wrong.parse::<Order>(), Err(format!("{wrong:?}: {expected}")));
         }
@@ -505,6 +515,7 @@ mod tests {
             queue_drops: 0,
             ecn_marks: 0,
             loss_drops: 0,
+            duplicates: 0,
             policer_drops: 0,
             outage_drops: 0,
             max_queue_packets: 0,

@@ -265,6 +265,7 @@ mod tests {
             rate: DataRate::mbps(1).into(),
             delay: DelayConfig { base: Duration::from_millis(20), variation: None },
             loss: LossConfig::None.into(),
+            duplicate: 0.0,
             policer: None,
             outage: None,
             reconfiguration: None,

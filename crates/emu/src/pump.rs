@@ -85,8 +85,15 @@ impl Direction<'_> {
         }
     }
 
-    /// Offers a packet to the link.
+    /// Offers a packet to the link, and a copy if the link asks for it.
     fn offer(&mut self, now: Instant, packet: Vec<u8>) {
+        if self.lane.link.duplicates() {
+            self.offer_one(now, packet.clone());
+        }
+        self.offer_one(now, packet);
+    }
+
+    fn offer_one(&mut self, now: Instant, packet: Vec<u8>) {
         let meta = packet::meta(&packet);
         self.log_until(now);
         if let Some(log) = &self.lane.log {
@@ -126,6 +133,10 @@ impl Direction<'_> {
             Change::Loss(p) => {
                 let stream = Stream::new(*seed, &format!("link/{name}/loss/{changes}"));
                 link.set_loss(now, p, stream);
+            }
+            Change::Duplicate(p) => {
+                let stream = Stream::new(*seed, &format!("link/{name}/duplicate/{changes}"));
+                link.set_duplicate(p, stream);
             }
         }
         *changes += 1;

@@ -21,6 +21,7 @@ fn config(delay: DelayConfig, loss: LossConfig) -> LinkConfig {
         rate: DataRate::mbps(100).into(),
         delay,
         loss: loss.into(),
+        duplicate: 0.0,
         policer: None,
         outage: None,
         reconfiguration: None,

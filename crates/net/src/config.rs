@@ -31,6 +31,11 @@ settings! {
         /// Random or listed losses.
         #[absent = "no losses"]
         pub loss: LinkLoss = LinkLoss::default(),
+        /// Probability that a packet is followed by a copy. The copy enters the link right behind it,
+        /// as a packet of its own, and is not copied again.
+        #[kind = PROBABILITY]
+        #[source = "Linux (netem)"]
+        pub duplicate: f64 = 0.0,
         /// Token bucket in front of the queue.
         #[absent = "no policer"]
         pub policer: Option<PolicerConfig> = None,

@@ -18,6 +18,8 @@
 //! - In a FIFO link nothing comes out before its predecessor, which may be a lost one; so where the
 //!   delay falls, packets bunch up.
 //! - At equal times a departure comes before an arrival to the queue.
+//! - A copy ([`Link::duplicates`]) is a packet of its own: it is offered right behind the first,
+//!   takes its place in the queue and its time of the server, and has draws of its own.
 //! - A packet whose arrival is known may be taken out ahead of it ([`Link::pass`]), for a caller
 //!   that looks after the rest itself.
 //! - A link that can be taken down at run time ([`Link::steered`]), or whose queue discipline drops,
@@ -75,7 +77,7 @@ impl From<Bytes> for PacketMeta {
 }
 
 /// The random streams of one link, each made where something draws from it: `link/<name>/loss`,
-/// `…/delay`, `…/red` (every queue discipline's; it was RED's first, and another name would change
+/// `…/duplicate`, `…/delay`, `…/red` (every queue discipline's; it was RED's first, and another name would change
 /// its draws), `…/slot-loss`, `…/rlc`.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkStreams<'n> {
@@ -153,6 +155,8 @@ pub struct LinkCounters {
     pub ecn_marks: u64,
     /// Packets the loss model took.
     pub loss_drops: u64,
+    /// Copies that the link asked for ([`Link::duplicates`]), whatever became of them.
+    pub duplicates: u64,
     /// Packets the policer dropped.
     pub policer_drops: u64,
     /// Packets an outage took.
@@ -175,6 +179,7 @@ pub struct Link<T> {
     delay: Delay,
     loss: Option<Box<Loss>>,
     loss_place: LossPlace,
+    duplication: Option<Box<Duplication>>,
     policer: Option<Box<Policer>>,
     outage: Option<Box<OutageConfig>>,
     slots: Option<Box<Slots>>,
@@ -199,6 +204,20 @@ pub struct Link<T> {
     waits: Histogram,
     /// The same of the latest packet.
     latest_wait: Duration,
+}
+
+/// Copies of packets: each with probability `p`.
+#[derive(Clone, Debug)]
+struct Duplication {
+    p: f64,
+    stream: Stream,
+}
+
+impl Duplication {
+    /// `None` if nothing is ever copied.
+    fn new(p: f64, stream: Stream) -> Option<Box<Self>> {
+        (p > 0.0).then(|| Box::new(Self { p, stream }))
+    }
 }
 
 /// A server that is more than a rate.
@@ -367,6 +386,7 @@ impl<T> Link<T> {
             is_plain,
             loss: loss_model.map(Box::new),
             loss_place: loss.place,
+            duplication: Duplication::new(config.duplicate, streams.of("duplicate")),
             policer: policer.map(|config| Box::new(Policer::new(config))),
             outage: outage.map(Box::new),
             slots: slots.map(Box::new),
@@ -483,6 +503,27 @@ impl<T> Link<T> {
         if let Some(slots) = &mut self.slots {
             slots.end_losses();
         }
+    }
+
+    /// Copies packets with probability `p`, drawn from `stream`, from now on.
+    pub fn set_duplicate(&mut self, p: f64, stream: Stream) {
+        self.duplication = Duplication::new(p, stream);
+    }
+
+    /// True if the link copies some packets.
+    pub fn makes_duplicates(&self) -> bool {
+        self.duplication.is_some()
+    }
+
+    /// True if a copy of the next packet is to be offered right behind it. Call once for each packet
+    /// that is not itself a copy, whether the link then takes it or not; the link cannot copy a
+    /// packet, so that is left to the caller.
+    #[inline]
+    pub fn duplicates(&mut self) -> bool {
+        let Some(duplication) = &mut self.duplication else { return false };
+        let copied = duplication.stream.chance(duplication.p);
+        self.counters.duplicates += u64::from(copied);
+        copied
     }
 
     /// True if the link is down at `now`, by hand or by schedule.

@@ -242,6 +242,7 @@ mod tests {
             rate: DataRate::mbps(1).into(),
             delay: DelayConfig { base: Duration::from_millis(3), variation: None },
             loss: LossConfig::None.into(),
+            duplicate: 0.0,
             policer: None,
             outage: Some(OutageConfig {
                 schedule: Schedule::Listed(vec![(ms(15), ms(35))]),

@@ -213,6 +213,8 @@ documented! {
         pub ecn_marks: u64,
         /// Packets the loss model took, on the medium or in front of the queue.
         pub loss_drops: u64,
+        /// Copies made of packets (`duplicate`), whatever became of them.
+        pub duplicates: u64,
         /// Packets the policer dropped.
         pub policer_drops: u64,
         /// Packets an outage of the link took.
@@ -247,6 +249,7 @@ impl LinkMetrics {
             queue_drops: counters.queue_drops,
             ecn_marks: counters.ecn_marks,
             loss_drops: counters.loss_drops,
+            duplicates: counters.duplicates,
             policer_drops: counters.policer_drops,
             outage_drops: counters.outage_drops,
             max_queue_packets: counters.max_queue_packets,
@@ -286,7 +289,7 @@ documented! {
         pub name: String,
         /// Packets it sent.
         pub packets_sent: u64,
-        /// Packets that arrived.
+        /// Packets that arrived, copies that a link made (`duplicate`) included.
         pub packets_received: u64,
         /// Packets that were lost on the way.
         pub packets_dropped: u64,

@@ -190,6 +190,7 @@ fn tree(parents: &[usize], kinds: &[u8], ends: &[(usize, usize, bool)]) -> Scena
                 link.delay.variation =
                     Some(Variation { from, distribution: uniform(1, 9), fifo: false });
             }
+            3 => link.duplicate = 0.05,
             _ => {}
         }
         network.connect(nodes[parent % (n + 1)], nodes[n + 1], &link);
@@ -232,6 +233,9 @@ fn two_sides(bottleneck: u8, kinds: &[(u8, u8, u8)]) -> Scenario {
             let mut link = common::wire(rate, ms(kind >> 1 & 7), 20);
             if kind & 16 > 0 {
                 link.loss = LossConfig::Bernoulli { p: 0.02 }.into();
+            }
+            if kind & 32 > 0 {
+                link.duplicate = 0.05;
             }
             (network.node(), link)
         });
@@ -299,7 +303,7 @@ proptest! {
     #[test]
     fn hosts_ahead_of_the_world_give_the_same_results(
         bottleneck in 0..64u8,
-        kinds in proptest::collection::vec((0..32u8, 0..32u8, 0..32u8), 2..6),
+        kinds in proptest::collection::vec((0..64u8, 0..64u8, 0..32u8), 2..6),
         slices in slices(),
     ) {
         observed_or_not(&two_sides(bottleneck, &kinds), &slices)?;

@@ -22,6 +22,7 @@ pub(crate) fn plain() -> LinkConfig {
         rate: DataRate::kbps(250).into(),
         delay: DelayConfig { base: ms(170), variation: None },
         loss: LossConfig::None.into(),
+        duplicate: 0.0,
         policer: None,
         outage: None,
         reconfiguration: None,

@@ -133,6 +133,7 @@ pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
             rate: DataRate::kbps(kbps).into(),
             delay,
             loss: LinkLoss { model, place },
+            duplicate: 0.0,
             policer,
             outage,
             reconfiguration: reconfiguration.map(Box::new),

@@ -256,6 +256,16 @@ fn a_shorter_delay_lets_no_packet_overtake() {
 }
 
 #[test]
+fn copies_by_hand_begin_and_end() {
+    let mut link = link(&plain()).steered(OutageMode::Drop);
+    let copied = [0.0, 1.0, 0.0].map(|p| {
+        link.set_duplicate(p, Stream::new(1, "link/test/duplicate/0"));
+        link.duplicates()
+    });
+    assert_eq!(copied, [false, true, false]);
+}
+
+#[test]
 fn losses_by_hand_begin_and_end() {
     let mut link = link(&plain()).steered(OutageMode::Drop);
     let stream = |name| Stream::new(1, name);

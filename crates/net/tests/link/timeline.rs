@@ -1,12 +1,12 @@
 //! Each rule of a link as a timeline, exact to the nanosecond.
 
-use crate::common::{Fate, PACKET, at_us, link, ms, plain, run};
+use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until};
 use Fate::{Delivered, Lost};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::config::{
-    DelayConfig, Distribution, LinkRate, LossConfig, LossPlace, OutageConfig, OutageMode,
-    QueueConfig, QueueLimit, ReconfigurationConfig, RlcConfig, Schedule, Variation,
+    DelayConfig, Distribution, LinkConfig, LinkRate, LossConfig, LossPlace, OutageConfig,
+    OutageMode, QueueConfig, QueueLimit, ReconfigurationConfig, RlcConfig, Schedule, Variation,
 };
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::table::{Delays, Rates};
@@ -307,6 +307,62 @@ fn packets_that_arrive_together_come_out_in_the_order_of_departure() {
     let empty = PacketMeta::new(Bytes::ZERO, false);
     let log = run(&mut link(&config), &[(at_us(200_000), empty); 6]);
     assert_eq!(log, [0, 1, 2, 3, 4, 5].map(|id| Delivered(at_us(220_000), id)));
+}
+
+/// Offers packets at once, with the copies that the link asks for; how often it asked.
+fn with_copies(link: &mut Link<u32>, packets: u32) -> Vec<bool> {
+    let offer = |id| {
+        let copied = link.duplicates();
+        for _ in 0..=u8::from(copied) {
+            let _ = link.send(at_us(0), id, PACKET);
+        }
+        copied
+    };
+    (0..packets).map(offer).collect()
+}
+
+#[test]
+fn a_copy_follows_its_packet_and_takes_transmission_time() {
+    let mut link = link(&LinkConfig { duplicate: 1.0, ..plain() });
+    with_copies(&mut link, 2);
+    let mut log = Vec::new();
+    run_until(&mut link, Instant::MAX, &mut log);
+    let arrivals = [(203_280, 0), (236_560, 0), (269_840, 1), (303_120, 1)];
+    assert_eq!(log, arrivals.map(|(us, id)| Delivered(at_us(us), id)));
+    assert_eq!((link.counters().duplicates, link.counters().packets_sent), (2, 4));
+}
+
+#[test]
+fn a_copy_finds_the_queue_as_full_as_any_packet() {
+    let queue = QueueConfig::DropTail { limit: QueueLimit::Packets(2) };
+    let mut link = link(&LinkConfig { duplicate: 1.0, queue, ..plain() });
+    with_copies(&mut link, 2);
+    // Of four packets one is in service and two wait.
+    assert_eq!((link.queue_len(), link.counters().queue_drops), (2, 1));
+    assert_eq!(link.counters().duplicates, 2);
+}
+
+#[test]
+fn copies_are_independent_with_the_given_probability() {
+    let n = 100_000;
+    let mut link = link(&LinkConfig { duplicate: 0.2, ..plain() });
+    let copied = with_copies(&mut link, n);
+    let share = |of: usize| of as f64 / f64::from(n);
+    // 0.2 of all, 0.04 of the pairs: four standard deviations are 0.0051 and 0.0029.
+    let all = share(copied.iter().filter(|copied| **copied).count());
+    let pairs = share(copied.windows(2).filter(|pair| pair[0] && pair[1]).count());
+    assert!((all - 0.2).abs() < 0.0051 && (pairs - 0.04).abs() < 0.0029, "{all} {pairs}");
+}
+
+#[test]
+fn copies_draw_from_a_stream_of_their_own() {
+    // The losses of the first packets are the same, copied or not.
+    let lossy = LinkConfig { loss: LossConfig::Bernoulli { p: 0.5 }.into(), ..plain() };
+    let sends = [(at_us(0), PACKET); 20];
+    let copying = LinkConfig { duplicate: 0.5, ..lossy.clone() };
+    let mut asked = link(&copying);
+    (0..20).for_each(|_| _ = asked.duplicates());
+    assert_eq!(run(&mut asked, &sends), run(&mut link(&lossy), &sends));
 }
 
 #[test]

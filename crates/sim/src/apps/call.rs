@@ -24,6 +24,7 @@ pub(crate) struct Listener {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     sent: Instant,
+    arrived: bool,
     played: bool,
 }
 
@@ -35,12 +36,15 @@ impl Listener {
 
     /// The next frame is sent.
     pub(crate) fn sent(&mut self, now: Instant) {
-        self.frames.push(Frame { sent: now, played: false });
+        self.frames.push(Frame { sent: now, arrived: false, played: false });
     }
 
-    /// Frame `number` arrived.
+    /// Frame `number` arrived. A copy that a link made changes nothing.
     pub(crate) fn received(&mut self, now: Instant, number: u32) {
         let Some(frame) = self.frames.get_mut(number as usize) else { return };
+        if std::mem::replace(&mut frame.arrived, true) {
+            return;
+        }
         let delay = now.since(frame.sent);
         self.delays.record(delay);
         let least = self.least.map_or(delay, |least| least.min(delay));

@@ -89,7 +89,7 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
         "delay = \"170 ms\"\nwibble = 1",
         &[
             "t.toml:16:1: link.BS-MH.wibble: unknown key (expected one of between, name, rate, delay, \
-             loss, policer, outage, reconfiguration, rlc, queue, forward, backward)",
+             loss, duplicate, policer, outage, reconfiguration, rlc, queue, forward, backward)",
         ],
     );
 }

@@ -167,9 +167,26 @@ impl World {
         }
     }
 
-    /// Hands a packet to an outgoing link of the node.
+    /// Hands a packet to an outgoing link of the node, which may ask for a copy of it.
     #[inline(always)]
     pub(super) fn send(
+        &mut self,
+        node: NodeId,
+        link: LinkId,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        if self.links[link].link.duplicates() {
+            // Which of the two is the copy does not show.
+            let first = self.packets.copy(packet);
+            self.offer(node, link, first, observers);
+        }
+        self.offer(node, link, packet, observers);
+    }
+
+    /// Hands a packet to an outgoing link of the node.
+    #[inline(always)]
+    fn offer(
         &mut self,
         node: NodeId,
         link: LinkId,

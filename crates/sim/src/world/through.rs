@@ -106,6 +106,8 @@ impl World {
             links.sort_unstable();
             links.dedup();
             let entrance = match links[..] {
+                // Packets are copied when they are there.
+                _ if self.links[link].link.makes_duplicates() => Entrance::Open,
                 _ if others || !links.iter().all(|&link| self.looks_ahead(link)) => Entrance::Open,
                 [feeder] => Entrance::Behind(feeder),
                 _ => self.join(link, &links),

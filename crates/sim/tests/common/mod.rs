@@ -18,6 +18,7 @@ pub(crate) fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
         rate: rate.into(),
         delay: DelayConfig { base: delay, variation: None },
         loss: LossConfig::None.into(),
+        duplicate: 0.0,
         policer: None,
         outage: None,
         reconfiguration: None,

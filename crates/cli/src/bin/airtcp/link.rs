@@ -58,6 +58,15 @@ pub(crate) struct LinkArgs {
     /// Loss from the network to the command only.
     #[arg(long, value_name = "P")]
     down_loss: Option<String>,
+    /// Probability that a packet is followed by a copy, such as 0.01.
+    #[arg(long, value_name = "P")]
+    duplicate: Option<String>,
+    /// Copies from the command to the network only.
+    #[arg(long, value_name = "P")]
+    up_duplicate: Option<String>,
+    /// Copies from the network to the command only.
+    #[arg(long, value_name = "P")]
+    down_duplicate: Option<String>,
     /// A half-duplex wireless hop in front of the link: a preset of 802.11, such as `ieee`
     /// (docs/link.md). Set its keys with `--set wlan.data-rate="2 Mbit/s"` and the like.
     #[arg(long, value_name = "PRESET")]
@@ -78,7 +87,7 @@ pub(crate) struct LinkArgs {
     /// repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
     set: Vec<(String, String)>,
-    /// Seed of losses and delays.
+    /// Seed of losses, copies and delays.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
     /// Fails the run if more than one packet in 100 leaves later than this after its time. From
@@ -105,14 +114,15 @@ pub(crate) struct LinkArgs {
         requires = "order",
         conflicts_with_all = [
             "config", "rate", "up_rate", "down_rate", "delay", "up_delay", "down_delay",
-            "queue", "up_queue", "down_queue", "loss", "up_loss", "down_loss", "wlan",
+            "queue", "up_queue", "down_queue", "loss", "up_loss", "down_loss", "duplicate",
+            "up_duplicate", "down_duplicate", "wlan",
             "up_trace", "down_trace", "up_log", "down_log", "set", "prefix", "between",
             "control", "seed", "late", "command",
         ]
     )]
     at: Option<PathBuf>,
-    /// With `--at`: `status`, `down`, `up`, `rate 5mbit`, `delay 30ms` or `loss 0.01`; all but the
-    /// first take `uplink` or `downlink` for one direction.
+    /// With `--at`: `status`, `down`, `up`, `rate 5mbit`, `delay 30ms`, `loss 0.01` or `duplicate
+    /// 0.01`; all but the first take `uplink` or `downlink` for one direction.
     #[arg(value_name = "ORDER", num_args = 1..=4, requires = "at")]
     order: Vec<String>,
     /// Command to run behind the link, in a network namespace of its own.
@@ -286,6 +296,9 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
         ("--loss", "loss.p", &args.loss),
         ("--up-loss", "up.loss.p", &args.up_loss),
         ("--down-loss", "down.loss.p", &args.down_loss),
+        ("--duplicate", "duplicate", &args.duplicate),
+        ("--up-duplicate", "up.duplicate", &args.up_duplicate),
+        ("--down-duplicate", "down.duplicate", &args.down_duplicate),
         ("--wlan", "wlan.preset", &args.wlan),
     ];
     let mut overrides = Vec::new();
@@ -311,6 +324,7 @@ fn summary(report: &Report, bound: Duration) -> bool {
             queue_drops,
             ecn_marks,
             loss_drops,
+            duplicates,
             policer_drops,
             outage_drops,
             ..
@@ -323,9 +337,13 @@ fn summary(report: &Report, bound: Duration) -> bool {
             0 => String::new(),
             drops => format!("{drops} by the policer, "),
         };
+        let copied = match duplicates {
+            0 => String::new(),
+            copies => format!("; copies made: {copies}"),
+        };
         complain(&format!(
             "{name}: {packets_sent} packets, {bytes_sent}; dropped: {policed}{queue_drops} by the \
-             queue, {loss_drops} by loss, {outage_drops} by outages{marked}"
+             queue, {loss_drops} by loss, {outage_drops} by outages{marked}{copied}"
         ));
     }
     for (name, counters) in
