@@ -2,9 +2,9 @@
 # NewReno of kwik 0.10.9 (Maven Central), QUIC for Java and its only congestion control besides a fixed window, grows by
 # 1200 times the acknowledged bytes divided by the window, for each packet and in whole numbers
 # (NewRenoCongestionController.java). The rest is dropped each time: from a window of 720 kB on it grows by half as much
-# as it should, from 1.44 MB on not at all. So on a path of 600 ms and 50 Mbit/s, which takes 3.75 MB, it is
-# stuck after a loss at the half that is left, however long no other comes. Nothing is said. By RFC 9002, 7.3.3 and B.5,
-# the window grows by one datagram for each window acknowledged. Slow start and the reduction at a loss are right.
+# as it should, from 1.44 MB on not at all. So on a path of 600 ms and 50 Mbit/s, which takes 3.75 MB, it is stuck after
+# a loss at the half that is left, however long no other comes. Nothing is said. By RFC 9002, 7.3.3 and B.5, the window
+# grows by one datagram for each window acknowledged. Slow start and the reduction at a loss are right.
 #
 # Seen, in 20 round trips after a loss, per round trip: at 100 kB 1047 bytes, at 500 kB 834, at 800 kB 667, at 1.5 MB 0.
 set -eu

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Two moving averages of npm that weigh samples by the time between them go wrong where time begins at 0, as on the clock
-# of a simulation or on performance.now(). moving-average 1.0.1 takes a time of 0 for none, so the first sample is
-# forgotten when the second comes (push in index.js). ewma 2.0.1, told of no first value, is at 0 since time 0 and weighs
-# the first sample by its time since then (index.js); its parameter "clock" is for such clocks. So a time-out from the
-# average round trip is far too short: with a half-life of 5 s, of a path of 600 ms 8 ms are left after 100 ms and half
-# after 5 s. Nothing is said; with Date.now() both are right. RFC 6298, 2.2, sets the average to the first sample.
+# Two moving averages of npm that weigh samples by the time between them go wrong where time begins at 0, as on the
+# clock of a simulation or on performance.now(). moving-average 1.0.1 takes a time of 0 for none, so the first sample is
+# forgotten when the second comes (push in index.js). ewma 2.0.1, told of no first value, is at 0 since time 0 and
+# weighs the first sample by its time since then (index.js); its parameter "clock" is for such clocks. So a time-out
+# from the average round trip is far too short: with a half-life of 5 s, of a path of 600 ms 8 ms are left after 100 ms
+# and half after 5 s. Nothing is said; with Date.now() both are right. RFC 6298, 2.2, sets the average to the first
+# sample.
 #
 # Seen, a time constant of 1 s, round trips of 500 ms once, then of 50, ten in a second. From a clock at 1000 s: after
 # 0.1 s moving-average 457.2, ewma 469.9 ms, right. From 0: moving-average 50.0, ewma 0.0 at first and 3.3 after 0.1 s.

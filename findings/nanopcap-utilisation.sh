@@ -1,11 +1,11 @@
 #!/bin/sh
 # NanoPcap 1.0.4 (PyPI) gets three things of captures wrong. Its summary (Tools/Summary.py) says how much of the slowest
-# line that fits (10 Mbit/s, 100 and so on) was used at the peak, by dividing bytes a second by bits a second: a line that
-# is full is at 12.5 %, and the warning above 80 % never comes. IPv4Packet takes the version for the header length and the
-# header length for the version (RFC 791, 3.1, has the version first), so a payload begins four bytes early, within the
-# destination address. And EthernetPacket takes the last four bytes of each frame for its checksum, which captures do not
-# have unless their header says so (FCS len, draft-ietf-opsawg-pcap, 4): of TCP the last four bytes are gone. Nothing is
-# said; times, lengths and their quantiles are right.
+# line that fits (10 Mbit/s, 100 and so on) was used at the peak, by dividing bytes a second by bits a second: a line
+# that is full is at 12.5 %, and the warning above 80 % never comes. IPv4Packet takes the version for the header length
+# and the header length for the version (RFC 791, 3.1, has the version first), so a payload begins four bytes early,
+# within the destination address. And EthernetPacket takes the last four bytes of each frame for its checksum, which
+# captures do not have unless their header says so (FCS len, draft-ietf-opsawg-pcap, 4): of TCP the last four bytes are
+# gone. Nothing is said; times, lengths and their quantiles are right.
 #
 # Seen, frames of 1250 bytes each millisecond, 10 Mbit/s: line 10M, 12.5 %. Their IPv4: version 5, header of 16 bytes,
 # payload of 1216, from 0a000002 on; right is 4, 20 and 1216, but from the TCP port 9c40 on.
@@ -46,7 +46,8 @@ class Listener(PcapListener):
         if self.count == 1:
             ip = IPv4Packet(EthernetPacket(data).payload())
             payload = ip.payload()
-            print(f"version {ip.version()}, header {ip.headerLength()}, payload {len(payload)} from {payload[:4].hex()}")
+            begin = payload[:4].hex()
+            print(f"version {ip.version()}, header {ip.headerLength()}, payload {len(payload)} from {begin}")
             print(f"last bytes there: {b'last' in payload}")
 
 

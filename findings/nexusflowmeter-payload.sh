@@ -7,7 +7,8 @@
 # an hour. Nothing is said. RFC 9293, 3.1, has the data begin after the header (Data Offset).
 #
 # Seen, 10.0.0.9 asks 10.0.0.10 with 200 bytes for 100 kB in 1 s, with timestamps, and once more after 3600 s: one flow
-# of 3601 s; forward, which is the answer, 206528 bytes of payload, backward 6992; right are 200000 and 400, in two of 1 s.
+# of 3601 s; forward, which is the answer, 206528 bytes of payload, backward 6992; right are 200000 and 400, in two of 1
+# s.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
