@@ -12,7 +12,8 @@ set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-apt-get download --quiet nmap=7.93+dfsg1-1 liblinear4 libblas3 liblua5.3-0 fping=5.1-1 >log 2>&1 || { cat log >&2; exit 2; }
+apt-get download --quiet nmap=7.93+dfsg1-1 fping=5.1-1 liblinear4 libblas3 liblua5.3-0 \
+    >log 2>&1 || { cat log >&2; exit 2; }
 for package in ./*.deb; do dpkg -x "$package" .; done
 export LD_LIBRARY_PATH="$dir/usr/lib/x86_64-linux-gnu:$dir/usr/lib/x86_64-linux-gnu/blas"
 cat >path.py <<'END'

@@ -12,7 +12,8 @@ set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-apt-get download --quiet iproute2=6.1.0-3 libbpf1 libelf1 libmnl0 libtirpc3 libcap2 >log 2>&1 || { cat log >&2; exit 2; }
+apt-get download --quiet iproute2=6.1.0-3 libbpf1 libelf1 libmnl0 libtirpc3 libcap2 \
+    >log 2>&1 || { cat log >&2; exit 2; }
 for package in ./*.deb; do dpkg -x "$package" .; done
 export LD_LIBRARY_PATH="$dir/usr/lib/x86_64-linux-gnu:$dir/lib/x86_64-linux-gnu"
 cat >run.sh <<'END'
