@@ -54,7 +54,8 @@ async fn main() {
     let mut changed = false;
     for (order, expected) in [(Ordered, 100), (Unordered, 1), (Backpressure, 1)] {
         let settings = || ChokeSettings::default().set_ordering(Some(order));
-        let constant = settings().set_latency_distribution(Some(|| Some(Duration::from_millis(50))));
+        let constant =
+            settings().set_latency_distribution(Some(|| Some(Duration::from_millis(50))));
         let random = settings().set_latency_distribution(normal_distribution(50.0, 10.0, 100.0));
         let constant = arrivals(constant, 100, 1000).await.len();
         let random = arrivals(random, 100, 1000).await.len();

@@ -52,7 +52,8 @@ fn carried(config: NetemConfig, rate: u64) -> (f64, u128, u128) {
             while let Some(Output::Packet(packet)) = netem.poll_output() {
                 let sent = u64::from_le_bytes(packet[..8].try_into().unwrap());
                 let delay = next - (start + gap * sent as u32);
-                (arrived, shortest, longest) = (arrived + 1, shortest.min(delay), longest.max(delay));
+                (arrived, shortest, longest) =
+                    (arrived + 1, shortest.min(delay), longest.max(delay));
             }
             next = netem.poll_timeout();
         }

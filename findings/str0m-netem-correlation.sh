@@ -72,14 +72,18 @@ fn take(netem: &mut Netem<Vec<u8>>, until: Instant, mut arrive: impl FnMut(Insta
 fn main() {
     const COUNT: u32 = 1_000_000;
     let mut changed = false;
-    for (correlation, least, most) in [(0.0, 4.9, 5.1), (0.25, 0.1, 0.3), (0.5, 0.0, 0.01), (0.75, 0.0, 0.0)] {
-        let loss = RandomLoss::new(Probability::new(0.05)).correlation(Probability::new(correlation));
+    for (correlation, least, most) in
+        [(0.0, 4.9, 5.1), (0.25, 0.1, 0.3), (0.5, 0.0, 0.01), (0.75, 0.0, 0.0)]
+    {
+        let loss =
+            RandomLoss::new(Probability::new(0.05)).correlation(Probability::new(correlation));
         let (arrived, _) = arrivals(NetemConfig::new().loss(loss), COUNT, Duration::from_millis(1));
         let lost = 100.0 * f64::from(COUNT - arrived) / f64::from(COUNT);
         println!("5 % with a correlation of {correlation}: {lost:.3} % lost");
         changed |= !(least..=most).contains(&lost);
     }
-    let jitter = NetemConfig::new().latency(Duration::from_millis(50)).jitter(Duration::from_millis(10));
+    let jitter =
+        NetemConfig::new().latency(Duration::from_millis(50)).jitter(Duration::from_millis(10));
     for (gap, expected) in [(50, 50.0), (1, 55.2)] {
         let (_, mean) = arrivals(jitter, 20_000, Duration::from_millis(gap));
         println!("50 ms with a jitter of 10, packets {gap} ms apart: {mean:.1} ms on average");
