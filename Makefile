@@ -105,6 +105,7 @@ linters:
 	cd python && ../$(BIN)/mypy ../benches/gateway/run.py
 	cd python && ../$(BIN)/mypy ../studies/live/beside.py
 	cd python && ../$(BIN)/mypy ../benches/senders.py
+	cd python && ../$(BIN)/mypy ../benches/stacks/run.py
 	cd python && ../$(BIN)/mypy ../scripts/kernels/queues.py
 
 soak: setup-test ## the tests of processes, sockets and time, many times under load (as root) [ARGS='20 5']
