@@ -243,6 +243,15 @@ class Testbed:
                 raise RuntimeError(f"{name}: {log}")
             time.sleep(0.05)
 
+    def wait_for_server(self) -> None:
+        """Waits until something listens at the server's port."""
+        until = time.monotonic() + 30
+        command = [*inside(self.server), "ss", "-Hlntu", f"sport = :{PORT}"]
+        while not subprocess.run(command, capture_output=True, check=True).stdout:
+            if time.monotonic() > until:
+                raise RuntimeError((self.folder / "server.log").read_text())
+            time.sleep(0.05)
+
     def sysctl(self, namespace: str, *settings: str) -> None:
         """Sets parameters of a namespace's kernel."""
         for setting in settings:
@@ -316,7 +325,7 @@ def measure(name: str, mechanism: str, outage: int, binary: str, shared: Path) -
         bed.sysctl(bed.server, *case.sysctls)
         (bed.folder / "file").write_bytes(bytes(case.size))
         bed.start("server", *inside(bed.server), *case.serve(bed.folder))
-        time.sleep(1)
+        bed.wait_for_server()
         if name == "quic-go":
             client = [str(shared / "quic-go"), "get", f"{SERVER}:{PORT}", str(case.size)]
         elif case.url:
@@ -345,7 +354,7 @@ def measure(name: str, mechanism: str, outage: int, binary: str, shared: Path) -
         reader.join()
         first = next((at - up for at in arrivals if at > up), None)
     if not arrivals or arrivals[0] > up:
-        return "never began"
+        raise RuntimeError(f"{name}, {mechanism}, {outage} s: nothing came before the outage")
     after = "silent" if first is None else f"{first:.2f} s"
     if code is None:
         return f"unfinished ({after})"
