@@ -6,7 +6,7 @@ use airtcp_net::config::{DelayConfig, LinkConfig, LinkRate};
 use airtcp_net::wifi::config::MEASURES;
 use airtcp_net::wifi::{ChannelConfig, preset};
 use airtcp_settings::schema::Fallback::{Absent, Is};
-use airtcp_settings::schema::{Field, Key, Kind, Table, TextKind, field};
+use airtcp_settings::schema::{Field, Key, Kind, PROBABILITY, Table, TextKind, field};
 use airtcp_settings::{Name, Reader, Settings, Value};
 
 /// The emulated link.
@@ -27,6 +27,8 @@ pub struct EmulatedDirection {
     pub config: LinkConfig,
     /// File with a trace that replaces the rate, as written: relative to the link file.
     pub trace: Option<String>,
+    /// Probability that a packet that leaves the link has one bit flipped.
+    pub corrupt: f64,
 }
 
 static TRACE_FILE: TextKind = TextKind {
@@ -54,12 +56,22 @@ const DEFAULTS: &[Field] = &[
 
 const DIRECTION: &[Key] = &[
     Key::Instead { fields: DEFAULTS, keys: LinkConfig::KEYS },
-    Key::Fields(&[field(
-        "trace",
-        Kind::Text(&TRACE_FILE),
-        Absent("the rate is constant"),
-        "File with a Mahimahi trace that replaces `rate`; relative to the link file.",
-    )]),
+    Key::Fields(&[
+        field(
+            "trace",
+            Kind::Text(&TRACE_FILE),
+            Absent("the rate is constant"),
+            "File with a Mahimahi trace that replaces `rate`; relative to the link file.",
+        ),
+        field(
+            "corrupt",
+            PROBABILITY,
+            Is("0"),
+            "Probability that a packet that leaves the link has one bit flipped, anywhere from its IP header on. \
+             Checksums decide what follows. Scenarios have `loss` instead.",
+        )
+        .source("Linux (netem)"),
+    ]),
 ];
 
 static EMULATED_DIRECTION: Table = Table::new(
@@ -133,13 +145,14 @@ impl EmulatedLink {
 
 fn direction(section: &Section<'_>) -> Option<EmulatedDirection> {
     let config = LinkConfig::read(section, None);
-    let trace = section.get::<Option<Name>>("trace")?;
+    let (trace, corrupt) = (section.get::<Option<Name>>("trace"), section.get("corrupt"));
+    let (trace, corrupt) = (trace?, corrupt?);
     if trace.is_some() && config.as_ref().is_some_and(|config| config.rlc.is_some()) {
         let problem = section.problem("trace", "has no transport blocks of one size");
         section.push(problem.expected("a constant rate beside rlc"));
         return None;
     }
-    Some(EmulatedDirection { config: config?, trace: trace.map(|path| path.text) })
+    Some(EmulatedDirection { config: config?, trace: trace.map(|path| path.text), corrupt })
 }
 
 fn air(section: &Section<'_>) -> Option<ChannelConfig> {
@@ -210,6 +223,18 @@ mod tests {
         assert_eq!(traces("rate = \"1 Mbit/s\""), (None, None));
         let both = "trace = \"all\"\ndown = { trace = \"down\" }";
         assert_eq!(traces(both), (path("all"), path("down")));
+    }
+
+    #[test]
+    fn a_share_of_packets_may_be_corrupted_in_one_direction() {
+        let link = parse("corrupt = 0.25\ndown = { corrupt = 0 }", &[]).unwrap();
+        assert_eq!((link.up.corrupt, link.down.corrupt), (0.25, 0.0));
+        assert_eq!(parse("", &[]).unwrap().up.corrupt, 0.0);
+        let refused = |text| parse(text, &[]).unwrap_err().to_string();
+        let error = refused("corrupt = -1");
+        assert!(error.contains("link.toml:1:11: corrupt: -1 is out of range"), "{error}");
+        let error = refused("up = { corupt = 0.1 }");
+        assert!(error.contains("(did you mean `corrupt`?)"), "{error}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! Read in this order: [`config`] (the link file), [`emulator`] (a run: around a command, or
 //! between two namespaces), then `pump` (the loop: packets in, packets out at their time), `air`
-//! (the wireless hop in front of a link), `port` (a TUN device at either end), [`control`] (orders
+//! (the wireless hop in front of a link), `corruption` (bit errors behind it), `port` (a TUN device at either end), [`control`] (orders
 //! to a running link), `log` (packets passed, in Mahimahi's format), [`namespace`], `nat` (access
 //! to networks beyond this host), [`lateness`] (how late packets were released).
 //!
@@ -19,6 +19,7 @@
 mod air;
 pub mod config;
 pub mod control;
+mod corruption;
 pub mod emulator;
 mod error;
 pub mod lateness;

@@ -4,6 +4,7 @@
 use crate::EmuError;
 use crate::air::{self, Air, Received};
 use crate::control::{Change, Control, DirectionStatus, LatenessStatus, LinkStatus, Order};
+use crate::corruption::Corruption;
 use crate::lateness::Lateness;
 use crate::log::{Event, Log};
 use crate::packet;
@@ -29,6 +30,8 @@ pub struct Report {
     pub up: LinkCounters,
     /// From the outside to the inside.
     pub down: LinkCounters,
+    /// Packets in which a bit was flipped, up and down.
+    pub corrupted: [u64; 2],
     /// Lateness of the packets released.
     pub lateness: Lateness,
     /// Packets that the kernel dropped before the emulator could read them.
@@ -53,6 +56,7 @@ impl Report {
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) link: Link<Vec<u8>>,
+    pub(crate) corruption: Corruption,
     pub(crate) log: Option<Log>,
     /// Names the random streams of what orders change.
     pub(crate) name: String,
@@ -109,7 +113,9 @@ impl Direction<'_> {
     /// Changes the link.
     fn change(&mut self, now: Instant, change: Change) {
         self.log_until(now);
-        let Lane { link, log, name, seed, changes } = &mut self.lane;
+        let Lane { link, corruption, log, name, seed, changes } = &mut self.lane;
+        let stream =
+            |purpose: &str| Stream::new(*seed, &format!("link/{name}/{purpose}/{changes}"));
         let log = log.as_ref();
         let note = |event| {
             if let Some(log) = log {
@@ -130,14 +136,9 @@ impl Direction<'_> {
                 note(Event::Rate(now, rate));
             }
             Change::Delay(delay) => link.set_delay(now, delay),
-            Change::Loss(p) => {
-                let stream = Stream::new(*seed, &format!("link/{name}/loss/{changes}"));
-                link.set_loss(now, p, stream);
-            }
-            Change::Duplicate(p) => {
-                let stream = Stream::new(*seed, &format!("link/{name}/duplicate/{changes}"));
-                link.set_duplicate(p, stream);
-            }
+            Change::Loss(p) => link.set_loss(now, p, stream("loss")),
+            Change::Duplicate(p) => link.set_duplicate(p, stream("duplicate")),
+            Change::Corrupt(p) => corruption.set(p, stream("corrupt")),
         }
         *changes += 1;
     }
@@ -180,11 +181,12 @@ impl Datapath<'_> {
                 }
             }
             for direction in [UP, DOWN] {
-                let link = &mut self.directions[direction].lane.link;
+                let Lane { link, corruption, .. } = &mut self.directions[direction].lane;
                 let Some(Output::Deliver(mut packet, passage)) = link.poll(due) else { continue };
                 if passage.marked {
                     airtcp_wire::mark_ce(&mut packet);
                 }
+                corruption.pass(&mut packet);
                 match &mut self.air {
                     Some(air) if direction == DOWN => air.offer(due, air::ACCESS_POINT, &packet),
                     _ => self.release(direction, due, &packet, &clock),
@@ -201,9 +203,10 @@ impl Datapath<'_> {
         packet: &[u8],
         clock: impl Fn() -> Instant,
     ) {
-        if self.directions[direction].to.send(packet).is_err() {
-            self.refused_by_kernel += 1;
-        }
+        let sent = self.directions[direction].to.send(packet);
+        // A flipped bit may have left neither IPv4 nor IPv6, which a TUN device calls invalid.
+        let refused = sent.is_err_and(|error| error.kind() != io::ErrorKind::InvalidInput);
+        self.refused_by_kernel += u64::from(refused);
         self.lateness.record(clock().since(due));
     }
 
@@ -247,8 +250,8 @@ impl Datapath<'_> {
         let [uplink, downlink] = self.directions.each_ref();
         LinkStatus {
             monotonic_ns: origin + now.as_nanos(),
-            uplink: DirectionStatus::of(&uplink.lane.link, now),
-            downlink: DirectionStatus::of(&downlink.lane.link, now),
+            uplink: DirectionStatus::of(&uplink.lane, now),
+            downlink: DirectionStatus::of(&downlink.lane, now),
             lateness: LatenessStatus::of(&self.lateness),
             real_time,
         }
@@ -257,10 +260,12 @@ impl Datapath<'_> {
     /// Closes the logs and reports.
     fn end(self, now: Instant, real_time: bool) -> Result<Report, EmuError> {
         let Self { directions, air, lateness, refused_by_kernel } = self;
+        let corrupted = directions.each_ref().map(|it| it.lane.corruption.packets());
         let [up, down] = directions.map(|direction| direction.end(now));
         Ok(Report {
             up: up?,
             down: down?,
+            corrupted,
             lateness,
             dropped_by_kernel: 0,
             refused_by_kernel,

@@ -67,6 +67,15 @@ pub(crate) struct LinkArgs {
     /// Copies from the network to the command only.
     #[arg(long, value_name = "P")]
     down_duplicate: Option<String>,
+    /// Probability that a packet has one bit flipped, such as 0.001.
+    #[arg(long, value_name = "P")]
+    corrupt: Option<String>,
+    /// Flipped bits from the command to the network only.
+    #[arg(long, value_name = "P")]
+    up_corrupt: Option<String>,
+    /// Flipped bits from the network to the command only.
+    #[arg(long, value_name = "P")]
+    down_corrupt: Option<String>,
     /// A half-duplex wireless hop in front of the link: a preset of 802.11, such as `ieee`
     /// (docs/link.md). Set its keys with `--set wlan.data-rate="2 Mbit/s"` and the like.
     #[arg(long, value_name = "PRESET")]
@@ -87,7 +96,7 @@ pub(crate) struct LinkArgs {
     /// repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
     set: Vec<(String, String)>,
-    /// Seed of losses, copies and delays.
+    /// Seed of losses, copies, flipped bits and delays.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
     /// Fails the run if more than one packet in 100 leaves later than this after its time. From
@@ -115,14 +124,14 @@ pub(crate) struct LinkArgs {
         conflicts_with_all = [
             "config", "rate", "up_rate", "down_rate", "delay", "up_delay", "down_delay",
             "queue", "up_queue", "down_queue", "loss", "up_loss", "down_loss", "duplicate",
-            "up_duplicate", "down_duplicate", "wlan",
+            "up_duplicate", "down_duplicate", "corrupt", "up_corrupt", "down_corrupt", "wlan",
             "up_trace", "down_trace", "up_log", "down_log", "set", "prefix", "between",
             "control", "seed", "late", "command",
         ]
     )]
     at: Option<PathBuf>,
-    /// With `--at`: `status`, `down`, `up`, `rate 5mbit`, `delay 30ms`, `loss 0.01` or `duplicate
-    /// 0.01`; all but the first take `uplink` or `downlink` for one direction.
+    /// With `--at`: `status`, `down`, `up`, `rate 5mbit`, `delay 30ms`, `loss 0.01`, `duplicate
+    /// 0.01` or `corrupt 0.01`; all but the first take `uplink` or `downlink` for one direction.
     #[arg(value_name = "ORDER", num_args = 1..=4, requires = "at")]
     order: Vec<String>,
     /// Command to run behind the link, in a network namespace of its own.
@@ -183,11 +192,13 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
         up: DirectionSetup {
             config: &link.up.config,
             trace: up_trace.as_ref(),
+            corrupt: link.up.corrupt,
             log: args.up_log.as_deref(),
         },
         down: DirectionSetup {
             config: &link.down.config,
             trace: down_trace.as_ref(),
+            corrupt: link.down.corrupt,
             log: args.down_log.as_deref(),
         },
         air: link.wlan.as_ref(),
@@ -299,6 +310,9 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
         ("--duplicate", "duplicate", &args.duplicate),
         ("--up-duplicate", "up.duplicate", &args.up_duplicate),
         ("--down-duplicate", "down.duplicate", &args.down_duplicate),
+        ("--corrupt", "corrupt", &args.corrupt),
+        ("--up-corrupt", "up.corrupt", &args.up_corrupt),
+        ("--down-corrupt", "down.corrupt", &args.down_corrupt),
         ("--wlan", "wlan.preset", &args.wlan),
     ];
     let mut overrides = Vec::new();
@@ -315,9 +329,17 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
 
 /// Prints the link's counters; returns true if the emulator kept up.
 fn summary(report: &Report, bound: Duration) -> bool {
-    let Report { up, down, lateness, dropped_by_kernel, refused_by_kernel, real_time, air } =
-        report;
-    for (name, counters) in [("up", up), ("down", down)] {
+    let Report {
+        up,
+        down,
+        corrupted,
+        lateness,
+        dropped_by_kernel,
+        refused_by_kernel,
+        real_time,
+        air,
+    } = report;
+    for ((name, counters), corrupted) in [("up", up), ("down", down)].into_iter().zip(corrupted) {
         let LinkCounters {
             packets_sent,
             bytes_sent,
@@ -341,9 +363,13 @@ fn summary(report: &Report, bound: Duration) -> bool {
             0 => String::new(),
             copies => format!("; copies made: {copies}"),
         };
+        let corrupted = match corrupted {
+            0 => String::new(),
+            packets => format!("; with a flipped bit: {packets}"),
+        };
         complain(&format!(
             "{name}: {packets_sent} packets, {bytes_sent}; dropped: {policed}{queue_drops} by the \
-             queue, {loss_drops} by loss, {outage_drops} by outages{marked}{copied}"
+             queue, {loss_drops} by loss, {outage_drops} by outages{marked}{copied}{corrupted}"
         ));
     }
     for (name, counters) in
