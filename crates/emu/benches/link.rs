@@ -119,6 +119,7 @@ mod linux {
         let setup = Setup {
             up: direction,
             down: direction,
+            only: None,
             air: None,
             seed: 1,
             late: Span::from_millis(1),

@@ -188,6 +188,8 @@ pub struct DirectionStatus {
     pub duplicates: u64,
     /// Packets in which a bit was flipped (`corrupt`).
     pub corrupted: u64,
+    /// Packets that passed beside the link (`only`).
+    pub beside_packets: u64,
     /// Packets dropped by the policer.
     pub policer_drops: u64,
     /// Packets dropped by an outage.
@@ -211,7 +213,7 @@ pub struct LatenessStatus {
 
 impl DirectionStatus {
     pub(crate) fn of(lane: &Lane, now: Instant) -> Self {
-        let Lane { link, corruption, .. } = lane;
+        let Lane { link, corruption, beside, .. } = lane;
         let LinkCounters {
             packets_sent,
             bytes_sent,
@@ -234,6 +236,7 @@ impl DirectionStatus {
             loss_drops,
             duplicates,
             corrupted: corruption.packets(),
+            beside_packets: *beside,
             policer_drops,
             outage_drops,
             max_queue_packets,
@@ -527,6 +530,7 @@ mod tests {
             loss_drops: 0,
             duplicates: 0,
             corrupted: 0,
+            beside_packets: 0,
             policer_drops: 0,
             outage_drops: 0,
             max_queue_packets: 0,

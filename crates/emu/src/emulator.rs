@@ -4,6 +4,7 @@ use crate::EmuError;
 use crate::air::Air;
 use crate::control::Control;
 use crate::corruption::Corruption;
+use crate::filter::Filter;
 use crate::log::Log;
 use crate::namespace::{self, Namespace};
 use crate::nat::{self, Nat};
@@ -53,6 +54,8 @@ pub struct Setup<'a> {
     pub up: DirectionSetup<'a>,
     /// From the outside to the inside.
     pub down: DirectionSetup<'a>,
+    /// The packets that go through the link; `None`: all.
+    pub only: Option<&'a Filter>,
     /// The 802.11 hop between the inside and the link, if there is one.
     pub air: Option<&'a ChannelConfig>,
     /// Seed of the random draws. The same seed gives the same draws, but which packets they hit
@@ -75,6 +78,7 @@ impl Setup<'_> {
         Ok(Lanes {
             up: self.lane("up", "Uplink", self.up)?,
             down: self.lane("down", "Downlink", self.down)?,
+            only: self.only.cloned(),
             air: self.air.map(|config| Air::new(config, self.seed)),
         })
     }
@@ -98,6 +102,7 @@ impl Setup<'_> {
         Ok(Lane {
             link,
             corruption: Corruption::new(corrupt, stream),
+            beside: 0,
             log: log.transpose()?,
             name: name.to_owned(),
             seed: self.seed,

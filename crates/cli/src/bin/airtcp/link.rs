@@ -76,6 +76,13 @@ pub(crate) struct LinkArgs {
     /// Flipped bits from the network to the command only.
     #[arg(long, value_name = "P")]
     down_corrupt: Option<String>,
+    /// Only packets to and from these hosts outside, such as 192.0.2.0/24, go through the link; all
+    /// others pass beside it. May be repeated.
+    #[arg(long, value_name = "PREFIX")]
+    only_network: Vec<String>,
+    /// Only packets to and from this TCP or UDP port outside go through the link. May be repeated.
+    #[arg(long, value_name = "PORT")]
+    only_port: Vec<String>,
     /// A half-duplex wireless hop in front of the link: a preset of 802.11, such as `ieee`
     /// (docs/link.md). Set its keys with `--set wlan.data-rate="2 Mbit/s"` and the like.
     #[arg(long, value_name = "PRESET")]
@@ -124,7 +131,8 @@ pub(crate) struct LinkArgs {
         conflicts_with_all = [
             "config", "rate", "up_rate", "down_rate", "delay", "up_delay", "down_delay",
             "queue", "up_queue", "down_queue", "loss", "up_loss", "down_loss", "duplicate",
-            "up_duplicate", "down_duplicate", "corrupt", "up_corrupt", "down_corrupt", "wlan",
+            "up_duplicate", "down_duplicate", "corrupt", "up_corrupt", "down_corrupt", "only_network", "only_port",
+            "wlan",
             "up_trace", "down_trace", "up_log", "down_log", "set", "prefix", "between",
             "control", "seed", "late", "command",
         ]
@@ -177,6 +185,14 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
         let link = read(args)?;
         let up = args.trace(&link.up, args.up_trace.as_deref(), args.up_rate.as_deref())?;
         let down = args.trace(&link.down, args.down_trace.as_deref(), args.down_rate.as_deref())?;
+        let unchanged = || link.up.changes_nothing() && link.down.changes_nothing();
+        let has_files =
+            args.up_log.is_some() || args.down_log.is_some() || up.is_some() || down.is_some();
+        if link.only.is_some() && args.control.is_none() && !has_files && unchanged() {
+            return Err("airtcp: only: has no effect, as the link changes no packets (expected a rate, a delay \
+                        or the like, or --control)"
+                .to_owned());
+        }
         Ok((link, up, down))
     };
     let (link, up_trace, down_trace) = match prepared() {
@@ -201,6 +217,7 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
             corrupt: link.down.corrupt,
             log: args.down_log.as_deref(),
         },
+        only: link.only.as_ref(),
         air: link.wlan.as_ref(),
         seed: args.seed,
         late: args.late,
@@ -315,7 +332,7 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
         ("--down-corrupt", "down.corrupt", &args.down_corrupt),
         ("--wlan", "wlan.preset", &args.wlan),
     ];
-    let mut overrides = Vec::new();
+    let mut overrides = only(args);
     for (option, path, value) in options {
         let Some(value) = value else { continue };
         if let Some(table) = path.strip_suffix(".p") {
@@ -327,19 +344,33 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
     overrides
 }
 
+/// The options that choose packets, as keys of the file.
+fn only(args: &LinkArgs) -> Vec<Override> {
+    let networks: Vec<String> =
+        args.only_network.iter().map(|text| serde_json::json!(text).to_string()).collect();
+    let options = [
+        ("--only-network", "only.networks", networks.join(", ")),
+        ("--only-port", "only.ports", args.only_port.join(", ")),
+    ];
+    let given = options.into_iter().filter(|(.., values)| !values.is_empty());
+    given.map(|(option, key, values)| Override::new(option, key, &format!("[{values}]"))).collect()
+}
+
 /// Prints the link's counters; returns true if the emulator kept up.
 fn summary(report: &Report, bound: Duration) -> bool {
     let Report {
         up,
         down,
         corrupted,
+        beside,
         lateness,
         dropped_by_kernel,
         refused_by_kernel,
         real_time,
         air,
     } = report;
-    for ((name, counters), corrupted) in [("up", up), ("down", down)].into_iter().zip(corrupted) {
+    let directions = [("up", up), ("down", down)].into_iter().zip(corrupted).zip(beside);
+    for (((name, counters), corrupted), beside) in directions {
         let LinkCounters {
             packets_sent,
             bytes_sent,
@@ -367,9 +398,13 @@ fn summary(report: &Report, bound: Duration) -> bool {
             0 => String::new(),
             packets => format!("; with a flipped bit: {packets}"),
         };
+        let beside = match beside {
+            0 => String::new(),
+            packets => format!("; beside the link: {packets}"),
+        };
         complain(&format!(
             "{name}: {packets_sent} packets, {bytes_sent}; dropped: {policed}{queue_drops} by the \
-             queue, {loss_drops} by loss, {outage_drops} by outages{marked}{copied}{corrupted}"
+             queue, {loss_drops} by loss, {outage_drops} by outages{marked}{copied}{corrupted}{beside}"
         ));
     }
     for (name, counters) in
