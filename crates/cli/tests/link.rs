@@ -423,6 +423,56 @@ fn a_download_over_links_that_copy_is_whole() {
 }
 
 #[test]
+fn a_datagram_with_a_flipped_bit_is_dropped_by_the_kernel() {
+    if !possible() {
+        return;
+    }
+    let (output, trips) = behind_link(&["--late", "1 s", "--up-corrupt", "1"], "ping", echo());
+    let told = stderr(&output);
+    assert!(output.status.success() && trips.is_empty(), "{trips:?}\n{told}");
+    assert!(told.contains("; with a flipped bit: ") && !told.contains("lost on output"), "{told}");
+}
+
+#[test]
+fn a_download_over_links_that_flip_bits_is_whole() {
+    if !possible() {
+        return;
+    }
+    let options = ["--late", "1 s", "--rate", "100mbit", "--corrupt", "0.02"];
+    let (output, took) = behind_link(&options, "download", source(1_000_000));
+    // `inside` has compared the bytes.
+    assert_eq!(took.len(), 1, "{}", stderr(&output));
+    assert!(stderr(&output).contains("; with a flipped bit: "), "{}", stderr(&output));
+}
+
+#[test]
+fn only_the_packets_of_a_port_are_delayed() {
+    if !possible() {
+        return;
+    }
+    let (delayed, other) = (echo(), echo());
+    let port = delayed.to_string();
+    let options = ["--late", "1 s", "--delay", "50ms", "--only-port", &port];
+    let (output, trips) = behind_link(&options, "ping", delayed);
+    assert!(trips.len() == 25 && shortest(&trips) >= 100.0, "{trips:?}\n{}", stderr(&output));
+    let (output, trips) = behind_link(&options, "ping", other);
+    assert!(trips.len() == 25 && shortest(&trips) < 50.0, "{trips:?}\n{}", stderr(&output));
+    assert_eq!(stderr(&output).matches("; beside the link: ").count(), 2, "{}", stderr(&output));
+}
+
+#[test]
+fn only_the_packets_of_a_network_are_lost() {
+    if !possible() {
+        return;
+    }
+    let lost = |network| {
+        let options = ["--late", "1 s", "--loss", "1", "--only-network", network];
+        behind_link(&options, "ping", echo()).1.is_empty()
+    };
+    assert!(lost("0.0.0.0/0") && !lost("192.0.2.0/24"));
+}
+
+#[test]
 fn an_order_that_no_link_takes_is_refused() {
     let output = airtcp(&["--at", "/nonexistent/socket", "down"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -776,6 +826,12 @@ fn bad_input_is_refused_with_the_option_and_the_nearest_name() {
     refused(&["--loss", "1.5"], "--loss:1:8: loss.p: 1.5");
     refused(&["--up-duplicate", "2"], "--up-duplicate:1:14: up.duplicate: 2 is out of range");
     refused(&["--set", "down.duplicat=0.1"], "unknown key (did you mean `duplicate`?)");
+    refused(&["--down-corrupt", "1%"], "--down-corrupt:1:14: down.corrupt: ");
+    refused(&["--only-port", "0"], "--only-port:1:12: only.ports: 0 is no port");
+    refused(&["--only-port", "https"], "--only-port:1:");
+    refused(&["--only-port", "443"], "only: has no effect, as the link changes no packets");
+    refused(&["--only-network", "10.0.0.1/8"], "(did you mean `10.0.0.0/8`?)");
+    refused(&["--set", "only.port=[443]"], "unknown key (did you mean `ports`?)");
     refused(&["--set", "delais=1 s"], "delais: unknown key (did you mean `delay`?)");
     refused(&["--wlan", "iee"], "did you mean `ieee`?");
     refused(&["--set", "wlan.sifs=60 us"], "sifs must be shorter");

@@ -115,10 +115,11 @@ mod linux {
     }
 
     fn behind_link(config: &LinkConfig, role: &str) -> Report {
-        let direction = DirectionSetup { config, trace: None, log: None };
+        let direction = DirectionSetup { config, trace: None, corrupt: 0.0, log: None };
         let setup = Setup {
             up: direction,
             down: direction,
+            only: None,
             air: None,
             seed: 1,
             late: Span::from_millis(1),

@@ -1,12 +1,13 @@
 //! The link file of `airtcp link --config`: the settings of a link, and the differences between
 //! directions.
 
+use crate::filter::{self, Filter};
 use airtcp_config::{ConfigError, Override, ReadFile, Section, document, read_with_files};
 use airtcp_net::config::{DelayConfig, LinkConfig, LinkRate};
 use airtcp_net::wifi::config::MEASURES;
 use airtcp_net::wifi::{ChannelConfig, preset};
 use airtcp_settings::schema::Fallback::{Absent, Is};
-use airtcp_settings::schema::{Field, Key, Kind, Table, TextKind, field};
+use airtcp_settings::schema::{Field, Key, Kind, PROBABILITY, Table, TextKind, field};
 use airtcp_settings::{Name, Reader, Settings, Value};
 
 /// The emulated link.
@@ -16,6 +17,8 @@ pub struct EmulatedLink {
     pub up: EmulatedDirection,
     /// From the network outside to the command.
     pub down: EmulatedDirection,
+    /// The packets that go through the link; `None`: all.
+    pub only: Option<Filter>,
     /// The air between the command and both directions of the link.
     pub wlan: Option<ChannelConfig>,
 }
@@ -27,6 +30,8 @@ pub struct EmulatedDirection {
     pub config: LinkConfig,
     /// File with a trace that replaces the rate, as written: relative to the link file.
     pub trace: Option<String>,
+    /// Probability that a packet that leaves the link has one bit flipped.
+    pub corrupt: f64,
 }
 
 static TRACE_FILE: TextKind = TextKind {
@@ -54,12 +59,22 @@ const DEFAULTS: &[Field] = &[
 
 const DIRECTION: &[Key] = &[
     Key::Instead { fields: DEFAULTS, keys: LinkConfig::KEYS },
-    Key::Fields(&[field(
-        "trace",
-        Kind::Text(&TRACE_FILE),
-        Absent("the rate is constant"),
-        "File with a Mahimahi trace that replaces `rate`; relative to the link file.",
-    )]),
+    Key::Fields(&[
+        field(
+            "trace",
+            Kind::Text(&TRACE_FILE),
+            Absent("the rate is constant"),
+            "File with a Mahimahi trace that replaces `rate`; relative to the link file.",
+        ),
+        field(
+            "corrupt",
+            PROBABILITY,
+            Is("0"),
+            "Probability that a packet that leaves the link has one bit flipped, anywhere from its IP header on. \
+             Checksums decide what follows. Scenarios have `loss` instead.",
+        )
+        .source("Linux (netem)"),
+    ]),
 ];
 
 static EMULATED_DIRECTION: Table = Table::new(
@@ -97,6 +112,12 @@ static EMULATED_LINK: Table = Table::new(
                 "Keys that differ from the network outside to the command.",
             ),
             field(
+                "only",
+                Kind::Table(&filter::ONLY),
+                Absent("all packets"),
+                "The packets that go through the link; all others pass beside it.",
+            ),
+            field(
                 "wlan",
                 Kind::Table(&WLAN),
                 Absent("no air"),
@@ -122,24 +143,37 @@ impl EmulatedLink {
         read_with_files(&EMULATED_LINK, source_name, text, overrides, files, |top| {
             let up = direction(&top.overridden_by(top, "up"));
             let down = direction(&top.overridden_by(top, "down"));
+            let only = match top.has("only") {
+                true => top.table("only").and_then(|table| filter::read(&table)).map(Some),
+                false => Some(None),
+            };
             let wlan = match top.has("wlan") {
                 true => top.table("wlan").and_then(|table| air(&table)).map(Some),
                 false => Some(None),
             };
-            Some(Self { up: up?, down: down?, wlan: wlan? })
+            Some(Self { up: up?, down: down?, only: only?, wlan: wlan? })
         })
+    }
+}
+
+impl EmulatedDirection {
+    /// True if the direction is as in an empty file: packets wait for nothing, and none is lost.
+    pub fn changes_nothing(&self) -> bool {
+        let empty = EmulatedLink::parse("link", "", &[], &|_| Err(String::new()));
+        empty.is_ok_and(|empty| empty.up == *self)
     }
 }
 
 fn direction(section: &Section<'_>) -> Option<EmulatedDirection> {
     let config = LinkConfig::read(section, None);
-    let trace = section.get::<Option<Name>>("trace")?;
+    let (trace, corrupt) = (section.get::<Option<Name>>("trace"), section.get("corrupt"));
+    let (trace, corrupt) = (trace?, corrupt?);
     if trace.is_some() && config.as_ref().is_some_and(|config| config.rlc.is_some()) {
         let problem = section.problem("trace", "has no transport blocks of one size");
         section.push(problem.expected("a constant rate beside rlc"));
         return None;
     }
-    Some(EmulatedDirection { config: config?, trace: trace.map(|path| path.text) })
+    Some(EmulatedDirection { config: config?, trace: trace.map(|path| path.text), corrupt })
 }
 
 fn air(section: &Section<'_>) -> Option<ChannelConfig> {
@@ -210,6 +244,54 @@ mod tests {
         assert_eq!(traces("rate = \"1 Mbit/s\""), (None, None));
         let both = "trace = \"all\"\ndown = { trace = \"down\" }";
         assert_eq!(traces(both), (path("all"), path("down")));
+    }
+
+    #[test]
+    fn a_share_of_packets_may_be_corrupted_in_one_direction() {
+        let link = parse("corrupt = 0.25\ndown = { corrupt = 0 }", &[]).unwrap();
+        assert_eq!((link.up.corrupt, link.down.corrupt), (0.25, 0.0));
+        assert_eq!(parse("", &[]).unwrap().up.corrupt, 0.0);
+        let refused = |text| parse(text, &[]).unwrap_err().to_string();
+        let error = refused("corrupt = -1");
+        assert!(error.contains("link.toml:1:11: corrupt: -1 is out of range"), "{error}");
+        let error = refused("up = { corupt = 0.1 }");
+        assert!(error.contains("(did you mean `corrupt`?)"), "{error}");
+    }
+
+    #[test]
+    fn only_some_packets_may_go_through_the_link() {
+        let text = "[only]\nnetworks = [\"192.0.2.0/24\", \"2001:db8::7\"]\nports = [443]";
+        assert!(parse(text, &[]).unwrap().only.is_some());
+        assert_eq!(parse("", &[]).unwrap().only, None);
+    }
+
+    #[test]
+    fn a_choice_of_packets_without_effect_is_refused() {
+        for (text, told) in [
+            ("only = {}", "link.toml:1:8: only: leaves nothing out (expected networks or ports)"),
+            ("only = { ports = [] }", "only.ports: no ports (expected ports from 1 to 65535)"),
+            ("only = { ports = [443, 0] }", "only.ports: 0 is no port"),
+            ("only = { ports = [65536] }", "only.ports: 65536 is no port"),
+            ("only = { port = [443] }", "only.port: unknown key (did you mean `ports`?)"),
+            ("only = { networks = [\"192.0.2.1/24\"] }", "(did you mean `192.0.2.0/24`?)"),
+            (
+                "only = { networks = [\"192.0.2.0/24\", \"192.0.2.7\"] }",
+                "link.toml:1:38: only.networks: 192.0.2.7/32 and 192.0.2.0/24 overlap",
+            ),
+            ("only = { networks = [\"example.org\"] }", "is not a prefix or an address"),
+            ("up = { only = { ports = [1] } }", "up.only: unknown key"),
+        ] {
+            let error = parse(text, &[]).unwrap_err().to_string();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_link_of_defaults_changes_nothing() {
+        assert!(parse("", &[]).unwrap().up.changes_nothing());
+        for text in ["delay = \"1 ms\"", "corrupt = 0.1", "trace = \"all\""] {
+            assert!(!parse(text, &[]).unwrap().up.changes_nothing(), "{text}");
+        }
     }
 
     #[test]

@@ -7,8 +7,9 @@
 
 use crate::EmuError;
 use crate::lateness::Lateness;
+use crate::pump::Lane;
 use airtcp_core::{DataRate, Instant};
-use airtcp_net::{Link, LinkCounters};
+use airtcp_net::LinkCounters;
 use airtcp_settings::units;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
@@ -86,6 +87,8 @@ pub enum Change {
     Loss(f64),
     /// `duplicate P`: each packet is followed by a copy with this probability.
     Duplicate(f64),
+    /// `corrupt P`: each packet has one bit flipped with this probability.
+    Corrupt(f64),
 }
 
 impl FromStr for Order {
@@ -109,10 +112,11 @@ impl FromStr for Order {
             ["delay", ref value @ ..] => units::duration(&value.join(" ")).map(Change::Delay),
             ["loss", ref value @ ..] => probability(&value.join(" ")).map(Change::Loss),
             ["duplicate", ref value @ ..] => probability(&value.join(" ")).map(Change::Duplicate),
+            ["corrupt", ref value @ ..] => probability(&value.join(" ")).map(Change::Corrupt),
             _ => {
                 return Err(format!(
                     "no such order: {text:?} (expected status, down, up, rate RATE, delay TIME, \
-                     loss P or duplicate P; all but status for one direction: down uplink, rate 5mbit downlink, …)"
+                     loss P, duplicate P or corrupt P; all but status for one direction: down uplink, rate 5mbit downlink, …)"
                 ));
             }
         };
@@ -136,6 +140,7 @@ impl fmt::Display for Order {
             Change::Delay(delay) => write!(f, "delay {delay}")?,
             Change::Loss(p) => write!(f, "loss {p}")?,
             Change::Duplicate(p) => write!(f, "duplicate {p}")?,
+            Change::Corrupt(p) => write!(f, "corrupt {p}")?,
         }
         match directions {
             Directions::Both => Ok(()),
@@ -181,6 +186,10 @@ pub struct DirectionStatus {
     pub loss_drops: u64,
     /// Copies made of packets (`duplicate`), whatever became of them.
     pub duplicates: u64,
+    /// Packets in which a bit was flipped (`corrupt`).
+    pub corrupted: u64,
+    /// Packets that passed beside the link (`only`).
+    pub beside_packets: u64,
     /// Packets dropped by the policer.
     pub policer_drops: u64,
     /// Packets dropped by an outage.
@@ -203,7 +212,8 @@ pub struct LatenessStatus {
 }
 
 impl DirectionStatus {
-    pub(crate) fn of<T>(link: &Link<T>, now: Instant) -> Self {
+    pub(crate) fn of(lane: &Lane, now: Instant) -> Self {
+        let Lane { link, corruption, beside, .. } = lane;
         let LinkCounters {
             packets_sent,
             bytes_sent,
@@ -225,6 +235,8 @@ impl DirectionStatus {
             ecn_marks,
             loss_drops,
             duplicates,
+            corrupted: corruption.packets(),
+            beside_packets: *beside,
             policer_drops,
             outage_drops,
             max_queue_packets,
@@ -479,6 +491,7 @@ mod tests {
                 Change::Delay(airtcp_core::Duration::from_micros(1500)),
                 Change::Loss(0.02),
                 Change::Duplicate(0.5),
+                Change::Corrupt(0.125),
             ];
             let changes = changes.map(|change| Order::Change(change, directions));
             for order in changes.into_iter().chain([Order::Status]) {
@@ -516,6 +529,8 @@ mod tests {
             ecn_marks: 0,
             loss_drops: 0,
             duplicates: 0,
+            corrupted: 0,
+            beside_packets: 0,
             policer_drops: 0,
             outage_drops: 0,
             max_queue_packets: 0,

@@ -3,12 +3,14 @@
 use crate::EmuError;
 use crate::air::Air;
 use crate::control::Control;
+use crate::corruption::Corruption;
+use crate::filter::Filter;
 use crate::log::Log;
 use crate::namespace::{self, Namespace};
 use crate::nat::{self, Nat};
 use crate::port::{self, End, Port, Slot, Surroundings};
 use crate::pump::{self, Lane, Lanes, Report};
-use airtcp_core::Duration;
+use airtcp_core::{Duration, Stream};
 use airtcp_net::config::LinkConfig;
 use airtcp_net::wifi::ChannelConfig;
 use airtcp_net::{Link, LinkStreams, Trace};
@@ -39,6 +41,8 @@ pub struct DirectionSetup<'a> {
     pub config: &'a LinkConfig,
     /// A recorded rate that replaces the configured one.
     pub trace: Option<&'a Trace>,
+    /// Probability that a packet that leaves the link has one bit flipped.
+    pub corrupt: f64,
     /// File for a log in Mahimahi's format.
     pub log: Option<&'a Path>,
 }
@@ -50,6 +54,8 @@ pub struct Setup<'a> {
     pub up: DirectionSetup<'a>,
     /// From the outside to the inside.
     pub down: DirectionSetup<'a>,
+    /// The packets that go through the link; `None`: all.
+    pub only: Option<&'a Filter>,
     /// The 802.11 hop between the inside and the link, if there is one.
     pub air: Option<&'a ChannelConfig>,
     /// Seed of the random draws. The same seed gives the same draws, but which packets they hit
@@ -72,12 +78,13 @@ impl Setup<'_> {
         Ok(Lanes {
             up: self.lane("up", "Uplink", self.up)?,
             down: self.lane("down", "Downlink", self.down)?,
+            only: self.only.cloned(),
             air: self.air.map(|config| Air::new(config, self.seed)),
         })
     }
 
     fn lane(&self, name: &str, title: &str, setup: DirectionSetup<'_>) -> Result<Lane, EmuError> {
-        let DirectionSetup { config, trace, log } = setup;
+        let DirectionSetup { config, trace, corrupt, log } = setup;
         let streams = LinkStreams::named(self.seed, name).of_path("link");
         let mut link = Link::new(config, streams);
         if let Some(trace) = trace {
@@ -91,7 +98,16 @@ impl Setup<'_> {
             link = link.reporting_departures();
         }
         let log = log.map(|path| Log::create(path, title, self.command_line, config, trace));
-        Ok(Lane { link, log: log.transpose()?, name: name.to_owned(), seed: self.seed, changes: 0 })
+        let stream = Stream::new(self.seed, &format!("link/{name}/corrupt"));
+        Ok(Lane {
+            link,
+            corruption: Corruption::new(corrupt, stream),
+            beside: 0,
+            log: log.transpose()?,
+            name: name.to_owned(),
+            seed: self.seed,
+            changes: 0,
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Read in this order: [`config`] (the link file), [`emulator`] (a run: around a command, or
 //! between two namespaces), then `pump` (the loop: packets in, packets out at their time), `air`
-//! (the wireless hop in front of a link), `port` (a TUN device at either end), [`control`] (orders
+//! (the wireless hop in front of a link), `corruption` (bit errors behind it), `filter` (packets that pass beside it), `port` (a TUN device at either end), [`control`] (orders
 //! to a running link), `log` (packets passed, in Mahimahi's format), [`namespace`], `nat` (access
 //! to networks beyond this host), [`lateness`] (how late packets were released).
 //!
@@ -19,8 +19,10 @@
 mod air;
 pub mod config;
 pub mod control;
+mod corruption;
 pub mod emulator;
 mod error;
+mod filter;
 pub mod lateness;
 mod log;
 pub mod namespace;
@@ -32,4 +34,5 @@ mod pump;
 pub use config::{EmulatedDirection, EmulatedLink};
 pub use emulator::{DirectionSetup, Outcome, Setup, around_command, between};
 pub use error::EmuError;
+pub use filter::Filter;
 pub use pump::Report;

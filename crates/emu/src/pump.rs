@@ -4,6 +4,8 @@
 use crate::EmuError;
 use crate::air::{self, Air, Received};
 use crate::control::{Change, Control, DirectionStatus, LatenessStatus, LinkStatus, Order};
+use crate::corruption::Corruption;
+use crate::filter::{Filter, Way};
 use crate::lateness::Lateness;
 use crate::log::{Event, Log};
 use crate::packet;
@@ -29,6 +31,10 @@ pub struct Report {
     pub up: LinkCounters,
     /// From the outside to the inside.
     pub down: LinkCounters,
+    /// Packets in which a bit was flipped, up and down.
+    pub corrupted: [u64; 2],
+    /// Packets that passed beside the link, up and down.
+    pub beside: [u64; 2],
     /// Lateness of the packets released.
     pub lateness: Lateness,
     /// Packets that the kernel dropped before the emulator could read them.
@@ -53,6 +59,9 @@ impl Report {
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) link: Link<Vec<u8>>,
+    pub(crate) corruption: Corruption,
+    /// Packets that passed beside the link so far.
+    pub(crate) beside: u64,
     pub(crate) log: Option<Log>,
     /// Names the random streams of what orders change.
     pub(crate) name: String,
@@ -65,6 +74,8 @@ pub(crate) struct Lane {
 pub(crate) struct Lanes {
     pub(crate) up: Lane,
     pub(crate) down: Lane,
+    /// The packets that go through the link; `None`: all.
+    pub(crate) only: Option<Filter>,
     /// The wireless hop in front of the link.
     pub(crate) air: Option<Air>,
 }
@@ -109,7 +120,9 @@ impl Direction<'_> {
     /// Changes the link.
     fn change(&mut self, now: Instant, change: Change) {
         self.log_until(now);
-        let Lane { link, log, name, seed, changes } = &mut self.lane;
+        let Lane { link, corruption, log, name, seed, changes, .. } = &mut self.lane;
+        let stream =
+            |purpose: &str| Stream::new(*seed, &format!("link/{name}/{purpose}/{changes}"));
         let log = log.as_ref();
         let note = |event| {
             if let Some(log) = log {
@@ -130,14 +143,9 @@ impl Direction<'_> {
                 note(Event::Rate(now, rate));
             }
             Change::Delay(delay) => link.set_delay(now, delay),
-            Change::Loss(p) => {
-                let stream = Stream::new(*seed, &format!("link/{name}/loss/{changes}"));
-                link.set_loss(now, p, stream);
-            }
-            Change::Duplicate(p) => {
-                let stream = Stream::new(*seed, &format!("link/{name}/duplicate/{changes}"));
-                link.set_duplicate(p, stream);
-            }
+            Change::Loss(p) => link.set_loss(now, p, stream("loss")),
+            Change::Duplicate(p) => link.set_duplicate(p, stream("duplicate")),
+            Change::Corrupt(p) => corruption.set(p, stream("corrupt")),
         }
         *changes += 1;
     }
@@ -157,6 +165,7 @@ impl Direction<'_> {
 /// downlink packets the other way round.
 struct Datapath<'a> {
     directions: [Direction<'a>; 2],
+    only: Option<Filter>,
     air: Option<Air>,
     lateness: Lateness,
     refused_by_kernel: u64,
@@ -175,21 +184,49 @@ impl Datapath<'_> {
             // Events at `due` only: the lateness recorded must be that of this packet.
             while let Some(Received { by, packet }) = self.air.as_mut().and_then(|a| a.poll(due)) {
                 match by {
-                    air::ACCESS_POINT => self.directions[UP].offer(due, packet),
+                    air::ACCESS_POINT => self.enter(UP, due, packet, &clock),
                     _ => self.release(DOWN, due, &packet, &clock),
                 }
             }
             for direction in [UP, DOWN] {
-                let link = &mut self.directions[direction].lane.link;
+                let Lane { link, corruption, .. } = &mut self.directions[direction].lane;
                 let Some(Output::Deliver(mut packet, passage)) = link.poll(due) else { continue };
                 if passage.marked {
                     airtcp_wire::mark_ce(&mut packet);
                 }
-                match &mut self.air {
-                    Some(air) if direction == DOWN => air.offer(due, air::ACCESS_POINT, &packet),
-                    _ => self.release(direction, due, &packet, &clock),
-                }
+                corruption.pass(&mut packet);
+                self.leave(direction, due, &packet, &clock);
             }
+        }
+    }
+
+    /// A packet reaches the link, and goes through it or beside it.
+    fn enter(
+        &mut self,
+        direction: usize,
+        now: Instant,
+        packet: Vec<u8>,
+        clock: impl Fn() -> Instant,
+    ) {
+        let way = if direction == UP { Way::Up } else { Way::Down };
+        if self.only.as_ref().is_none_or(|only| only.takes(&packet, way)) {
+            return self.directions[direction].offer(now, packet);
+        }
+        self.directions[direction].lane.beside += 1;
+        self.leave(direction, now, &packet, clock);
+    }
+
+    /// A packet has passed the link.
+    fn leave(
+        &mut self,
+        direction: usize,
+        due: Instant,
+        packet: &[u8],
+        clock: impl Fn() -> Instant,
+    ) {
+        match &mut self.air {
+            Some(air) if direction == DOWN => air.offer(due, air::ACCESS_POINT, packet),
+            _ => self.release(direction, due, packet, clock),
         }
     }
 
@@ -201,9 +238,10 @@ impl Datapath<'_> {
         packet: &[u8],
         clock: impl Fn() -> Instant,
     ) {
-        if self.directions[direction].to.send(packet).is_err() {
-            self.refused_by_kernel += 1;
-        }
+        let sent = self.directions[direction].to.send(packet);
+        // A flipped bit may have left neither IPv4 nor IPv6, which a TUN device calls invalid.
+        let refused = sent.is_err_and(|error| error.kind() != io::ErrorKind::InvalidInput);
+        self.refused_by_kernel += u64::from(refused);
         self.lateness.record(clock().since(due));
     }
 
@@ -219,16 +257,22 @@ impl Datapath<'_> {
                 // Events must reach the wireless hop, and the link behind it, in order.
                 self.carry_out(|| now);
             }
-            self.offer(direction, now, packet);
+            self.offer(direction, now, packet, &clock);
         }
         Ok(())
     }
 
     /// Offers a packet from the kernel. Events due earlier must have been handled.
-    fn offer(&mut self, direction: usize, now: Instant, packet: &[u8]) {
+    fn offer(
+        &mut self,
+        direction: usize,
+        now: Instant,
+        packet: &[u8],
+        clock: impl Fn() -> Instant,
+    ) {
         match &mut self.air {
             Some(air) if direction == UP => air.offer(now, air::STATION, packet),
-            _ => self.directions[direction].offer(now, packet.to_vec()),
+            _ => self.enter(direction, now, packet.to_vec(), clock),
         }
     }
 
@@ -247,8 +291,8 @@ impl Datapath<'_> {
         let [uplink, downlink] = self.directions.each_ref();
         LinkStatus {
             monotonic_ns: origin + now.as_nanos(),
-            uplink: DirectionStatus::of(&uplink.lane.link, now),
-            downlink: DirectionStatus::of(&downlink.lane.link, now),
+            uplink: DirectionStatus::of(&uplink.lane, now),
+            downlink: DirectionStatus::of(&downlink.lane, now),
             lateness: LatenessStatus::of(&self.lateness),
             real_time,
         }
@@ -256,11 +300,15 @@ impl Datapath<'_> {
 
     /// Closes the logs and reports.
     fn end(self, now: Instant, real_time: bool) -> Result<Report, EmuError> {
-        let Self { directions, air, lateness, refused_by_kernel } = self;
+        let Self { directions, air, lateness, refused_by_kernel, .. } = self;
+        let beside = directions.each_ref().map(|it| it.lane.beside);
+        let corrupted = directions.each_ref().map(|it| it.lane.corruption.packets());
         let [up, down] = directions.map(|direction| direction.end(now));
         Ok(Report {
             up: up?,
             down: down?,
+            corrupted,
+            beside,
             lateness,
             dropped_by_kernel: 0,
             refused_by_kernel,
@@ -275,7 +323,7 @@ impl Datapath<'_> {
 pub(crate) fn run(
     inside: &Port,
     outside: &Port,
-    Lanes { up, down, air }: Lanes,
+    Lanes { up, down, only, air }: Lanes,
     late: Duration,
     control: Option<&Control>,
     stop: BorrowedFd<'_>,
@@ -289,6 +337,7 @@ pub(crate) fn run(
             Direction { from: inside, to: outside, lane: up },
             Direction { from: outside, to: inside, lane: down },
         ],
+        only,
         air,
         lateness: Lateness::new(),
         refused_by_kernel: 0,

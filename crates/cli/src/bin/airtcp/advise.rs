@@ -462,7 +462,14 @@ fn direction(
     of_file: Option<&Path>,
     direction: EmulatedDirection,
 ) -> Result<LinkConfig, String> {
-    let EmulatedDirection { mut config, trace } = direction;
+    let EmulatedDirection { mut config, trace, corrupt } = direction;
+    if corrupt > 0.0 {
+        return Err(format!(
+            "airtcp: {}: corrupt: has no effect on simulated links (expected loss = {{ kind = \
+             \"bernoulli\", p = {corrupt} }}: packets with wrong checksums are dropped)",
+            link.display()
+        ));
+    }
     let folder = link.parent().unwrap_or(Path::new(""));
     let trace = trace.map(|path| folder.join(path)).or(of_file.map(Path::to_owned));
     if let Some(path) = trace {

@@ -67,6 +67,22 @@ pub(crate) struct LinkArgs {
     /// Copies from the network to the command only.
     #[arg(long, value_name = "P")]
     down_duplicate: Option<String>,
+    /// Probability that a packet has one bit flipped, such as 0.001.
+    #[arg(long, value_name = "P")]
+    corrupt: Option<String>,
+    /// Flipped bits from the command to the network only.
+    #[arg(long, value_name = "P")]
+    up_corrupt: Option<String>,
+    /// Flipped bits from the network to the command only.
+    #[arg(long, value_name = "P")]
+    down_corrupt: Option<String>,
+    /// Only packets to and from these hosts outside, such as 192.0.2.0/24, go through the link; all
+    /// others pass beside it. May be repeated.
+    #[arg(long, value_name = "PREFIX")]
+    only_network: Vec<String>,
+    /// Only packets to and from this TCP or UDP port outside go through the link. May be repeated.
+    #[arg(long, value_name = "PORT")]
+    only_port: Vec<String>,
     /// A half-duplex wireless hop in front of the link: a preset of 802.11, such as `ieee`
     /// (docs/link.md). Set its keys with `--set wlan.data-rate="2 Mbit/s"` and the like.
     #[arg(long, value_name = "PRESET")]
@@ -87,7 +103,7 @@ pub(crate) struct LinkArgs {
     /// repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
     set: Vec<(String, String)>,
-    /// Seed of losses, copies and delays.
+    /// Seed of losses, copies, flipped bits and delays.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
     /// Fails the run if more than one packet in 100 leaves later than this after its time. From
@@ -115,14 +131,15 @@ pub(crate) struct LinkArgs {
         conflicts_with_all = [
             "config", "rate", "up_rate", "down_rate", "delay", "up_delay", "down_delay",
             "queue", "up_queue", "down_queue", "loss", "up_loss", "down_loss", "duplicate",
-            "up_duplicate", "down_duplicate", "wlan",
+            "up_duplicate", "down_duplicate", "corrupt", "up_corrupt", "down_corrupt", "only_network", "only_port",
+            "wlan",
             "up_trace", "down_trace", "up_log", "down_log", "set", "prefix", "between",
             "control", "seed", "late", "command",
         ]
     )]
     at: Option<PathBuf>,
-    /// With `--at`: `status`, `down`, `up`, `rate 5mbit`, `delay 30ms`, `loss 0.01` or `duplicate
-    /// 0.01`; all but the first take `uplink` or `downlink` for one direction.
+    /// With `--at`: `status`, `down`, `up`, `rate 5mbit`, `delay 30ms`, `loss 0.01`, `duplicate
+    /// 0.01` or `corrupt 0.01`; all but the first take `uplink` or `downlink` for one direction.
     #[arg(value_name = "ORDER", num_args = 1..=4, requires = "at")]
     order: Vec<String>,
     /// Command to run behind the link, in a network namespace of its own.
@@ -168,6 +185,14 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
         let link = read(args)?;
         let up = args.trace(&link.up, args.up_trace.as_deref(), args.up_rate.as_deref())?;
         let down = args.trace(&link.down, args.down_trace.as_deref(), args.down_rate.as_deref())?;
+        let unchanged = || link.up.changes_nothing() && link.down.changes_nothing();
+        let has_files =
+            args.up_log.is_some() || args.down_log.is_some() || up.is_some() || down.is_some();
+        if link.only.is_some() && args.control.is_none() && !has_files && unchanged() {
+            return Err("airtcp: only: has no effect, as the link changes no packets (expected a rate, a delay \
+                        or the like, or --control)"
+                .to_owned());
+        }
         Ok((link, up, down))
     };
     let (link, up_trace, down_trace) = match prepared() {
@@ -183,13 +208,16 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
         up: DirectionSetup {
             config: &link.up.config,
             trace: up_trace.as_ref(),
+            corrupt: link.up.corrupt,
             log: args.up_log.as_deref(),
         },
         down: DirectionSetup {
             config: &link.down.config,
             trace: down_trace.as_ref(),
+            corrupt: link.down.corrupt,
             log: args.down_log.as_deref(),
         },
+        only: link.only.as_ref(),
         air: link.wlan.as_ref(),
         seed: args.seed,
         late: args.late,
@@ -299,9 +327,12 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
         ("--duplicate", "duplicate", &args.duplicate),
         ("--up-duplicate", "up.duplicate", &args.up_duplicate),
         ("--down-duplicate", "down.duplicate", &args.down_duplicate),
+        ("--corrupt", "corrupt", &args.corrupt),
+        ("--up-corrupt", "up.corrupt", &args.up_corrupt),
+        ("--down-corrupt", "down.corrupt", &args.down_corrupt),
         ("--wlan", "wlan.preset", &args.wlan),
     ];
-    let mut overrides = Vec::new();
+    let mut overrides = only(args);
     for (option, path, value) in options {
         let Some(value) = value else { continue };
         if let Some(table) = path.strip_suffix(".p") {
@@ -313,11 +344,33 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
     overrides
 }
 
+/// The options that choose packets, as keys of the file.
+fn only(args: &LinkArgs) -> Vec<Override> {
+    let networks: Vec<String> =
+        args.only_network.iter().map(|text| serde_json::json!(text).to_string()).collect();
+    let options = [
+        ("--only-network", "only.networks", networks.join(", ")),
+        ("--only-port", "only.ports", args.only_port.join(", ")),
+    ];
+    let given = options.into_iter().filter(|(.., values)| !values.is_empty());
+    given.map(|(option, key, values)| Override::new(option, key, &format!("[{values}]"))).collect()
+}
+
 /// Prints the link's counters; returns true if the emulator kept up.
 fn summary(report: &Report, bound: Duration) -> bool {
-    let Report { up, down, lateness, dropped_by_kernel, refused_by_kernel, real_time, air } =
-        report;
-    for (name, counters) in [("up", up), ("down", down)] {
+    let Report {
+        up,
+        down,
+        corrupted,
+        beside,
+        lateness,
+        dropped_by_kernel,
+        refused_by_kernel,
+        real_time,
+        air,
+    } = report;
+    let directions = [("up", up), ("down", down)].into_iter().zip(corrupted).zip(beside);
+    for (((name, counters), corrupted), beside) in directions {
         let LinkCounters {
             packets_sent,
             bytes_sent,
@@ -341,9 +394,17 @@ fn summary(report: &Report, bound: Duration) -> bool {
             0 => String::new(),
             copies => format!("; copies made: {copies}"),
         };
+        let corrupted = match corrupted {
+            0 => String::new(),
+            packets => format!("; with a flipped bit: {packets}"),
+        };
+        let beside = match beside {
+            0 => String::new(),
+            packets => format!("; beside the link: {packets}"),
+        };
         complain(&format!(
             "{name}: {packets_sent} packets, {bytes_sent}; dropped: {policed}{queue_drops} by the \
-             queue, {loss_drops} by loss, {outage_drops} by outages{marked}{copied}"
+             queue, {loss_drops} by loss, {outage_drops} by outages{marked}{copied}{corrupted}{beside}"
         ));
     }
     for (name, counters) in
