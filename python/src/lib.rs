@@ -47,7 +47,7 @@ struct PyScenario {
 #[pymethods]
 impl PyScenario {
     #[staticmethod]
-    #[pyo3(signature = (source_name, text, overrides, files = None, makers = None))]
+    #[pyo3(signature = (source_name, text, overrides, files = None, makers = None, axes = Vec::new()))]
     fn parse(
         py: Python<'_>,
         source_name: &str,
@@ -55,7 +55,13 @@ impl PyScenario {
         overrides: Vec<(String, String)>,
         files: Option<BTreeMap<String, String>>,
         makers: Option<BTreeMap<String, Py<PyAny>>>,
+        axes: Vec<(String, String)>,
     ) -> PyResult<Self> {
+        let of = |option: &'static str| {
+            move |(path, value): &(String, String)| Override::new(option, path, value)
+        };
+        let overrides: Vec<Override> =
+            overrides.iter().map(of("--set")).chain(axes.iter().map(of("--axis"))).collect();
         let controls =
             makers.as_ref().map(|makers| congestion::controls(py, makers, &Failure::default()));
         let given = files.unwrap_or_default();

@@ -34,7 +34,9 @@ mod simulator;
 #[cfg(feature = "simulator")]
 mod table;
 
-pub use columns::aligned;
+pub use columns::{aligned, counted};
+#[cfg(feature = "simulator")]
+pub use files::check_folder;
 #[cfg(feature = "simulator")]
 pub use simulator::{Command, RunArgs, count, main, main_with, override_pair, seed};
 

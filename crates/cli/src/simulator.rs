@@ -1,7 +1,7 @@
 //! The simulator's commands, and the command line that has only them.
 
 use crate::{FAILURE, LIVE, SUCCESS, absent, command, complain, parse, print};
-use crate::{captures, check, mobility, packetdrill, python, replay, run};
+use crate::{captures, check, files, mobility, packetdrill, python, replay, run};
 use airtcp_core::Duration;
 use airtcp_sim::scenario::duration;
 use airtcp_tcp::congestion::Controls;
@@ -239,12 +239,13 @@ fn completions(shell: Shell, command: &mut clap::Command) -> i32 {
 }
 
 fn manual(out: &Path, command: clap::Command) -> i32 {
-    let written = std::fs::create_dir_all(out)
-        .and_then(|()| clap_mangen::generate_to(command.disable_help_subcommand(true), out));
+    let generate = || clap_mangen::generate_to(command.disable_help_subcommand(true), out);
+    let named = |error| files::named(error, out);
+    let written = files::create_folder(out).and_then(|()| generate().map_err(named));
     match written {
         Ok(()) => SUCCESS,
         Err(error) => {
-            complain(&format!("{}: {error}", out.display()));
+            complain(&error.to_string());
             FAILURE
         }
     }

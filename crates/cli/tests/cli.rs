@@ -405,8 +405,8 @@ fn movement_comes_in_as_generators_write_it() {
     assert_eq!(
         text(&output.stdout),
         "[[node]]\nname = \"n1\"\nposition = [\"5 m\", \"0 m\"]\n\
-         mobility = { model = \"path\", waypoints = [\n    [\"2000000000 ns\", \"5 m\", \"0 m\"],\n    \
-         [\"4000000000 ns\", \"25 m\", \"0 m\"],\n] }\n\n\
+         mobility = { model = \"path\", waypoints = [\n    [\"2 s\", \"5 m\", \"0 m\"],\n    \
+         [\"4 s\", \"25 m\", \"0 m\"],\n] }\n\n\
          [[node]]\nname = \"n3\"\nposition = [\"1 m\", \"0 m\"]\n\n"
     );
     let unnamed = mobility(&["import", &file("trace", trace)]);
