@@ -9,7 +9,7 @@ mod toml;
 use airtcp_cli::captures::{Captures, Capturing, snaplen};
 use airtcp_core::{Duration, Instant};
 use airtcp_settings::units;
-use airtcp_sim::scenario::{ConfigError, Scenario, files};
+use airtcp_sim::scenario::{ConfigError, Override, Scenario, files};
 use airtcp_sim::trace::recorder::{Recorder, Series};
 use airtcp_sim::{Observers, World};
 use congestion::{Ack, Failure, Loss, Timeout, Window};

@@ -3,7 +3,7 @@
 use crate::captures::Captures;
 use crate::files::{self, Draft, DraftFolder};
 use crate::runs::{self, Outcome, Progress};
-use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, complain, counted, table};
+use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, check_seeds, complain, counted, table};
 use airtcp_core::{Duration, Instant, Subscriber};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::animation::{self, Animation};
@@ -54,11 +54,7 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), 
             .map_err(|message| format!("airtcp: --pcap-node: {message}"))
     });
     let captures = captures.transpose()?;
-    if args.seed.checked_add(args.runs.get() as u64 - 1).is_none() {
-        let most = u64::MAX - (args.runs.get() as u64 - 1);
-        let runs = counted(args.runs.get() as u64, "run");
-        return Err(format!("airtcp: --seed: expected at most {most} with {runs}"));
-    }
+    check_seeds(args.seed, args.runs)?;
     if let Some(out) = &args.out {
         files::create_folder(out).map_err(|e| format!("airtcp: --out: {e}"))?;
     }
@@ -282,7 +278,7 @@ impl<'a> Report<'a> {
         }
         let interrupted = runs::interrupted();
         if interrupted {
-            complain(&format!("interrupted; {} of {runs} runs are complete", self.count));
+            complain(&format!("interrupted; {} of {} complete", self.count, counted(runs as u64, "run")));
         }
         match self.output {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

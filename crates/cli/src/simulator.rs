@@ -211,6 +211,18 @@ pub fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("expected an integer from 0 to {}", u64::MAX))
 }
 
+/// Checks that each of `runs` runs from `--seed` on has a seed.
+///
+/// # Errors
+/// The last seed is beyond 64 bits; the message says what is expected.
+pub fn check_seeds(seed: u64, runs: NonZeroUsize) -> Result<(), String> {
+    let most = u64::MAX - (runs.get() as u64 - 1);
+    match seed > most {
+        true => Err(format!("airtcp: --seed: {seed}: expected at most {most} with --runs {runs}")),
+        false => Ok(()),
+    }
+}
+
 /// Reads a number of runs or jobs.
 ///
 /// # Errors

@@ -146,7 +146,44 @@ fn outputs_that_cannot_be_written_are_refused_before_simulating() {
         assert_eq!(text(&output.stdout), "");
         assert!(text(&output.stderr).contains("airtcp: "));
     }
+    for option in ["--events", "--animate"] {
+        let output = run(&[endless, option, "/nonexistent/x"]);
+        let expected = format!("airtcp: {option}: /nonexistent/x: there is no folder /nonexistent\n");
+        assert!(text(&output.stderr).ends_with(&expected), "{}", text(&output.stderr));
+    }
+    for option in ["--out", "--pcap"] {
+        let output = run(&[endless, option, &below_a_file]);
+        let expected = format!("airtcp: {option}: cannot create the folder {endless}");
+        assert!(text(&output.stderr).contains(&expected), "{}", text(&output.stderr));
+    }
     assert_eq!(files(folder.path()), ["endless.toml"]);
+}
+
+#[test]
+fn seeds_do_not_wrap_around() {
+    let quickstart = example("quickstart.toml");
+    let last = u64::MAX.to_string();
+    let of = |seed: &str, runs: &str| {
+        run(&[quickstart.to_str().unwrap(), "--set", "duration=1 s", "--seed", seed, "--runs", runs])
+    };
+    assert_eq!(of(&last, "1").status.code(), Some(0));
+    let refused = of(&last, "3");
+    assert_eq!(refused.status.code(), Some(2));
+    let expected = "--seed: 18446744073709551615: expected at most 18446744073709551613 with --runs 3\n";
+    assert!(text(&refused.stderr).ends_with(expected), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_run_without_tcp_has_no_table_of_tcp_flows() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("udp.toml");
+    let nodes = "duration = \"1 s\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n";
+    let rest = "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+                [[udp]]\nfrom = \"a\"\nto = \"b\"\nsize = \"100 B\"\ninterval = \"10 ms\"\n";
+    std::fs::write(&file, nodes.to_owned() + rest).unwrap();
+    let output = run(&[file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "udp: 1 s, seed 1\n");
 }
 
 #[test]

@@ -395,6 +395,37 @@ fn an_order_that_no_link_takes_is_refused() {
     let output = airtcp(&["--at", "/nonexistent/socket", "down", "left"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no such order: \"down left\""), "{}", stderr(&output));
+    for (words, near) in [
+        (&["down", "uplnik"][..], "uplink"),
+        (&["rate", "5mbit", "downlik"], "downlink"),
+        (&["stauts"], "status"),
+        (&["dwon", "uplink"], "down"),
+    ] {
+        let output = airtcp(&["--at", "/nonexistent/socket"]).args(words).output().unwrap();
+        let told = format!("; did you mean `{near}`?");
+        assert!(stderr(&output).contains(&told), "{words:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_command_without_its_separator_is_told_where_it_belongs() {
+    for words in [&["curl", "http://192.0.2.1/"][..], &["curl", "-s", "x"], &["a", "b", "c", "d", "e"], &[]] {
+        let output = airtcp(&["--delay", "20ms"]).args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let told = stderr(&output);
+        assert!(told.contains("comes after `--`, as in `airtcp link"), "{words:?}: {told}");
+        assert!(!told.contains("--at <SOCKET>\n"), "{words:?}: {told}");
+    }
+}
+
+#[test]
+fn a_file_in_no_folder_is_refused_with_its_option() {
+    for option in ["--up-log", "--down-log", "--control"] {
+        let output = airtcp(&[option, "/nonexistent/x", "--", "true"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let expected = format!("{option}: /nonexistent/x: there is no folder /nonexistent\n");
+        assert!(stderr(&output).ends_with(&expected), "{}", stderr(&output));
+    }
 }
 
 /// The lines of a log of this kind: milliseconds and what follows.

@@ -109,13 +109,29 @@ impl FromStr for Order {
             _ => {
                 return Err(format!(
                     "no such order: {text:?} (expected status, down, up, rate RATE, delay TIME or \
-                     loss P; all but status for one direction: down uplink, rate 5mbit downlink, …)"
+                     loss P; all but status for one direction: down uplink, rate 5mbit downlink, …){}",
+                    meant(&words)
                 ));
             }
         };
-        let change = change.map_err(|expected| format!("{text:?}: {expected}"));
+        let change = change.map_err(|expected| format!("{text:?}: {expected}{}", meant(&words)));
         Ok(Self::Change(change?, directions))
     }
+}
+
+/// `; did you mean …?` for a misspelt word of an order, or nothing.
+fn meant(words: &[&str]) -> String {
+    const ORDERS: [&str; 6] = ["status", "down", "up", "rate", "delay", "loss"];
+    const DIRECTIONS: [&str; 2] = ["uplink", "downlink"];
+    let near = match words {
+        [order, ..] if !ORDERS.contains(order) => {
+            let known = [&ORDERS[..], &DIRECTIONS].concat();
+            airtcp_config::nearest(order, &known)
+        }
+        [_, .., last] => airtcp_config::nearest(last, &DIRECTIONS),
+        _ => None,
+    };
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 fn probability(text: &str) -> Result<f64, String> {

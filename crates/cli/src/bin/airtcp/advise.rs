@@ -3,7 +3,9 @@
 use crate::link;
 use airtcp_cli::estimate::Estimate;
 use airtcp_cli::runs::{self, Outcome, Progress};
-use airtcp_cli::{BAD_INPUT, FAILURE, aligned, complain, count, override_pair, print, seed};
+use airtcp_cli::{
+    BAD_INPUT, FAILURE, aligned, check_seeds, complain, count, override_pair, print, seed,
+};
 use airtcp_config::Override;
 use airtcp_core::{Duration, Instant};
 use airtcp_emu::{EmulatedDirection, EmulatedLink};
@@ -369,6 +371,7 @@ const UP: usize = 3;
 
 /// What is to be tried; that nothing changes comes first.
 fn variants(args: &AdviseArgs) -> Result<Vec<Variant>, String> {
+    check_seeds(args.seed, args.runs)?;
     let (down, up) = read_link(args)?;
     let first = first_outage(&down, &up);
     if let Some(first) = first.filter(|&first| first >= args.duration) {
@@ -404,7 +407,7 @@ fn measure(args: &AdviseArgs, variants: &[Variant]) -> Result<Vec<Vec<RunMetrics
         |i, stopped| {
             let (_, scenario) = &variants[i / runs];
             // The same seeds for each variant: comparisons are paired.
-            let seed = args.seed.wrapping_add((i % runs) as u64);
+            let seed = args.seed + (i % runs) as u64;
             let mut world = World::new(scenario, seed);
             let mut nobody = Observers { events: None, packets: None };
             match runs::run_to_end(&mut world, scenario.duration, &mut nobody, stopped) {

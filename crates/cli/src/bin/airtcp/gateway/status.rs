@@ -2,8 +2,7 @@
 //! or every second.
 
 use super::{SocketArg, failed};
-use airtcp_cli::aligned;
-use airtcp_cli::{printed, write_out};
+use airtcp_cli::{aligned, counted, printed, write_out};
 use airtcp_gateway::status::{FlowStatus, GroupStatus, OutageStatus, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -77,7 +76,8 @@ fn tables(status: &Status) -> String {
             let (name, longest) = (&group.name, group.longest_outage);
             let _ = writeln!(
                 out,
-                "{name}: {ended} outages over, {seconds:.1} s in all, the longest {longest:.1} s"
+                "{name}: {} over, {seconds:.1} s in all, the longest {longest:.1} s",
+                counted(ended, "outage")
             );
         }
     }
@@ -89,7 +89,7 @@ fn tables(status: &Status) -> String {
         let _ = writeln!(out, "{mobile} is {signal}");
     }
     out += &outages(status);
-    let _ = writeln!(out, "\n{} connections, {} held", status.flow_count, bytes(status.held));
+    let _ = writeln!(out, "\n{}, {} held", counted(status.flow_count, "connection"), bytes(status.held));
     if status.flows.is_empty() {
         return out;
     }
@@ -222,6 +222,8 @@ mod tests {
             signals: BTreeMap::from([("control".to_owned(), counters(&[("down", 1)]))]),
             report: None,
         };
+        let alone = Status { flow_count: 1, flows: Vec::new(), ..status.clone() };
+        assert!(tables(&alone).ends_with("\n1 connection, 1048 kB held\n"));
         assert_eq!(
             tables(&status),
             "\
