@@ -179,7 +179,7 @@ fn a_run_without_tcp_has_no_table_of_tcp_flows() {
     let file = folder.path().join("udp.toml");
     let nodes = "duration = \"1 s\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n";
     let rest = "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
-                [[udp]]\nfrom = \"a\"\nto = \"b\"\nsize = \"100 B\"\ninterval = \"10 ms\"\n";
+                [[udp]]\nfrom = \"a\"\nto = \"b\"\nrate = \"100 kbit/s\"\n";
     std::fs::write(&file, nodes.to_owned() + rest).unwrap();
     let output = run(&[file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

@@ -28,7 +28,8 @@ pub(super) fn check(path: &Path) -> i32 {
             return BAD_INPUT;
         }
     };
-    for caution in config.cautions() {
+    let missing = config.missing_interfaces(&doctor::interfaces());
+    for caution in config.cautions().into_iter().chain(missing) {
         complain(&format!("{}: {caution}", path.display()));
     }
     // Without the right to ask the kernel, or on another machine, the rest is still of use.
