@@ -90,6 +90,12 @@ impl PyScenario {
         &self.scenario.name
     }
 
+    /// Names of its TCP flows.
+    #[getter]
+    fn flows(&self) -> Vec<&str> {
+        self.scenario.flows.iter().map(|flow| flow.name.as_str()).collect()
+    }
+
     #[getter]
     fn duration(&self) -> f64 {
         self.scenario.duration.as_secs_f64()
