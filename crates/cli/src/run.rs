@@ -278,7 +278,11 @@ impl<'a> Report<'a> {
         }
         let interrupted = runs::interrupted();
         if interrupted {
-            complain(&format!("interrupted; {} of {} complete", self.count, counted(runs as u64, "run")));
+            complain(&format!(
+                "interrupted; {} of {} complete",
+                self.count,
+                counted(runs as u64, "run")
+            ));
         }
         match self.output {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

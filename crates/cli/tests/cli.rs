@@ -148,7 +148,8 @@ fn outputs_that_cannot_be_written_are_refused_before_simulating() {
     }
     for option in ["--events", "--animate"] {
         let output = run(&[endless, option, "/nonexistent/x"]);
-        let expected = format!("airtcp: {option}: /nonexistent/x: there is no folder /nonexistent\n");
+        let expected =
+            format!("airtcp: {option}: /nonexistent/x: there is no folder /nonexistent\n");
         assert!(text(&output.stderr).ends_with(&expected), "{}", text(&output.stderr));
     }
     for option in ["--out", "--pcap"] {
@@ -164,12 +165,21 @@ fn seeds_do_not_wrap_around() {
     let quickstart = example("quickstart.toml");
     let last = u64::MAX.to_string();
     let of = |seed: &str, runs: &str| {
-        run(&[quickstart.to_str().unwrap(), "--set", "duration=1 s", "--seed", seed, "--runs", runs])
+        run(&[
+            quickstart.to_str().unwrap(),
+            "--set",
+            "duration=1 s",
+            "--seed",
+            seed,
+            "--runs",
+            runs,
+        ])
     };
     assert_eq!(of(&last, "1").status.code(), Some(0));
     let refused = of(&last, "3");
     assert_eq!(refused.status.code(), Some(2));
-    let expected = "--seed: 18446744073709551615: expected at most 18446744073709551613 with --runs 3\n";
+    let expected =
+        "--seed: 18446744073709551615: expected at most 18446744073709551613 with --runs 3\n";
     assert!(text(&refused.stderr).ends_with(expected), "{}", text(&refused.stderr));
 }
 
@@ -294,7 +304,7 @@ fn an_interrupted_run_leaves_nothing_half_written() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout), "");
-    assert!(text(&output.stderr).ends_with("airtcp: interrupted; 0 of 1 runs are complete\n"));
+    assert!(text(&output.stderr).ends_with("airtcp: interrupted; 0 of 1 run complete\n"));
     assert_eq!(files(&out), [""; 0]);
 }
 

@@ -409,7 +409,9 @@ fn an_order_that_no_link_takes_is_refused() {
 
 #[test]
 fn a_command_without_its_separator_is_told_where_it_belongs() {
-    for words in [&["curl", "http://192.0.2.1/"][..], &["curl", "-s", "x"], &["a", "b", "c", "d", "e"], &[]] {
+    for words in
+        [&["curl", "http://192.0.2.1/"][..], &["curl", "-s", "x"], &["a", "b", "c", "d", "e"], &[]]
+    {
         let output = airtcp(&["--delay", "20ms"]).args(words).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         let told = stderr(&output);
@@ -468,9 +470,10 @@ fn logs_tell_what_passed_in_the_format_of_mahimahi() {
         let counted = opportunities.iter().zip(1..);
         assert!(counted.clone().all(|((at, rest), n)| *at == n && rest[0] == "125"), "{log}");
     }
-    let output = airtcp(&["--up-log", "/nonexistent/log", "--", "true"]).output().unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let output = airtcp(&["--up-log", folder, "--", "true"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("cannot write /nonexistent/log"), "{}", stderr(&output));
+    assert!(stderr(&output).contains(&format!("cannot write {folder}")), "{}", stderr(&output));
 }
 
 #[test]

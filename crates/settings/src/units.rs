@@ -262,7 +262,10 @@ mod tests {
         for text in ["4 bit", "0 bit", "8 Mb", "8 MB"] {
             assert_eq!(size_in_bits(text), None, "{text}");
         }
-        assert_eq!(super::rate("8 MB/s"), Err("expected bits per second, not bytes: 64 Mbit/s".into()));
+        assert_eq!(
+            super::rate("8 MB/s"),
+            Err("expected bits per second, not bytes: 64 Mbit/s".into())
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -45,10 +46,16 @@ def main(arguments: Sequence[str], _simulator: object = None) -> int:
     )
     add_options(parser)
     try:
-        return show(parser.parse_args(arguments[1:]))
+        code = show(parser.parse_args(arguments[1:]))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone; nothing more may be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
     except StudyError as error:
         print(f"airtcp study: {error}", file=sys.stderr)
         return BAD_INPUT
+    return code
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -492,7 +492,8 @@ fn interfaces_that_this_machine_lacks_are_named_with_the_nearest() {
         parse(config).unwrap().missing_interfaces(&here.collect())
     };
     let mobiles = "here; mobiles behind it are not protected until it appears";
-    let uplink = "uplink.wwan0: no interface wwan0 here; the uplink is not protected until it appears";
+    let uplink =
+        "uplink.wwan0: no interface wwan0 here; the uplink is not protected until it appears";
     assert_eq!(
         missing(&["lo", "eth0", "wlan0"]),
         [

@@ -259,7 +259,8 @@ impl Supervisor {
                         asked = true;
                         notify::stopping();
                         // The same one, which the daemon's log then names.
-                        let asking = if signal == SIGINT { Signal::SIGINT } else { Signal::SIGTERM };
+                        let asking =
+                            if signal == SIGINT { Signal::SIGINT } else { Signal::SIGTERM };
                         send(child, asking);
                         deadline = Some(now + self.timing.stop);
                     }

@@ -336,9 +336,11 @@ impl Announced {
         };
         let timetable = interrupted(down).or_else(|| interrupted(up)).filter(|_| !listed);
         match (timetable, args.report_delay) {
-            (Some(_), Some(_)) => Err("airtcp: --report-delay: has no effect: the interruptions of \
+            (Some(_), Some(_)) => {
+                Err("airtcp: --report-delay: has no effect: the interruptions of \
                                        `reconfiguration` are announced by a timetable"
-                .to_owned()),
+                    .to_owned())
+            }
             (Some(timetable), None) => Ok(timetable),
             (None, delay) => Ok(Self::Reported(delay.unwrap_or(DELAY))),
         }
@@ -354,9 +356,11 @@ impl Announced {
 
     fn instructions(self) -> String {
         match self {
-            Self::Reported(_) => "\nand let something report outages (airtcp gateway signal, carrier, \
+            Self::Reported(_) => {
+                "\nand let something report outages (airtcp gateway signal, carrier, \
                                   timetable, agent).\n"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::Timetable { length, every } => format!(
                 "\n[[signals.planned]]           # the ends of slots (docs/leo.md), for each mobile\n\
                  mobile = \"192.0.2.1\"\n\

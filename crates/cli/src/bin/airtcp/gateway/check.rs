@@ -117,7 +117,8 @@ fn describe(config: &GatewayConfig) -> String {
     let _ = writeln!(out, "  airtcp gateway signal, on {}", control.display());
     describe_signals(&mut out, signals, groups);
     let NfqueueConfig { queue, length } = nfqueue;
-    let _ = writeln!(out, "nfqueue\n  queue {queue}, at most {} waiting", counted(*length, "packet"));
+    let _ =
+        writeln!(out, "nfqueue\n  queue {queue}, at most {} waiting", counted(*length, "packet"));
     let _ = writeln!(out, "injected packets\n  mark {mark}");
     let _ = writeln!(out, "state\n  {}", state.display());
     if let Some(address) = metrics {

@@ -87,7 +87,12 @@ fn tables(status: &Status) -> String {
     }
     out += &away(&status.away);
     out += &outages(status);
-    let _ = writeln!(out, "\n{}, {} held", counted(status.flow_count, "connection"), bytes(status.held));
+    let _ = writeln!(
+        out,
+        "\n{}, {} held",
+        counted(status.flow_count, "connection"),
+        bytes(status.held)
+    );
     if status.flows.is_empty() {
         return out;
     }
