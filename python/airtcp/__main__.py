@@ -41,7 +41,7 @@ def main() -> int:
         signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
         try:
             with needed_by(f"airtcp {command}", "study"):
-                light = LIGHT.get((command, *arguments[1:2]))
+                light = LIGHT.get((command, " ".join(arguments[1:2])))
                 module = import_module(light or IN_PYTHON[command])
         except MissingExtraError as error:
             print(f"airtcp: {error}", file=sys.stderr)
