@@ -119,7 +119,7 @@ fn is_link_without_separator(args: &[OsString], refused: ErrorKind) -> bool {
         ErrorKind::TooManyValues,
         ErrorKind::WrongNumberOfValues,
     ];
-    of_link && kinds.contains(&refused) && !OTHERS.iter().any(|word| has(&word))
+    of_link && kinds.contains(&refused) && !OTHERS.iter().any(has)
 }
 
 /// True for `OPTION=VALUE`.

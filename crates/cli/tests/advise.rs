@@ -61,10 +61,8 @@ fn interruptions_at_the_ends_of_slots_are_announced_by_a_timetable() {
         line.expect("a row").to_owned()
     };
     let timetable = advice(folder.path(), &arguments);
-    let text = format!(
-        "rate = \"20 Mbit/s\"\ndelay = \"20 ms\"\n\
-         outage = {{ origin = \"12 s\", period = \"15 s\", end = \"200 ms\" }}\n"
-    );
+    let text = "rate = \"20 Mbit/s\"\ndelay = \"20 ms\"\n\
+                outage = { origin = \"12 s\", period = \"15 s\", end = \"200 ms\" }\n";
     std::fs::write(folder.path().join("link.toml"), text).expect("a link file");
     let late = advice(folder.path(), &arguments);
     assert_ne!(row(&timetable), row(&late));
