@@ -6,7 +6,7 @@
 
 #![cfg(target_os = "linux")]
 
-use airtcp_emu::control::LinkStatus;
+use airtcp_emu::control::{DirectionSettings, DirectionStatus, LinkStatus};
 use airtcp_emu::emulator::{OUTSIDE, OUTSIDE6};
 use airtcp_testing::skip;
 use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
@@ -375,8 +375,16 @@ fn a_delay_by_hand_and_losses_by_hand_count_from_then_on() {
     let (output, trips) = std::thread::scope(|scope| {
         let behind = scope.spawn(|| behind_link(&options, "ping", echo()));
         while order(socket, &["status"]).downlink.packets_sent < 3 {}
+        let of = |status: &DirectionStatus| {
+            let DirectionSettings { rate, delay, loss } = status.settings.clone();
+            [rate, delay, loss]
+        };
+        let before = order(socket, &["status"]);
+        assert_eq!(of(&before.downlink), ["100 Gbit/s", "5 ms", "0"]);
         order(socket, &["delay", "60ms", "downlink"]);
-        order(socket, &["rate", "10", "Mbit/s"]);
+        let after = order(socket, &["rate", "10", "Mbit/s"]);
+        assert_eq!(of(&after.downlink), ["10 Mbit/s", "60 ms", "0"]);
+        assert_eq!(of(&after.uplink), ["10 Mbit/s", "5 ms", "0"]);
         while order(socket, &["status"]).downlink.packets_sent < 10 {}
         order(socket, &["loss", "1", "uplink"]);
         behind.join().unwrap()

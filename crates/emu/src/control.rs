@@ -8,6 +8,7 @@
 use crate::EmuError;
 use crate::lateness::Lateness;
 use airtcp_core::{DataRate, Instant};
+use airtcp_net::config::{LinkConfig, LinkRate, LossConfig};
 use airtcp_net::{Link, LinkCounters};
 use airtcp_settings::units;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -175,6 +176,9 @@ pub struct LinkStatus {
 /// State of one direction; counted since the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionStatus {
+    /// Rate, delay and loss in force.
+    #[serde(flatten)]
+    pub settings: DirectionSettings,
     /// True in an outage, whether ordered or scheduled.
     pub down: bool,
     /// Packets in the queue, not counting the one in service.
@@ -199,6 +203,52 @@ pub struct DirectionStatus {
     pub max_queue_packets: u64,
 }
 
+/// Rate, delay and loss of one direction: those of the configuration until an order replaces them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectionSettings {
+    /// A rate, such as `8 Mbit/s`, or `variable`: it follows a trace or a table.
+    pub rate: String,
+    /// A delay, such as `20 ms`, or `variable`: it follows a distribution or a table.
+    pub delay: String,
+    /// Probability that a packet is lost, such as `0.01`, or `variable`: it is not the same for all.
+    pub loss: String,
+}
+
+impl DirectionSettings {
+    /// Those of the configuration; a trace replaces its rate.
+    pub(crate) fn of(config: &LinkConfig, has_trace: bool) -> Self {
+        let variable = || "variable".to_owned();
+        let slots = config.reconfiguration.as_deref();
+        Self {
+            rate: match &config.rate {
+                LinkRate::Constant(rate) if !has_trace => rate.to_string(),
+                _ => variable(),
+            },
+            delay: match config.delay.variation.is_some()
+                || slots.is_some_and(|it| it.delay.is_some())
+            {
+                false => config.delay.base.to_string(),
+                true => variable(),
+            },
+            loss: match config.loss.model {
+                _ if slots.is_some_and(|it| it.loss > 0.0) => variable(),
+                LossConfig::None => "0".to_owned(),
+                LossConfig::Bernoulli { p } => p.to_string(),
+                _ => variable(),
+            },
+        }
+    }
+
+    pub(crate) fn change(&mut self, change: Change) {
+        match change {
+            Change::Down | Change::Up => {}
+            Change::Rate(rate) => self.rate = rate.to_string(),
+            Change::Delay(delay) => self.delay = delay.to_string(),
+            Change::Loss(p) => self.loss = p.to_string(),
+        }
+    }
+}
+
 /// Lateness of the packets released since the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatenessStatus {
@@ -213,7 +263,7 @@ pub struct LatenessStatus {
 }
 
 impl DirectionStatus {
-    pub(crate) fn of<T>(link: &Link<T>, now: Instant) -> Self {
+    pub(crate) fn of<T>(link: &Link<T>, settings: &DirectionSettings, now: Instant) -> Self {
         let LinkCounters {
             packets_sent,
             bytes_sent,
@@ -225,6 +275,7 @@ impl DirectionStatus {
             max_queue_packets,
         } = link.counters();
         Self {
+            settings: settings.clone(),
             down: link.is_down(now),
             queue_packets: link.queue_len() as u64,
             in_transit_packets: link.in_transit() as u64,
@@ -512,7 +563,9 @@ mod tests {
     }
 
     fn status(monotonic_ns: u64) -> LinkStatus {
+        let [rate, delay, loss] = ["8 Mbit/s", "20 ms", "0"].map(str::to_owned);
         let direction = DirectionStatus {
+            settings: DirectionSettings { rate, delay, loss },
             down: false,
             queue_packets: 0,
             in_transit_packets: 0,

@@ -2,7 +2,7 @@
 
 use crate::EmuError;
 use crate::air::Air;
-use crate::control::Control;
+use crate::control::{Control, DirectionSettings};
 use crate::log::Log;
 use crate::namespace::{self, Namespace};
 use crate::nat::{self, Nat};
@@ -91,7 +91,14 @@ impl Setup<'_> {
             link = link.reporting_departures();
         }
         let log = log.map(|path| Log::create(path, title, self.command_line, config, trace));
-        Ok(Lane { link, log: log.transpose()?, name: name.to_owned(), seed: self.seed, changes: 0 })
+        Ok(Lane {
+            link,
+            log: log.transpose()?,
+            settings: DirectionSettings::of(config, trace.is_some()),
+            name: name.to_owned(),
+            seed: self.seed,
+            changes: 0,
+        })
     }
 }
 

@@ -3,7 +3,9 @@
 
 use crate::EmuError;
 use crate::air::{self, Air, Received};
-use crate::control::{Change, Control, DirectionStatus, LatenessStatus, LinkStatus, Order};
+use crate::control::{
+    Change, Control, DirectionSettings, DirectionStatus, LatenessStatus, LinkStatus, Order,
+};
 use crate::lateness::Lateness;
 use crate::log::{Event, Log};
 use crate::packet;
@@ -54,11 +56,18 @@ impl Report {
 pub(crate) struct Lane {
     pub(crate) link: Link<Vec<u8>>,
     pub(crate) log: Option<Log>,
+    pub(crate) settings: DirectionSettings,
     /// Names the random streams of what orders change.
     pub(crate) name: String,
     pub(crate) seed: u64,
     /// Changes so far.
     pub(crate) changes: u64,
+}
+
+impl Lane {
+    fn status(&self, now: Instant) -> DirectionStatus {
+        DirectionStatus::of(&self.link, &self.settings, now)
+    }
 }
 
 /// Both directions, and the wireless hop.
@@ -102,7 +111,8 @@ impl Direction<'_> {
     /// Changes the link.
     fn change(&mut self, now: Instant, change: Change) {
         self.log_until(now);
-        let Lane { link, log, name, seed, changes } = &mut self.lane;
+        let Lane { link, log, settings, name, seed, changes } = &mut self.lane;
+        settings.change(change);
         let log = log.as_ref();
         let note = |event| {
             if let Some(log) = log {
@@ -236,8 +246,8 @@ impl Datapath<'_> {
         let [uplink, downlink] = self.directions.each_ref();
         LinkStatus {
             monotonic_ns: origin + now.as_nanos(),
-            uplink: DirectionStatus::of(&uplink.lane.link, now),
-            downlink: DirectionStatus::of(&downlink.lane.link, now),
+            uplink: uplink.lane.status(now),
+            downlink: downlink.lane.status(now),
             lateness: LatenessStatus::of(&self.lateness),
             real_time,
         }
