@@ -2,7 +2,7 @@
 //! every scenario it accepts.
 
 use airtcp_sim::World;
-use airtcp_sim::scenario::Scenario;
+use airtcp_sim::scenario::{Override, Scenario};
 use airtcp_tcp::congestion::Controls;
 
 /// Nodes, links, stations and flows of the largest world that is built: a short text can ask for a
@@ -18,7 +18,7 @@ pub(crate) fn check(text: &[u8]) {
     let overrides: Vec<_> = text
         .lines()
         .filter_map(|line| line.strip_prefix("#set ")?.split_once('='))
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .map(|(key, value)| Override::new("--set", key, value))
         .collect();
     let controls = Controls::default();
     let files = |_: &str| Ok(file.to_owned());

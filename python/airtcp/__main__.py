@@ -6,6 +6,8 @@ and the native binary runs the live ones.
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import signal
 import sys
@@ -22,6 +24,9 @@ IN_PYTHON = {
 }
 """The commands that are written in Python, and the module of each."""
 
+LIGHT = {("study", "list"): "airtcp.study.listing"}
+"""Commands within these that do without most of their modules, which take seconds to load."""
+
 ABOUT_LIVE = ("check", "completions", "man")
 """Commands that also know the live ones, in the native binary."""
 
@@ -30,13 +35,15 @@ def main() -> int:
     """Runs the command line on `sys.argv`; returns the exit code."""
     arguments = sys.argv[1:]
     command = arguments[0] if arguments else ""
+    spell_out()
     if command in IN_PYTHON:
         # An exception in the middle of an import can be lost in it.
         early: list[int] = []
         signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
         try:
             with needed_by(f"airtcp {command}", "study"):
-                module = import_module(IN_PYTHON[command])
+                light = LIGHT.get((command, " ".join(arguments[1:2])))
+                module = import_module(light or IN_PYTHON[command])
         except MissingExtraError as error:
             print(f"airtcp: {error}", file=sys.stderr)
             return 1
@@ -65,6 +72,43 @@ def main() -> int:
     # Python's handler would only set a flag that native code never checks.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return cli_main(["airtcp", *arguments])
+
+
+_IN_ASCII = {
+    "…": "...",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "±": "+/-",
+    "×": "x",
+    "µ": "u",
+    "μ": "u",
+    "§": "section ",
+    "≤": "<=",
+    "≥": ">=",
+    "·": "*",
+    "²": "^2",
+    "“": '"',
+    "”": '"',
+    "‘": "'",
+    "’": "'",
+    "\u00a0": " ",
+}
+"""What stands for a character where the terminal has only ASCII."""
+
+
+def spell_out() -> None:
+    """Lets standard output and error take every character, whatever encoding they have."""
+
+    def replacement(error: UnicodeError) -> tuple[str, int]:
+        assert isinstance(error, UnicodeEncodeError)
+        lacking = error.object[error.start : error.end]
+        return "".join(_IN_ASCII.get(letter, "?") for letter in lacking), error.end
+
+    codecs.register_error("airtcp", replacement)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="airtcp")
 
 
 def _interrupt(_signal: int, _frame: object) -> None:

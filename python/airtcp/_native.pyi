@@ -41,8 +41,11 @@ class Scenario:
         overrides: Sequence[tuple[str, str]],
         files: Mapping[str, str] | None = None,
         makers: Mapping[str, Callable[[], Hooks]] | None = None,
+        axes: Sequence[tuple[str, str]] = (),
     ) -> Scenario:
         """Parses TOML text. Raises ScenarioError.
+
+        `axes` are overrides, too, above the others; mistakes call them `--axis`.
 
         `files` are the texts of files that the scenario may name, by their paths as it writes
         them; others are read from disk, relative to the folder of `source_name`.
@@ -62,6 +65,10 @@ class Scenario:
     @property
     def name(self) -> str:
         """Short name of the scenario."""
+
+    @property
+    def flows(self) -> list[str]:
+        """Names of its TCP flows."""
 
     @property
     def duration(self) -> float:

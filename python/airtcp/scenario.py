@@ -113,6 +113,11 @@ class Scenario:
         """Simulated time of a run, seconds."""
         return self._native.duration
 
+    @property
+    def flows(self) -> list[str]:
+        """Names of its TCP flows."""
+        return self._native.flows
+
     def run(
         self,
         seed: int = 1,
@@ -210,14 +215,21 @@ class Scenario:
 
 
 def files_of(
-    name: str, text: str, overrides: tuple[tuple[str, str], ...], files: Files = ()
+    name: str,
+    text: str,
+    overrides: tuple[tuple[str, str], ...],
+    files: Files = (),
+    axes: tuple[tuple[str, str], ...] = (),
 ) -> Files:
     """The files that a scenario names; those that `files` lacks are read from disk.
+
+    `axes` are further overrides, which mistakes name as those of a sweep.
 
     Raises:
         ScenarioError: The scenario is wrong, or a file cannot be read.
     """
-    return tuple(_native.Scenario.parse(name, text, overrides, dict(files)).files.items())
+    native = _native.Scenario.parse(name, text, overrides, dict(files), axes=axes)
+    return tuple(native.files.items())
 
 
 def read(

@@ -9,7 +9,7 @@ mod toml;
 use airtcp_cli::captures::{Captures, Capturing, snaplen};
 use airtcp_core::{Duration, Instant};
 use airtcp_settings::units;
-use airtcp_sim::scenario::{ConfigError, Scenario, files};
+use airtcp_sim::scenario::{ConfigError, Override, Scenario, files};
 use airtcp_sim::trace::recorder::{Recorder, Series};
 use airtcp_sim::{Observers, World};
 use congestion::{Ack, Failure, Loss, Timeout, Window};
@@ -47,7 +47,7 @@ struct PyScenario {
 #[pymethods]
 impl PyScenario {
     #[staticmethod]
-    #[pyo3(signature = (source_name, text, overrides, files = None, makers = None))]
+    #[pyo3(signature = (source_name, text, overrides, files = None, makers = None, axes = Vec::new()))]
     fn parse(
         py: Python<'_>,
         source_name: &str,
@@ -55,7 +55,13 @@ impl PyScenario {
         overrides: Vec<(String, String)>,
         files: Option<BTreeMap<String, String>>,
         makers: Option<BTreeMap<String, Py<PyAny>>>,
+        axes: Vec<(String, String)>,
     ) -> PyResult<Self> {
+        let of = |option: &'static str| {
+            move |(path, value): &(String, String)| Override::new(option, path, value)
+        };
+        let overrides: Vec<Override> =
+            overrides.iter().map(of("--set")).chain(axes.iter().map(of("--axis"))).collect();
         let controls =
             makers.as_ref().map(|makers| congestion::controls(py, makers, &Failure::default()));
         let given = files.unwrap_or_default();
@@ -82,6 +88,12 @@ impl PyScenario {
     #[getter]
     fn name(&self) -> &str {
         &self.scenario.name
+    }
+
+    /// Names of its TCP flows.
+    #[getter]
+    fn flows(&self) -> Vec<&str> {
+        self.scenario.flows.iter().map(|flow| flow.name.as_str()).collect()
     }
 
     #[getter]

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import ast
 import io
 import json
+import os
 import shutil
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -538,6 +542,40 @@ def test_list_names_studies_and_experiments(capsys: pytest.CaptureFixture[str]) 
     assert main(["list", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert row == {"study": "small", "title": "A small study", "experiments": ["E1", "E2"]}
+
+
+@pytest.mark.usefixtures("studies")
+def test_list_loads_no_module_that_only_runs_need() -> None:
+    code = "import sys; from airtcp.__main__ import main; main(); print([*sys.modules])"
+    command = [sys.executable, "-c", code, "study", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    head, *_, modules = done.stdout.splitlines()
+    assert head == "small: A small study"
+    assert not {"pandas", "numpy", "scipy", "matplotlib"} & {*ast.literal_eval(modules)}
+
+
+def test_list_names_the_mistakes_of_a_study_that_it_cannot_list(
+    studies: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = next(studies.glob("**/study.toml"))
+    file.write_text(file.read_text().replace('title = "A small study"', 'titel = "A small study"'))
+    assert main(["list"]) == 2
+    assert "titel" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["sweep", "--help"], ["plot", "--help"], ["study", "run", "--help"]]
+)
+def test_a_terminal_with_ascii_alone_gets_no_traceback(arguments: list[str]) -> None:
+    environment = os.environ | {"LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-m", "airtcp", *arguments],
+        capture_output=True,
+        env=environment,
+        check=True,
+    )
+    assert b"..." in done.stdout
+    assert done.stderr == b""
 
 
 def test_the_report_says_which_command_and_build_made_it(finished: Finished) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -132,6 +133,25 @@ def test_a_full_disk_ends_the_command_and_what_is_kept_stays(small: Path) -> Non
     assert again.returncode in (0, 3), again.stderr
     assert "4 of 4 runs" in again.stderr.splitlines()[0]
     assert {file: file.stat().st_mtime_ns for file in runs.iterdir()} == kept
+
+
+def test_ctrl_c_ends_a_plot_of_a_run_as_it_ends_runs(tmp_path: Path) -> None:
+    scenario = tmp_path / "endless.toml"
+    scenario.write_text(SCENARIO.replace('duration = "2 s"', 'duration = "1000000000 s"'))
+    out = tmp_path / "x.svg"
+    command = [sys.executable, "-m", "airtcp", "plot", str(scenario), "--out", str(out)]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment
+    ) as process:
+        while not list(tmp_path.glob("tmp*/.airtcp-*")) and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert "airtcp: interrupted; 0 of 1 run complete" in said
+    assert said.endswith(f"airtcp plot: {scenario}: the run was not completed\n")
+    assert not out.exists()
 
 
 def test_ctrl_c_while_modules_load_is_no_traceback(small: Path) -> None:

@@ -137,6 +137,31 @@ def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> N
     ("arguments", "expected"),
     [
         (["--views", "windw"], "no view 'windw': expected one of sequence, window, rtt, rate (did"),
+        (
+            ["--flow", "downlaod"],
+            "no flow 'downlaod' (it has: download) (did you mean 'download'?)",
+        ),
+        (["--from", "61"], "nothing from 61 s until 60 s"),
+        (["--sequence", "--from", "61"], "nothing from 61 s until 60 s"),
+        (["--seed", "-1"], "seed -1: expected a number from 0 to 2^64 - 1"),
+        (["--out", "."], ".: unknown kind of picture"),
+    ],
+)
+def test_mistakes_are_found_before_a_scenario_is_run(
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    expected: str,
+) -> None:
+    monkeypatch.setattr("airtcp._native.cli_main", lambda _: pytest.fail("it is run"))
+    assert main([str(EXAMPLES / "quickstart.toml"), *arguments]) == 2
+    assert expected in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--views", "windw"], "no view 'windw': expected one of sequence, window, rtt, rate (did"),
         (["--flow", "web"], "no flow 'web' (it has: web one) (did you mean 'web one'?)"),
         (["--from", "9"], "nothing from 9 s until 1.7 s"),
         (["--seed", "3"], "--seed has no effect: it is not a scenario"),

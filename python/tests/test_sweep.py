@@ -127,6 +127,15 @@ def test_a_wrong_grid_is_refused_before_anything_runs(
     assert not (tmp_path / "kept").exists()
 
 
+def test_a_mistake_in_an_axis_names_the_axis(scenario: Path) -> None:
+    with pytest.raises(airtcp.ScenarioError, match=r"^--axis:1:1: .*unknown key") as error:
+        airtcp.sweep(scenario, {LOSS + "x": [0.01]}, seeds=1)
+    assert "--set" not in str(error.value)
+    shared = airtcp.Scenario.load(scenario, {LOSS: 0.5})
+    with pytest.raises(airtcp.ScenarioError, match=r"^--axis:1:"):
+        airtcp.sweep(shared, {LOSS: [0.01, 2]}, seeds=1)
+
+
 def test_unknown_rows_are_refused(scenario: Path) -> None:
     with pytest.raises(ValueError, match=r"'flow': expected one of flows.*did you mean 'flows'"):
         airtcp.sweep(scenario, {}, 1, rows="flow")
@@ -376,6 +385,13 @@ def test_the_ending_says_what_is_written(
 def test_an_unknown_ending_is_refused_before_anything_runs(scenario: Path) -> None:
     with pytest.raises(ValueError, match=r"'x.xlsx': expected a name that ends in .csv or"):
         airtcp.sweep(scenario, {}, 1, out="x.xlsx")
+
+
+def test_what_is_no_file_is_refused_before_anything_runs(scenario: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    with pytest.raises(ValueError, match="there is a folder of this name"):
+        airtcp.sweep(scenario, {LOSS: [0.01]}, seeds=1, out=folder)
 
 
 def test_a_missing_folder_is_named_before_anything_runs(scenario: Path, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ impl Draft {
             let message = format!("{}: not a regular file", target.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
+        check_folder(target)?;
         let file = as_permitted(&mut temporary(), 0o666)
             .tempfile_in(folder(target))
             .map_err(|e| named(e, target))?;
@@ -70,11 +71,9 @@ impl DraftFolder {
     /// Begins the folder that will be `target`, or files that will be in it if it is there.
     pub(crate) fn new(target: &Path) -> io::Result<Self> {
         let parent = if target.is_dir() { target } else { folder(target) };
-        let begin = || {
-            std::fs::create_dir_all(parent)?;
-            as_permitted(&mut temporary(), 0o777).tempdir_in(parent)
-        };
-        let folder = begin().map_err(|e| named(e, target))?;
+        create_folder(parent)?;
+        let begun = as_permitted(&mut temporary(), 0o777).tempdir_in(parent);
+        let folder = begun.map_err(|e| named(e, target))?;
         Ok(Self { folder, target: target.to_owned() })
     }
 
@@ -127,6 +126,27 @@ fn as_permitted<'b>(
         builder.permissions(std::fs::Permissions::from_mode(mode));
     }
     builder
+}
+
+/// Checks that there is a folder to put `target` in.
+///
+/// # Errors
+/// There is none; the message has both.
+pub fn check_folder(target: &Path) -> io::Result<()> {
+    let folder = folder(target);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let message = format!("{}: there is no folder {}", target.display(), folder.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, message))
+}
+
+/// Makes a folder, and those above it, unless it is there.
+pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
+    let told = |e: io::Error| {
+        io::Error::new(e.kind(), format!("cannot create the folder {}: {e}", folder.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(told)
 }
 
 /// Checks that `target` can be written; leaves nothing behind.
@@ -206,6 +226,7 @@ mod tests {
         assert!(probe(Path::new("/dev/null")).is_err());
         let error = probe(&folder.path().join("no/such/file")).unwrap_err();
         assert!(!error.to_string().contains(".airtcp-"), "{error}");
+        assert!(error.to_string().contains("file: there is no folder "), "{error}");
     }
 
     #[test]

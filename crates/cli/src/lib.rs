@@ -34,11 +34,13 @@ mod simulator;
 #[cfg(feature = "simulator")]
 mod table;
 
-pub use columns::aligned;
+pub use columns::{aligned, counted};
 #[cfg(feature = "simulator")]
-pub use simulator::{Command, RunArgs, count, main, main_with, override_pair, seed};
+pub use files::check_folder;
+#[cfg(feature = "simulator")]
+pub use simulator::{Command, RunArgs, check_seeds, count, main, main_with, override_pair, seed};
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -86,6 +88,13 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i
                 error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
             }
         }
+        if is_link_without_separator(&args, error.kind()) {
+            complain(LINK_SEPARATOR);
+            // Of arguments that nothing knows, clap may know the nearest.
+            if error.kind() != ErrorKind::UnknownArgument {
+                return BAD_INPUT;
+            }
+        }
         // Help and version go to standard output; it is no failure if nobody reads them.
         let _ = error.print();
         error.exit_code()
@@ -94,6 +103,29 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i
         complain("this is a debug build and slow; for real runs: cargo build --release");
     }
     parsed
+}
+
+const LINK_SEPARATOR: &str = "the command to run behind the link comes after `--`, as in \
+                              `airtcp link --delay 20ms -- curl http://192.0.2.1/`";
+
+/// True if `airtcp link` was called without `--`, and that may be why its arguments are refused.
+fn is_link_without_separator(args: &[OsString], refused: ErrorKind) -> bool {
+    const OTHERS: [&str; 3] = ["--", "--at", "--between"];
+    let of_link = args.get(1).is_some_and(|command| command == "link");
+    let has = |word: &&str| args.iter().any(|arg| arg == word || has_value(arg, word));
+    let kinds = [
+        ErrorKind::MissingRequiredArgument,
+        ErrorKind::UnknownArgument,
+        ErrorKind::TooManyValues,
+        ErrorKind::WrongNumberOfValues,
+    ];
+    of_link && kinds.contains(&refused) && !OTHERS.iter().any(has)
+}
+
+/// True for `OPTION=VALUE`.
+fn has_value(arg: &OsString, option: &str) -> bool {
+    let value = arg.to_str().and_then(|arg| arg.strip_prefix(option));
+    option != "--" && value.is_some_and(|value| value.starts_with('='))
 }
 
 /// The command that was probably meant by `name`, which `args` have where a command is expected.

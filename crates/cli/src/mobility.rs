@@ -4,6 +4,7 @@ use crate::{BAD_INPUT, complain, files, override_pair, print, seed};
 use airtcp_core::Instant;
 use airtcp_net::mobility::Path;
 use airtcp_net::mobility::import::{self, Format, Movement};
+use airtcp_settings::Value;
 use airtcp_sim::scenario::NodeId;
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -122,8 +123,8 @@ fn tables(name: &str, movement: &Movement) -> String {
         if !rest.is_empty() {
             let _ = writeln!(out, "mobility = {{ model = \"path\", waypoints = [");
             for (at, p) in rest {
-                let at = at.since_start().as_nanos();
-                let _ = writeln!(out, "    [\"{at} ns\", \"{} m\", \"{} m\"],", p.x, p.y);
+                let at = at.show(&Instant::KIND).expect("a time is a text");
+                let _ = writeln!(out, "    [\"{at}\", \"{} m\", \"{} m\"],", p.x, p.y);
             }
             let _ = writeln!(out, "] }}");
         }

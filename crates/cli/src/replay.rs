@@ -1,6 +1,6 @@
 //! `airtcp replay`: replays a recording of the gateway.
 
-use crate::{BAD_INPUT, FAILURE, complain, print};
+use crate::{BAD_INPUT, FAILURE, complain, counted, print};
 use airtcp_record::{ReplayError, Summary, replay};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -51,8 +51,11 @@ fn table(groups: &BTreeMap<u32, Summary>) -> String {
     let mut text = "the same actions:\n".to_owned();
     for Summary { name, mechanism, segments, signals, timers, actions } in groups.values() {
         text += &format!(
-            "  {name}, {mechanism}: {segments} segments, {signals} signals, {timers} timers, \
-             {actions} actions\n"
+            "  {name}, {mechanism}: {}, {}, {}, {}\n",
+            counted(*segments, "segment"),
+            counted(*signals, "signal"),
+            counted(*timers, "timer"),
+            counted(*actions, "action")
         );
     }
     text

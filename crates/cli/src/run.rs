@@ -3,7 +3,7 @@
 use crate::captures::Captures;
 use crate::files::{self, Draft, DraftFolder};
 use crate::runs::{self, Outcome, Progress};
-use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, complain, table};
+use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, check_seeds, complain, counted, table};
 use airtcp_core::{Duration, Instant, Subscriber};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::animation::{self, Animation};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
     };
     let mut report = Report::new(args, metrics);
     let runs = args.runs.get();
-    let seed = |i: usize| args.seed.wrapping_add(i as u64);
+    let seed = |i: usize| args.seed + i as u64;
     runs::in_parallel(
         runs,
         args.jobs,
@@ -49,15 +49,14 @@ pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
 /// Checks everything that can be wrong before simulating: the scenario and the output files.
 fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), String> {
     let scenario = files::scenario(&args.scenario, &args.set, Some(controls))?;
-    let told = |e: io::Error| format!("airtcp: {e}");
     let captures = args.pcap.as_ref().map(|_| {
         Captures::new(&scenario, &args.pcap_node, args.snaplen)
             .map_err(|message| format!("airtcp: --pcap-node: {message}"))
     });
     let captures = captures.transpose()?;
+    check_seeds(args.seed, args.runs)?;
     if let Some(out) = &args.out {
-        let told = |e: io::Error| format!("airtcp: {}: {e}", out.display());
-        std::fs::create_dir_all(out).map_err(told)?;
+        files::create_folder(out).map_err(|e| format!("airtcp: --out: {e}"))?;
     }
     let shown = animated(args);
     let end = shown.end.min(Instant::ZERO + scenario.duration);
@@ -67,25 +66,34 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), 
     }
     let metrics = args.out.as_ref().map(|out| out.join("metrics.jsonl"));
     let mut targets: Vec<PathBuf> = metrics.iter().cloned().collect();
-    for file in [&args.pcap, &args.events, &args.animate].into_iter().flatten() {
+    for (_, file) in outputs(args) {
         let target = target(args, file, args.seed);
         if targets.contains(&target) {
             return Err(format!("airtcp: {}: used for two outputs", target.display()));
         }
         targets.push(target);
     }
-    for file in [&args.events, &args.animate].into_iter().flatten() {
+    for (option, file) in outputs(args).filter(|(option, _)| *option != "--pcap") {
+        let told = |e: io::Error| format!("airtcp: {option}: {e}");
         files::probe(&target(args, file, args.seed)).map_err(told)?;
     }
     if let (Some(captures), Some(folder)) = (&captures, &args.pcap) {
+        let told = |e: io::Error| format!("airtcp: --pcap: {e}");
         for i in 0..args.runs.get() {
-            let folder = target(args, folder, args.seed.wrapping_add(i as u64));
-            captures.check(&folder).map_err(|e| format!("airtcp: --pcap: {e}"))?;
+            captures.check(&target(args, folder, args.seed + i as u64)).map_err(told)?;
         }
         DraftFolder::new(&target(args, folder, args.seed)).map_err(told)?;
     }
     let metrics = metrics.map(|metrics| Draft::new(&metrics)).transpose();
-    Ok((Job { scenario, captures }, metrics.map_err(told)?))
+    let metrics = metrics.map_err(|e| format!("airtcp: --out: {e}"))?;
+    Ok((Job { scenario, captures }, metrics))
+}
+
+/// The options that name an output of each run, with what they name.
+fn outputs(args: &RunArgs) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+    let options =
+        [("--pcap", &args.pcap), ("--events", &args.events), ("--animate", &args.animate)];
+    options.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
 }
 
 /// Path of an output file of the run with `seed`.
@@ -275,7 +283,11 @@ impl<'a> Report<'a> {
         }
         let interrupted = runs::interrupted();
         if interrupted {
-            complain(&format!("interrupted; {} of {runs} runs are complete", self.count));
+            complain(&format!(
+                "interrupted; {} of {} complete",
+                self.count,
+                counted(runs as u64, "run")
+            ));
         }
         match self.output {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,7 +1,7 @@
 //! The simulator's commands, and the command line that has only them.
 
 use crate::{FAILURE, LIVE, SUCCESS, absent, command, complain, parse, print};
-use crate::{captures, check, mobility, packetdrill, python, replay, run};
+use crate::{captures, check, files, mobility, packetdrill, python, replay, run};
 use airtcp_core::Duration;
 use airtcp_sim::scenario::duration;
 use airtcp_tcp::congestion::Controls;
@@ -211,6 +211,18 @@ pub fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("expected an integer from 0 to {}", u64::MAX))
 }
 
+/// Checks that each of `runs` runs from `--seed` on has a seed.
+///
+/// # Errors
+/// The last seed is beyond 64 bits; the message says what is expected.
+pub fn check_seeds(seed: u64, runs: NonZeroUsize) -> Result<(), String> {
+    let most = u64::MAX - (runs.get() as u64 - 1);
+    match seed > most {
+        true => Err(format!("airtcp: --seed: {seed}: expected at most {most} with --runs {runs}")),
+        false => Ok(()),
+    }
+}
+
 /// Reads a number of runs or jobs.
 ///
 /// # Errors
@@ -239,12 +251,13 @@ fn completions(shell: Shell, command: &mut clap::Command) -> i32 {
 }
 
 fn manual(out: &Path, command: clap::Command) -> i32 {
-    let written = std::fs::create_dir_all(out)
-        .and_then(|()| clap_mangen::generate_to(command.disable_help_subcommand(true), out));
+    let generate = || clap_mangen::generate_to(command.disable_help_subcommand(true), out);
+    let named = |error| files::named(error, out);
+    let written = files::create_folder(out).and_then(|()| generate().map_err(named));
     match written {
         Ok(()) => SUCCESS,
         Err(error) => {
-            complain(&format!("{}: {error}", out.display()));
+            complain(&error.to_string());
             FAILURE
         }
     }

@@ -14,7 +14,7 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
         [only] => writeln!(out, ", seed {}", only.seed),
         _ => writeln!(out, ", {} runs, mean ± 95 % confidence interval", runs.len()),
     };
-    if first.quic.is_empty() || !first.flows.is_empty() {
+    if !first.flows.is_empty() {
         out += &tcp(runs);
     }
     if !first.quic.is_empty() {

@@ -49,6 +49,26 @@ fn against_outages_wake_is_advised_at_the_edge() {
 }
 
 #[test]
+fn interruptions_at_the_ends_of_slots_are_announced_by_a_timetable() {
+    let reconfiguration = "reconfiguration = { interruption = \"200 ms\" }\n";
+    let folder = folder(&format!("rate = \"20 Mbit/s\"\ndelay = \"20 ms\"\n{reconfiguration}"));
+    let arguments = ["--link", "link.toml", "--runs", "2", "--duration", "30s"];
+    let error = refusal(folder.path(), &[&arguments[..], &["--report-delay", "50ms"]].concat());
+    assert!(error.contains("--report-delay: has no effect"), "{error}");
+    // Told 50 ms ahead, as in this scenario, and not late: the same goodput.
+    let row = |text: &str| -> String {
+        let line = text.lines().find(|line| line.starts_with("gateway: holdover, told"));
+        line.expect("a row").to_owned()
+    };
+    let timetable = advice(folder.path(), &arguments);
+    let text = "rate = \"20 Mbit/s\"\ndelay = \"20 ms\"\n\
+                outage = { origin = \"12 s\", period = \"15 s\", end = \"200 ms\" }\n";
+    std::fs::write(folder.path().join("link.toml"), text).expect("a link file");
+    let late = advice(folder.path(), &arguments);
+    assert_ne!(row(&timetable), row(&late));
+}
+
+#[test]
 fn without_outages_no_gateway_that_must_be_told_is_tried_and_none_is_advised() {
     let folder = folder(MOBILE);
     let text = advice(folder.path(), &["--link", "link.toml", "--runs", "2", "--duration", "20s"]);

@@ -159,7 +159,54 @@ fn outputs_that_cannot_be_written_are_refused_before_simulating() {
         assert_eq!(text(&output.stdout), "");
         assert!(text(&output.stderr).contains("airtcp: "));
     }
+    for option in ["--events", "--animate"] {
+        let output = run(&[endless, option, "/nonexistent/x"]);
+        let expected =
+            format!("airtcp: {option}: /nonexistent/x: there is no folder /nonexistent\n");
+        assert!(text(&output.stderr).ends_with(&expected), "{}", text(&output.stderr));
+    }
+    for option in ["--out", "--pcap"] {
+        let output = run(&[endless, option, &below_a_file]);
+        let expected = format!("airtcp: {option}: cannot create the folder {endless}");
+        assert!(text(&output.stderr).contains(&expected), "{}", text(&output.stderr));
+    }
     assert_eq!(files(folder.path()), ["endless.toml"]);
+}
+
+#[test]
+fn seeds_do_not_wrap_around() {
+    let quickstart = example("quickstart.toml");
+    let last = u64::MAX.to_string();
+    let of = |seed: &str, runs: &str| {
+        run(&[
+            quickstart.to_str().unwrap(),
+            "--set",
+            "duration=1 s",
+            "--seed",
+            seed,
+            "--runs",
+            runs,
+        ])
+    };
+    assert_eq!(of(&last, "1").status.code(), Some(0));
+    let refused = of(&last, "3");
+    assert_eq!(refused.status.code(), Some(2));
+    let expected =
+        "--seed: 18446744073709551615: expected at most 18446744073709551613 with --runs 3\n";
+    assert!(text(&refused.stderr).ends_with(expected), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_run_without_tcp_has_no_table_of_tcp_flows() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("udp.toml");
+    let nodes = "duration = \"1 s\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n";
+    let rest = "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+                [[udp]]\nfrom = \"a\"\nto = \"b\"\nrate = \"100 kbit/s\"\n";
+    std::fs::write(&file, nodes.to_owned() + rest).unwrap();
+    let output = run(&[file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "udp: 1 s, seed 1\n");
 }
 
 #[test]
@@ -270,7 +317,7 @@ fn an_interrupted_run_leaves_nothing_half_written() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout), "");
-    assert!(text(&output.stderr).ends_with("airtcp: interrupted; 0 of 1 runs are complete\n"));
+    assert!(text(&output.stderr).ends_with("airtcp: interrupted; 0 of 1 run complete\n"));
     assert_eq!(files(&out), [""; 0]);
 }
 
@@ -418,8 +465,8 @@ fn movement_comes_in_as_generators_write_it() {
     assert_eq!(
         text(&output.stdout),
         "[[node]]\nname = \"n1\"\nposition = [\"5 m\", \"0 m\"]\n\
-         mobility = { model = \"path\", waypoints = [\n    [\"2000000000 ns\", \"5 m\", \"0 m\"],\n    \
-         [\"4000000000 ns\", \"25 m\", \"0 m\"],\n] }\n\n\
+         mobility = { model = \"path\", waypoints = [\n    [\"2 s\", \"5 m\", \"0 m\"],\n    \
+         [\"4 s\", \"25 m\", \"0 m\"],\n] }\n\n\
          [[node]]\nname = \"n3\"\nposition = [\"1 m\", \"0 m\"]\n\n"
     );
     let unnamed = mobility(&["import", &file("trace", trace)]);

@@ -6,7 +6,7 @@
 
 #![cfg(target_os = "linux")]
 
-use airtcp_emu::control::LinkStatus;
+use airtcp_emu::control::{DirectionSettings, DirectionStatus, LinkStatus};
 use airtcp_emu::emulator::{OUTSIDE, OUTSIDE6};
 use airtcp_testing::skip;
 use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
@@ -375,8 +375,17 @@ fn a_delay_by_hand_and_losses_by_hand_count_from_then_on() {
     let (output, trips) = std::thread::scope(|scope| {
         let behind = scope.spawn(|| behind_link(&options, "ping", echo()));
         while order(socket, &["status"]).downlink.packets_sent < 3 {}
+        let of = |status: &DirectionStatus| {
+            let DirectionSettings { rate, delay, loss, duplicate, corrupt } = &status.settings;
+            [rate, delay, loss, duplicate, corrupt].map(String::clone)
+        };
+        let before = order(socket, &["status"]);
+        assert_eq!(of(&before.downlink), ["100 Gbit/s", "5 ms", "0", "0", "0"]);
         order(socket, &["delay", "60ms", "downlink"]);
-        order(socket, &["rate", "10", "Mbit/s"]);
+        order(socket, &["duplicate", "0.25", "uplink"]);
+        let after = order(socket, &["rate", "10", "Mbit/s"]);
+        assert_eq!(of(&after.downlink), ["10 Mbit/s", "60 ms", "0", "0", "0"]);
+        assert_eq!(of(&after.uplink), ["10 Mbit/s", "5 ms", "0", "0.25", "0"]);
         while order(socket, &["status"]).downlink.packets_sent < 10 {}
         order(socket, &["loss", "1", "uplink"]);
         behind.join().unwrap()
@@ -480,6 +489,39 @@ fn an_order_that_no_link_takes_is_refused() {
     let output = airtcp(&["--at", "/nonexistent/socket", "down", "left"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no such order: \"down left\""), "{}", stderr(&output));
+    for (words, near) in [
+        (&["down", "uplnik"][..], "uplink"),
+        (&["rate", "5mbit", "downlik"], "downlink"),
+        (&["stauts"], "status"),
+        (&["dwon", "uplink"], "down"),
+    ] {
+        let output = airtcp(&["--at", "/nonexistent/socket"]).args(words).output().unwrap();
+        let told = format!("; did you mean `{near}`?");
+        assert!(stderr(&output).contains(&told), "{words:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_command_without_its_separator_is_told_where_it_belongs() {
+    for words in
+        [&["curl", "http://192.0.2.1/"][..], &["curl", "-s", "x"], &["a", "b", "c", "d", "e"], &[]]
+    {
+        let output = airtcp(&["--delay", "20ms"]).args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let told = stderr(&output);
+        assert!(told.contains("comes after `--`, as in `airtcp link"), "{words:?}: {told}");
+        assert!(!told.contains("--at <SOCKET>\n"), "{words:?}: {told}");
+    }
+}
+
+#[test]
+fn a_file_in_no_folder_is_refused_with_its_option() {
+    for option in ["--up-log", "--down-log", "--control"] {
+        let output = airtcp(&[option, "/nonexistent/x", "--", "true"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let expected = format!("{option}: /nonexistent/x: there is no folder /nonexistent\n");
+        assert!(stderr(&output).ends_with(&expected), "{}", stderr(&output));
+    }
 }
 
 /// The lines of a log of this kind: milliseconds and what follows.
@@ -522,9 +564,10 @@ fn logs_tell_what_passed_in_the_format_of_mahimahi() {
         let counted = opportunities.iter().zip(1..);
         assert!(counted.clone().all(|((at, rest), n)| *at == n && rest[0] == "125"), "{log}");
     }
-    let output = airtcp(&["--up-log", "/nonexistent/log", "--", "true"]).output().unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let output = airtcp(&["--up-log", folder, "--", "true"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("cannot write /nonexistent/log"), "{}", stderr(&output));
+    assert!(stderr(&output).contains(&format!("cannot write {folder}")), "{}", stderr(&output));
 }
 
 #[test]

@@ -564,7 +564,11 @@ impl Reader for Section<'_> {
 
     fn table(&self, key: &str) -> Option<Self> {
         match self.field(key).kind {
-            Kind::Table(_) if self.has(key) => Some(self.merged(key)),
+            Kind::Table(_) if self.has(key) => {
+                let table = self.merged(key);
+                // What is no table has been reported: its keys are not missing, too.
+                (!self.is_refused(key)).then_some(table)
+            }
             Kind::Table(_) => {
                 self.missing(key, "a table");
                 None

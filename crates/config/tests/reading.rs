@@ -292,6 +292,11 @@ fn every_kind_refuses_other_values_and_points_at_the_part_that_is_wrong() {
             "point = [\"1 m\", 2]",
             "17: values.point: found 2 (expected [x, y], such as [\"0 m\", \"200 m\"])",
         ),
+        ("limit = \"8 kbit\"", "9: values.limit: \"8 kbit\" is in bits (expected bytes: \"1 kB\")"),
+        (
+            "maybe = \"8 MB/s\"",
+            "9: values.maybe: \"8 MB/s\" is in bytes per second (expected bits per second: \"64 Mbit/s\")",
+        ),
         (
             "limit = \"0 packets\"",
             "9: values.limit: \"0 packets\" is out of range (expected packets or a size above zero, such as \"50 packets\")",

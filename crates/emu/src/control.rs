@@ -6,10 +6,12 @@
 //! the orders out.
 
 use crate::EmuError;
+use crate::emulator::DirectionSetup;
 use crate::lateness::Lateness;
 use crate::pump::Lane;
 use airtcp_core::{DataRate, Instant};
 use airtcp_net::LinkCounters;
+use airtcp_net::config::{LinkRate, LossConfig};
 use airtcp_settings::units;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
@@ -116,13 +118,31 @@ impl FromStr for Order {
             _ => {
                 return Err(format!(
                     "no such order: {text:?} (expected status, down, up, rate RATE, delay TIME, \
-                     loss P, duplicate P or corrupt P; all but status for one direction: down uplink, rate 5mbit downlink, …)"
+                     loss P, duplicate P or corrupt P; all but status for one direction: down uplink, \
+                     rate 5mbit downlink, …){}",
+                    meant(&words)
                 ));
             }
         };
-        let change = change.map_err(|expected| format!("{text:?}: {expected}"));
+        let change = change.map_err(|expected| format!("{text:?}: {expected}{}", meant(&words)));
         Ok(Self::Change(change?, directions))
     }
+}
+
+/// `; did you mean …?` for a misspelt word of an order, or nothing.
+fn meant(words: &[&str]) -> String {
+    const ORDERS: [&str; 8] =
+        ["status", "down", "up", "rate", "delay", "loss", "duplicate", "corrupt"];
+    const DIRECTIONS: [&str; 2] = ["uplink", "downlink"];
+    let near = match words {
+        [order, ..] if !ORDERS.contains(order) => {
+            let known = [&ORDERS[..], &DIRECTIONS].concat();
+            airtcp_config::nearest(order, &known)
+        }
+        [_, .., last] => airtcp_config::nearest(last, &DIRECTIONS),
+        _ => None,
+    };
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 fn probability(text: &str) -> Result<f64, String> {
@@ -168,6 +188,9 @@ pub struct LinkStatus {
 /// State of one direction; counted since the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionStatus {
+    /// What orders can change, as it is in force.
+    #[serde(flatten)]
+    pub settings: DirectionSettings,
     /// True in an outage, whether ordered or scheduled.
     pub down: bool,
     /// Packets in the queue, not counting the one in service.
@@ -198,6 +221,61 @@ pub struct DirectionStatus {
     pub max_queue_packets: u64,
 }
 
+/// What orders can change of one direction: as in the configuration until one replaces it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectionSettings {
+    /// A rate, such as `8 Mbit/s`, or `variable`: it follows a trace or a table.
+    pub rate: String,
+    /// A delay, such as `20 ms`, or `variable`: it follows a distribution or a table.
+    pub delay: String,
+    /// Probability that a packet is lost, such as `0.01`, or `variable`: it is not the same for all.
+    pub loss: String,
+    /// Probability that a packet is followed by a copy.
+    pub duplicate: String,
+    /// Probability that a packet has a bit flipped.
+    pub corrupt: String,
+}
+
+impl DirectionSettings {
+    /// Those of the configuration; a trace replaces its rate.
+    pub(crate) fn of(setup: DirectionSetup<'_>) -> Self {
+        let DirectionSetup { config, trace, corrupt, .. } = setup;
+        let variable = || "variable".to_owned();
+        let slots = config.reconfiguration.as_deref();
+        Self {
+            rate: match &config.rate {
+                LinkRate::Constant(rate) if trace.is_none() => rate.to_string(),
+                _ => variable(),
+            },
+            delay: match config.delay.variation.is_some()
+                || slots.is_some_and(|it| it.delay.is_some())
+            {
+                false => config.delay.base.to_string(),
+                true => variable(),
+            },
+            loss: match config.loss.model {
+                _ if slots.is_some_and(|it| it.loss > 0.0) => variable(),
+                LossConfig::None => "0".to_owned(),
+                LossConfig::Bernoulli { p } => p.to_string(),
+                _ => variable(),
+            },
+            duplicate: config.duplicate.to_string(),
+            corrupt: corrupt.to_string(),
+        }
+    }
+
+    pub(crate) fn change(&mut self, change: Change) {
+        match change {
+            Change::Down | Change::Up => {}
+            Change::Rate(rate) => self.rate = rate.to_string(),
+            Change::Delay(delay) => self.delay = delay.to_string(),
+            Change::Loss(p) => self.loss = p.to_string(),
+            Change::Duplicate(p) => self.duplicate = p.to_string(),
+            Change::Corrupt(p) => self.corrupt = p.to_string(),
+        }
+    }
+}
+
 /// Lateness of the packets released since the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatenessStatus {
@@ -213,7 +291,7 @@ pub struct LatenessStatus {
 
 impl DirectionStatus {
     pub(crate) fn of(lane: &Lane, now: Instant) -> Self {
-        let Lane { link, corruption, beside, .. } = lane;
+        let Lane { link, corruption, beside, settings, .. } = lane;
         let LinkCounters {
             packets_sent,
             bytes_sent,
@@ -226,6 +304,7 @@ impl DirectionStatus {
             max_queue_packets,
         } = link.counters();
         Self {
+            settings: settings.clone(),
             down: link.is_down(now),
             queue_packets: link.queue_len() as u64,
             in_transit_packets: link.in_transit() as u64,
@@ -519,7 +598,10 @@ mod tests {
     }
 
     fn status(monotonic_ns: u64) -> LinkStatus {
+        let [rate, delay, none] = ["8 Mbit/s", "20 ms", "0"].map(str::to_owned);
+        let [loss, duplicate, corrupt] = [none.clone(), none.clone(), none];
         let direction = DirectionStatus {
+            settings: DirectionSettings { rate, delay, loss, duplicate, corrupt },
             down: false,
             queue_packets: 0,
             in_transit_packets: 0,

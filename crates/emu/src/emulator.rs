@@ -2,7 +2,7 @@
 
 use crate::EmuError;
 use crate::air::Air;
-use crate::control::Control;
+use crate::control::{Control, DirectionSettings};
 use crate::corruption::Corruption;
 use crate::filter::Filter;
 use crate::log::Log;
@@ -104,6 +104,7 @@ impl Setup<'_> {
             corruption: Corruption::new(corrupt, stream),
             beside: 0,
             log: log.transpose()?,
+            settings: DirectionSettings::of(setup),
             name: name.to_owned(),
             seed: self.seed,
             changes: 0,

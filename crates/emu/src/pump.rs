@@ -3,7 +3,9 @@
 
 use crate::EmuError;
 use crate::air::{self, Air, Received};
-use crate::control::{Change, Control, DirectionStatus, LatenessStatus, LinkStatus, Order};
+use crate::control::{
+    Change, Control, DirectionSettings, DirectionStatus, LatenessStatus, LinkStatus, Order,
+};
 use crate::corruption::Corruption;
 use crate::filter::{Filter, Way};
 use crate::lateness::Lateness;
@@ -63,6 +65,7 @@ pub(crate) struct Lane {
     /// Packets that passed beside the link so far.
     pub(crate) beside: u64,
     pub(crate) log: Option<Log>,
+    pub(crate) settings: DirectionSettings,
     /// Names the random streams of what orders change.
     pub(crate) name: String,
     pub(crate) seed: u64,
@@ -120,7 +123,8 @@ impl Direction<'_> {
     /// Changes the link.
     fn change(&mut self, now: Instant, change: Change) {
         self.log_until(now);
-        let Lane { link, corruption, log, name, seed, changes, .. } = &mut self.lane;
+        let Lane { link, corruption, log, settings, name, seed, changes, .. } = &mut self.lane;
+        settings.change(change);
         let stream =
             |purpose: &str| Stream::new(*seed, &format!("link/{name}/{purpose}/{changes}"));
         let log = log.as_ref();

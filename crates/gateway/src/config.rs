@@ -13,6 +13,7 @@ mod tests;
 pub use document::{json_schema, markdown};
 pub use interface_pattern::InterfacePattern;
 
+use crate::groups::Interfaces;
 use airtcp_config::ConfigError;
 use airtcp_core::{Bytes, Duration, Flow};
 use airtcp_edge::{Capabilities, InterfaceName, MechanismConfig, MobileId, SignalUse};
@@ -114,6 +115,38 @@ impl GatewayConfig {
 }
 
 impl GatewayConfig {
+    /// Says of each interface that is not among those of this machine what does not work without
+    /// it; nothing if those of this machine are not known.
+    pub fn missing_interfaces(&self, here: &Interfaces) -> Vec<String> {
+        if here.is_empty() {
+            return Vec::new();
+        }
+        let names: Vec<&str> = here.keys().map(InterfaceName::as_str).collect();
+        let near = |name: Option<InterfaceName>| {
+            let near = name.and_then(|name| airtcp_config::nearest(name.as_str(), &names));
+            near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
+        };
+        let mut missing = Vec::new();
+        for group in &self.groups {
+            let table = group.title();
+            let absent =
+                |pattern: &&InterfacePattern| !names.iter().any(|name| pattern.matches(name));
+            missing.extend(group.interfaces().iter().filter(absent).map(|pattern| {
+                format!(
+                    "{table}: no interface {pattern} here; mobiles behind it are not protected until it appears{}",
+                    near(pattern.name())
+                )
+            }));
+            if let Some(uplink) = group.uplink().filter(|uplink| !here.contains_key(uplink)) {
+                missing.push(format!(
+                    "{table}: no interface {uplink} here; the uplink is not protected until it appears{}",
+                    near(Some(uplink))
+                ));
+            }
+        }
+        missing
+    }
+
     /// Refuses another configuration in which something changes that cannot while a gateway runs.
     ///
     /// # Errors

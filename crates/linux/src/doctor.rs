@@ -11,6 +11,7 @@ mod parse;
 mod sandbox;
 mod tools;
 
+pub use crate::kernel::host::interfaces;
 pub(crate) use host::sees_all_maps;
 pub use sandbox::probe;
 

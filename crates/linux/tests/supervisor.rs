@@ -10,7 +10,7 @@ use airtcp_linux::daemon::supervisor::{
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixDatagram;
@@ -50,7 +50,7 @@ fn role() {
 }
 
 fn daemon(behaviour: &str) -> i32 {
-    let mut signals = Signals::new([SIGTERM, SIGHUP]).unwrap();
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).unwrap();
     let mut heart = Heartbeat::from_stdin().unwrap();
     tell(&format!("started {}", std::process::id()));
     match behaviour {
@@ -77,6 +77,10 @@ fn daemon(behaviour: &str) -> i32 {
         for signal in signals.pending() {
             match signal {
                 SIGHUP => tell("reload"),
+                SIGINT => {
+                    tell("SIGINT");
+                    return 0;
+                }
                 _ => return 0,
             }
         }
@@ -263,6 +267,10 @@ fn who_is_asked_to_stop_asks_the_daemon_and_waits_for_it() {
         let mut fixture = Fixture::new("lives");
         fixture.up();
         kill(fixture.pid(), signal).unwrap();
+        // The daemon gets the signal that the supervisor got, so that its log names the right one.
+        if signal == Signal::SIGINT {
+            assert_eq!(fixture.next_news().as_deref(), Some("SIGINT"));
+        }
         assert_eq!(fixture.next_news().as_deref(), Some("exit 0"), "the daemon");
         assert_eq!(fixture.next().as_deref(), Some("exit 0"), "the supervisor");
         assert_eq!(fixture.code(), Some(0));

@@ -68,8 +68,9 @@ pub enum ReplayError {
     },
     /// The recording depends on connections taken over from an earlier process.
     #[error(
-        "block {block}: {connections} connections taken over from an earlier process, whose state is \
-         not in the recording; all steps before gave the same actions"
+        "block {block}: {connections} connection{plural} taken over from an earlier process, whose state \
+         is not in the recording; all steps before gave the same actions",
+        plural = if *connections == 1 { "" } else { "s" }
     )]
     Restored {
         /// Number of the entry's block, from 1.

@@ -25,6 +25,15 @@ impl Mistake {
         let unknown = Some((text.to_owned(), words.collect()));
         Self { unknown, ..Self::new("is not a choice here") }
     }
+    /// A rate in bytes per second that is `rate` in bits.
+    fn in_bytes(rate: &str) -> Self {
+        let expected = Some(format!("bits per second: {rate:?}"));
+        Self { expected, ..Self::new("is in bytes per second") }
+    }
+    /// A size in bits that is `size` in bytes.
+    fn in_bits(size: &str) -> Self {
+        Self { expected: Some(format!("bytes: {size:?}")), ..Self::new("is in bits") }
+    }
 }
 
 impl Kind {
@@ -41,14 +50,18 @@ impl Kind {
                     })
             }
             Self::OrTable(inner, _) => return inner.parse(text),
-            Self::Rate => quantity(units::parse(text, units::RATE), units::RATE).and_then(|rate| {
-                DataRate::from_bits_per_sec(rate).map(Decoded::Rate).ok_or_else(out_of_range)
-            }),
-            Self::Size { min, max } => quantity(units::parse(text, units::SIZE), units::SIZE)
-                .and_then(|size| {
-                    let fits = (min..=max).contains(&&size);
-                    if fits { Ok(Decoded::Size(Bytes(size))) } else { Err(out_of_range()) }
+            Self::Rate => quantity(units::parse(text, units::RATE), units::RATE)
+                .map_err(|mistake| match units::rate_in_bytes(text) {
+                    Some(rate) => Mistake::in_bytes(&rate.to_string()),
+                    None => mistake,
+                })
+                .and_then(|rate| {
+                    DataRate::from_bits_per_sec(rate).map(Decoded::Rate).ok_or_else(out_of_range)
                 }),
+            Self::Size { min, max } => size(text, units::SIZE).and_then(|size| {
+                let fits = (min..=max).contains(&&size);
+                if fits { Ok(Decoded::Size(Bytes(size))) } else { Err(out_of_range()) }
+            }),
             Self::Measure(measure) => measure_of(text, measure).map(Decoded::Number),
             Self::Packets => {
                 let read = units::parse_fractional(text, units::PACKETS);
@@ -58,8 +71,7 @@ impl Kind {
                 let read = match units::parse(text, units::PACKETS) {
                     Err(QuantityError::UnknownUnit(_)) if matches!(self, Self::PacketsOrSize) => {
                         let all: Vec<Unit> = [units::PACKETS, units::SIZE].concat();
-                        let read = quantity(units::parse(text, units::SIZE), &all);
-                        read.map(|size| PacketsOrSize::Size(Bytes(size)))
+                        size(text, &all).map(|size| PacketsOrSize::Size(Bytes(size)))
                     }
                     read => quantity(read, units::PACKETS).map(PacketsOrSize::Packets),
                 };
@@ -255,6 +267,13 @@ fn segments(text: &str, words: &[Word]) -> Result<WordOrSegments, Mistake> {
 /// Reads a physical quantity.
 pub(crate) fn measure_of(text: &str, measure: &Measure) -> Result<f64, Mistake> {
     measure.parse(text).map_err(|error| not_a_quantity(error, measure.names().collect()))
+}
+
+/// Reads a size in bytes, where these `units` may be written.
+fn size(text: &str, units: &[Unit]) -> Result<u64, Mistake> {
+    quantity(units::parse(text, units::SIZE), units).map_err(|mistake| {
+        units::size_in_bits(text).map_or(mistake, |size| Mistake::in_bits(&size))
+    })
 }
 
 fn quantity<T>(read: Result<T, QuantityError<'_>>, units: &[Unit]) -> Result<T, Mistake> {

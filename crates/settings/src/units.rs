@@ -184,6 +184,30 @@ pub fn parse_fractional<'a>(text: &'a str, units: &[Unit]) -> Result<f64, Quanti
     if value.is_finite() { Ok(value) } else { Err(QuantityError::TooLarge) }
 }
 
+/// Reads a rate in bytes per second (`8 MB/s`, `8 MBps`): a likely slip where bits are expected.
+/// `None`: it is none.
+pub(crate) fn rate_in_bytes(text: &str) -> Option<DataRate> {
+    let (number, unit) = split(text).ok()?;
+    let size = unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps"))?;
+    // A small b is a bit.
+    let known = |(name, _): &&Unit| size.ends_with('B') && name.eq_ignore_ascii_case(size);
+    let (name, _) = SIZE.iter().find(known)?;
+    let bytes = parse(&format!("{number} {name}"), SIZE).ok()?;
+    DataRate::from_bits_per_sec(bytes.checked_mul(8)?)
+}
+
+/// Reads a size in bits (`8 Mbit`): a likely slip where bytes are expected. The text for the same
+/// size in bytes (`1 MB`); `None`: it is none, or not whole bytes.
+pub(crate) fn size_in_bits(text: &str) -> Option<String> {
+    const BITS: &[Unit] =
+        &[("bit", 1), ("kbit", 1_000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000)];
+    let bits = parse(text, BITS).ok().filter(|bits| *bits > 0 && bits.is_multiple_of(8))?;
+    let bytes = bits / 8;
+    let decimal = SIZE.iter().filter(|(name, _)| !name.contains('i'));
+    let (name, unit) = decimal.rev().find(|(_, unit)| bytes.is_multiple_of(*unit))?;
+    Some(format!("{} {name}", bytes / unit))
+}
+
 /// Reads a duration as files write it (`20 ms`).
 ///
 /// # Errors
@@ -199,7 +223,10 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// Says what was expected.
 pub fn rate(text: &str) -> Result<DataRate, String> {
     let rate = parse(text, RATE).ok().and_then(DataRate::from_bits_per_sec);
-    rate.ok_or_else(|| "expected a rate above 0, such as 8 Mbit/s".to_owned())
+    rate.ok_or_else(|| match rate_in_bytes(text) {
+        Some(rate) => format!("expected bits per second, not bytes: {rate}"),
+        None => "expected a rate above 0, such as 8 Mbit/s".to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -218,6 +245,27 @@ mod tests {
         assert_eq!(parse("64 kB", SIZE), Ok(64_000));
         assert_eq!(parse("18446744073709551615 ns", DURATION), Ok(u64::MAX));
         assert_eq!(parse_fractional("7.5 packets", PACKETS), Ok(7.5));
+    }
+
+    #[test]
+    fn bytes_for_bits_and_bits_for_bytes_are_known() {
+        let rate = |text| rate_in_bytes(text).map(|rate| rate.to_string());
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(rate("8 MB/s"), some("64 Mbit/s"));
+        assert_eq!(rate("1.5KBps"), some("12 kbit/s"));
+        assert_eq!(rate("1 MiB/s"), some("8.388608 Mbit/s"));
+        for text in ["8 Mb/s", "8 Mbps", "8 MB", "MB/s", "0 B/s", "-1 B/s"] {
+            assert_eq!(rate(text), None, "{text}");
+        }
+        assert_eq!(size_in_bits("8 Mbit"), some("1 MB"));
+        assert_eq!(size_in_bits("100 kbit"), some("12500 B"));
+        for text in ["4 bit", "0 bit", "8 Mb", "8 MB"] {
+            assert_eq!(size_in_bits(text), None, "{text}");
+        }
+        assert_eq!(
+            super::rate("8 MB/s"),
+            Err("expected bits per second, not bytes: 64 Mbit/s".into())
+        );
     }
 
     #[test]

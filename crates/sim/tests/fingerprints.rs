@@ -11,7 +11,7 @@
 //! time-outs and ACKs are events, and queues and the delays of datagrams show in them. So are numbers that are zero or missing:
 //! a new counter of something that does not happen moves nothing.
 
-use airtcp_sim::scenario::{Scenario, files};
+use airtcp_sim::scenario::{Override, Scenario, files};
 use airtcp_sim::trace::EventWriter;
 use airtcp_sim::{Observers, World};
 use serde::{Deserialize, Serialize};
@@ -116,7 +116,9 @@ fn measured(row: &Row) -> Row {
     let file = row.scenario.rsplit('/').next().expect("a name");
     let files = files::beside(&root().join(&row.scenario).display().to_string());
     let text = read(&row.scenario);
-    let scenario = Scenario::parse_with_files(file, &text, &row.set, None, &files)
+    let set: Vec<Override> =
+        row.set.iter().map(|(key, value)| Override::new("--set", key, value)).collect();
+    let scenario = Scenario::parse_with_files(file, &text, &set, None, &files)
         .unwrap_or_else(|error| panic!("{}: {error}", row.scenario));
     let (mut metrics, mut events) = (Digest::EMPTY, Digest::EMPTY);
     for seed in 1..=row.seeds {

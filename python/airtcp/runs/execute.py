@@ -92,13 +92,18 @@ def _scenario(job: Job) -> Scenario:
 
 
 def check_folder(path: Path) -> None:
-    """Finds out before long work whether there is a folder to put a file in.
+    """Finds out before long work whether a file can be put where it shall be.
 
     Raises:
-        ValueError: There is none.
+        ValueError: There is no folder for it, or none that it may be written to, or a folder of
+            its name.
     """
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise ValueError(f"{path}: there is a folder of this name (expected a file's)")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ValueError(f"{path}: no permission to write to the folder {path.parent}")
 
 
 def write_atomically(path: Path, data: bytes) -> None:

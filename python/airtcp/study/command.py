@@ -28,16 +28,16 @@ from airtcp.runs.command import (
 from airtcp.runs.execute import SimulatorLike
 from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.testbed import NotHereError
-from airtcp.study import claims, claims_page, definition, figures, outputs, plan, report
+from airtcp.study import claims, claims_page, definition, figures, listing, outputs, plan, report
 from airtcp.study.cells import Cell, Results, measure_all, score
 from airtcp.study.claims import Judgement, Verdict
 from airtcp.study.definition import Experiment, Study
+from airtcp.study.listing import EXIT_CODES
 from airtcp.study.picture import FORMATS, draw
 
 UNDECIDED, REFUTED = 3, 4
 """More exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
 
-_EXIT_CODES = "Exit codes: 0 success; 1 failed or interrupted; 2 bad input"
 _VERDICT_CODES = (
     "Exit codes: 0 all claims hold (with --quick: none is refuted); 1 a run failed or was "
     "interrupted; 2 bad input; 3 claims are undecided; 4 claims are refuted"
@@ -65,13 +65,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit codes: see each command's --help",
     )
     actions = parser.add_subparsers(required=True, metavar="list | check | run | all | claims")
-    listing = actions.add_parser(
-        "list", help="list the studies and their experiments", epilog=_EXIT_CODES
+    listed = actions.add_parser(
+        "list", help="list the studies and their experiments", epilog=EXIT_CODES
     )
-    listing.add_argument("--json", action="store_true", help="one JSON object a line")
-    listing.set_defaults(action=_list)
+    listing.add_options(listed)
+    listed.set_defaults(action=listing.show)
     check = actions.add_parser(
-        "check", help="check a study: say ok, or what is wrong", epilog=_EXIT_CODES
+        "check", help="check a study: say ok, or what is wrong", epilog=EXIT_CODES
     )
     check.add_argument("study", metavar="STUDY", help="name, or path of its folder or study.toml")
     check.set_defaults(action=_check)
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add_options(every)
     every.set_defaults(action=_all)
     pages = actions.add_parser(
-        "claims", help="write a page a study: each claim and its verdict", epilog=_EXIT_CODES
+        "claims", help="write a page a study: each claim and its verdict", epilog=EXIT_CODES
     )
     pages.add_argument(
         "--take",
@@ -106,22 +106,6 @@ def _parser() -> argparse.ArgumentParser:
     pages.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder of the pages")
     pages.set_defaults(action=_claims)
     return parser
-
-
-def _list(options: argparse.Namespace, _simulator: SimulatorLike | None) -> int:
-    studies = [definition.load(definition.find(name)) for name in definition.names()]
-    if options.json:
-        for study in studies:
-            ids = [experiment.id for experiment in study.experiments]
-            print(json.dumps({"study": study.name, "title": study.title, "experiments": ids}))
-        return OK
-    for study in studies:
-        print(f"{study.name}: {study.title}")
-        for experiment in study.experiments:
-            print(f"  {experiment.id:10} {experiment.title}")
-    if not studies:
-        print("no studies found; set AIRTCP_STUDIES to their folder", file=sys.stderr)
-    return OK
 
 
 def _check(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
@@ -179,7 +163,7 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         store = execute.Store(out / "runs", simulator.build)
         (out / "figures").mkdir(exist_ok=True)
     except OSError as error:
-        print(f"airtcp study: cannot write to {out}: {error}", file=sys.stderr)
+        print(f"airtcp study: cannot write to {out}: {error.strerror}", file=sys.stderr)
         return BAD_INPUT
 
     how = ["--quick"] if options.quick else []

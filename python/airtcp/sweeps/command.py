@@ -19,7 +19,7 @@ from airtcp.runs.command import (
     complain,
     positive,
 )
-from airtcp.runs.execute import Simulator, SimulatorLike, Store
+from airtcp.runs.execute import Simulator, SimulatorLike, Store, check_folder
 from airtcp.runs.job import FIRST_SEED
 from airtcp.scenario import Scenario
 from airtcp.sweeps.files import check_name, write_table
@@ -104,8 +104,9 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
     try:
         store = Store(runs, simulator.build)
     except OSError as error:
-        print(f"{COMMAND}: {error}", file=sys.stderr)
+        print(f"{COMMAND}: cannot write to {runs}: {error.strerror}", file=sys.stderr)
         return BAD_INPUT
+    check_folder(out)
 
     runner = Runner(COMMAND, store, simulator, options.jobs, options.dask, options.quiet)
     table = runner.run_and_read(

@@ -112,9 +112,9 @@ class Sweep:
         name, text, shared, known = self.scenario.source
         sources = []
         for point in self.points():
-            overrides = (*shared, *_overrides(point))
-            files = files_of(name, text, overrides, known)
-            sources.append((point, Source(name, text, overrides, files)))
+            axes = tuple(_overrides(point))
+            files = files_of(name, text, shared, known, axes)
+            sources.append((point, Source(name, text, (*shared, *axes), files)))
         return sources
 
     def check(self, simulator: SimulatorLike) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import shlex
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from airtcp.runs.command import ERRORS, OK, complain
+from airtcp.runs.command import ERRORS, FAILED, OK, IncompleteError, complain
 from airtcp.runs.execute import check_folder, write_atomically
-from airtcp.scenario import Scenario
+from airtcp.scenario import Scenario, check_seeds
 from airtcp.study.chart import Chart
 from airtcp.study.interactive import chart_page
 from airtcp.study.picture import FORMATS, draw
@@ -95,11 +97,7 @@ def _plot(options: argparse.Namespace) -> None:
         _plot_sequence(options, out)
         return
     contents = _read(options)
-    known = LINK_VIEWS if contents.link else FLOW_VIEWS
-    for view in options.views:
-        if view not in known:
-            expected = f"expected one of {', '.join(known)}"
-            raise NotPlottableError(f"no view {view!r}: {expected}{nearest(view, known)}")
+    _check_views(options.views, LINK_VIEWS if contents.link else FLOW_VIEWS)
     if contents.link:
         if options.flow is not None:
             raise NotPlottableError(
@@ -111,12 +109,8 @@ def _plot(options: argparse.Namespace) -> None:
     elif not contents.flows:
         raise NotPlottableError(f"{options.file}: no TCP flow sends anything")
     else:
+        _check_flow(options, contents.flows)
         name = next(iter(contents.flows)) if options.flow is None else options.flow
-        if name not in contents.flows:
-            some = ", ".join(list(contents.flows)[:10])
-            raise NotPlottableError(
-                f"{options.file}: no flow {name!r} (it has: {some}){nearest(name, contents.flows)}"
-            )
         flow = contents.flows[name]
         span = _span(options, end_of([flow.sent, flow.retransmitted, flow.acked, flow.delivered]))
         chart = flow_chart(flow, options.views, span, options.file.name)
@@ -125,6 +119,22 @@ def _plot(options: argparse.Namespace) -> None:
             print(f"{name}; --flow shows one of {also}", file=sys.stderr)
     write_atomically(out, _drawn(chart, out.suffix, options.command))
     print(out)
+
+
+def _check_views(views: Sequence[str], known: Iterable[str]) -> None:
+    for view in views:
+        if view not in known:
+            expected = f"expected one of {', '.join(known)}"
+            raise NotPlottableError(f"no view {view!r}: {expected}{nearest(view, known)}")
+
+
+def _check_flow(options: argparse.Namespace, known: Iterable[str]) -> None:
+    name = options.flow
+    if name is not None and name not in known:
+        some = ", ".join(itertools.islice(known, 10))
+        raise NotPlottableError(
+            f"{options.file}: no flow {name!r} (it has: {some}){nearest(name, known)}"
+        )
 
 
 def _drawn(chart: Chart, suffix: str, command: str) -> bytes:
@@ -142,8 +152,6 @@ def _plot_sequence(options: argparse.Namespace, out: Path) -> None:
         if given:
             raise NotPlottableError(f"{option} has no effect with --sequence")
     start = 0.0 if options.start is None else options.start
-    if options.until is not None and not 0 <= start < options.until:
-        raise NotPlottableError(f"nothing from {start:g} s until {options.until:g} s")
     overrides = dict(_pair(text) for text in options.set or [])
     seed = 1 if options.seed is None else options.seed
     write_atomically(out, sequence_svg(options.file, overrides, seed, (start, options.until)))
@@ -153,7 +161,7 @@ def _plot_sequence(options: argparse.Namespace, out: Path) -> None:
 def _read(options: argparse.Namespace) -> Contents:
     path: Path = options.file
     if path.suffix == ".toml":
-        return _simulate(path, options.set or [], 1 if options.seed is None else options.seed)
+        return _simulate(options)
     for given, option in ((options.set, "--set"), (options.seed, "--seed")):
         if given is not None:
             raise NotPlottableError(f"{path}: {option} has no effect: it is not a scenario")
@@ -172,19 +180,30 @@ def _read(options: argparse.Namespace) -> Contents:
     )
 
 
-def _simulate(path: Path, overrides: Sequence[str], seed: int) -> Contents:
+def _simulate(options: argparse.Namespace) -> Contents:
     """The events of a run."""
     from airtcp._native import cli_main  # noqa: PLC0415 - only a scenario needs it
 
-    # Mistakes are told here; the run itself prints a table.
-    pairs = dict(_pair(text) for text in overrides)
-    Scenario.load(path, pairs)
+    # Mistakes are told here, before the run, which itself prints a table.
+    path: Path = options.file
+    overrides: Sequence[str] = options.set or []
+    seed = 1 if options.seed is None else options.seed
+    scenario = Scenario.load(path, dict(_pair(text) for text in overrides))
+    check_seeds([seed])
+    _check_views(options.views, FLOW_VIEWS)
+    _check_flow(options, scenario.flows)
+    _span(options, scenario.duration)
     with tempfile.TemporaryDirectory() as folder:
         events = Path(folder) / "events.jsonl"
         command = ["airtcp", "run", str(path), "--seed", str(seed), "--events", str(events)]
         command += [word for text in overrides for word in ("--set", text)]
+        handler = signal.getsignal(signal.SIGINT)
         with _stdout_to_stderr():
             code = cli_main(command)
+        # The run has taken Ctrl-C for itself.
+        signal.signal(signal.SIGINT, handler)
+        if code == FAILED:
+            raise IncompleteError(f"{path}: the run was not completed")
         if code:
             raise NotPlottableError(f"{path}: the run failed")
         return read_events(events)

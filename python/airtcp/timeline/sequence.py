@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from airtcp.scenario import Scenario
+from airtcp.scenario import Scenario, check_seeds
 from airtcp.study.fields import seconds
 from airtcp.timeline.capture import Packet, read_packets
 from airtcp.timeline.model import NotPlottableError
@@ -111,6 +111,10 @@ def sequence_svg(
     text = tomllib.loads(path.read_text(encoding="utf-8"))
     names = _path(path, text)
     start, until = span
+    check_seeds([seed])
+    end = scenario.duration if until is None else min(until, scenario.duration)
+    if not 0 <= start < end:
+        raise NotPlottableError(f"{path}: nothing from {start:g} s until {end:g} s")
     # What happens later does not show.
     if until is not None and "duration" not in overrides:
         duration = min(seconds(text["duration"]), until + _LATEST)

@@ -484,6 +484,29 @@ fn an_uplink_is_told_of_by_the_sources_that_know_it() {
 }
 
 #[test]
+fn interfaces_that_this_machine_lacks_are_named_with_the_nearest() {
+    let config = "[[mobile]]\nname = \"phones\"\naddresses = [\"10.0.0.0/24\"]\n\
+                  interfaces = [\"wlan7\", \"ppp*\", \"eth0\"]\n[[uplink]]\ninterface = \"wwan0\"";
+    let missing = |here: &[&str]| {
+        let here = here.iter().zip(1..).map(|(name, index)| (name.parse().unwrap(), index));
+        parse(config).unwrap().missing_interfaces(&here.collect())
+    };
+    let mobiles = "here; mobiles behind it are not protected until it appears";
+    let uplink =
+        "uplink.wwan0: no interface wwan0 here; the uplink is not protected until it appears";
+    assert_eq!(
+        missing(&["lo", "eth0", "wlan0"]),
+        [
+            format!("mobile.phones: no interface wlan7 {mobiles}; did you mean wlan0?"),
+            format!("mobile.phones: no interface ppp* {mobiles}"),
+            format!("{uplink}; did you mean wlan0?"),
+        ]
+    );
+    assert_eq!(missing(&["wlan7", "ppp3", "eth0", "wwan0"]), [""; 0]);
+    assert_eq!(missing(&[]), [""; 0]);
+}
+
+#[test]
 fn a_signal_level_announces_the_outages_of_an_uplink() {
     let cautions = |signals: &str| {
         let uplink =

@@ -82,8 +82,9 @@ pub enum DaemonError {
     Signals(#[from] SignalsError),
     /// An earlier gateway left connections, which one that only observes cannot continue.
     #[error(
-        "an earlier gateway left {0} connections that it held for mobiles out of reach: run it with mode = \"protect\" until \
-         `airtcp gateway status` shows none, then observe"
+        "an earlier gateway left {0} connection{plural} that it held for mobiles out of reach: run it with mode = \"protect\" until \
+         `airtcp gateway status` shows none, then observe",
+        plural = if *.0 == 1 { "" } else { "s" }
     )]
     Held(usize),
     /// No more threads or file descriptors, or the queue failed.

@@ -132,8 +132,8 @@ struct End {
     came_up: bool,
 }
 
-/// Runs `daemon` until SIGTERM or SIGINT, which it gets as SIGTERM, or until a restart would not
-/// help: it rejected its input (exit code 2), or ended before it ever came up. SIGHUP is passed on.
+/// Runs `daemon` until SIGTERM or SIGINT, or until a restart would not help: it rejected its input
+/// (exit code 2), or ended before it ever came up. All three signals, SIGHUP too, are passed on.
 /// Returns the exit code.
 ///
 /// # Errors
@@ -154,8 +154,8 @@ pub fn supervise(daemon: &mut Command, timing: Timing) -> io::Result<i32> {
             Some(code) if asked || code == 0 || code == BAD_INPUT || !came_up_once => {
                 return Ok(code);
             }
-            // It got SIGTERM before it handled signals.
-            None if asked && status.signal() == Some(SIGTERM) => return Ok(0),
+            // It was asked to stop before it handled signals.
+            None if asked && matches!(status.signal(), Some(SIGTERM | SIGINT)) => return Ok(0),
             None if asked => {
                 tracing::error!(
                     "daemon killed because it did not stop; its rules remain and let packets pass"
@@ -220,7 +220,7 @@ impl Supervisor {
         let (mine, theirs) = UnixStream::pair()?;
         mine.set_nonblocking(true)?;
         // In a separate process group it does not get the terminal's SIGINT in addition to the
-        // supervisor's SIGTERM.
+        // supervisor's.
         let mut child =
             daemon.stdin(Stdio::from(OwnedFd::from(theirs))).process_group(0).spawn()?;
         // Closes the command's copy of the child's end.
@@ -258,7 +258,10 @@ impl Supervisor {
                     SIGTERM | SIGINT => {
                         asked = true;
                         notify::stopping();
-                        send(child, Signal::SIGTERM);
+                        // The same one, which the daemon's log then names.
+                        let asking =
+                            if signal == SIGINT { Signal::SIGINT } else { Signal::SIGTERM };
+                        send(child, asking);
                         deadline = Some(now + self.timing.stop);
                     }
                     _ => {}

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// All interfaces whose names a configuration can have; none if they cannot be read.
-pub(crate) fn interfaces() -> Interfaces {
+pub fn interfaces() -> Interfaces {
     let Ok(all) = nix::net::if_::if_nameindex() else { return Interfaces::new() };
     let named = |interface: &Interface| {
         Some((interface.name().to_str().ok()?.parse().ok()?, interface.index()))

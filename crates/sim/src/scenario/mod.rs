@@ -151,23 +151,24 @@ impl Scenario {
         overrides: &[(String, String)],
         controls: Option<&Controls>,
     ) -> Result<Self, ConfigError> {
-        Self::parse_with_files(source_name, text, overrides, controls, &files::beside(source_name))
+        let set = |(path, value): &(String, String)| Override::new("--set", path, value);
+        let overrides: Vec<Override> = overrides.iter().map(set).collect();
+        Self::parse_with_files(source_name, text, &overrides, controls, &files::beside(source_name))
     }
 
-    /// The same, and `files` reads the files that the scenario names.
+    /// The same with overrides that name their options, and `files` reads the files that the
+    /// scenario names.
     ///
     /// # Errors
     /// As for [`parse`](Self::parse).
     pub fn parse_with_files(
         source_name: &str,
         text: &str,
-        overrides: &[(String, String)],
+        overrides: &[Override],
         controls: Option<&Controls>,
         files: &ReadFile<'_>,
     ) -> Result<Self, ConfigError> {
-        let set = |(path, value): &(String, String)| Override::new("--set", path, value);
-        let overrides: Vec<Override> = overrides.iter().map(set).collect();
-        read_with_files(&SCENARIO, source_name, text, &overrides, files, |top| {
+        read_with_files(&SCENARIO, source_name, text, overrides, files, |top| {
             scenario(top, source_name, controls)
         })
     }

@@ -347,6 +347,14 @@ fn a_reconfiguration_is_read_and_fits_its_slots() {
              of 15 s never ends (expected less than the interval)",
         ),
         (
+            "{ delay = \"20 ms\" }",
+            "t.toml:16:29: link.BS-MH.reconfiguration.delay: found \"20 ms\" (expected a table)",
+        ),
+        (
+            "{ delay = { normal = \"20 ms\" } }",
+            "t.toml:16:40: link.BS-MH.reconfiguration.delay.normal: found \"20 ms\" (expected a table)",
+        ),
+        (
             "{ delay = { } }",
             "t.toml:16:29: link.BS-MH.reconfiguration.delay: has no distribution (expected constant, \
              uniform, normal, exponential or mixture)",

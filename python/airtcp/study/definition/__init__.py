@@ -2,7 +2,7 @@
 
 How the modules work together: `model` (with `figures` and `variants`) says what a study is;
 `reader` reads its folder, with `experiments`, `metrics`, `catalogue`, `numbers` and `others` for
-the parts; `folders` finds it.
+the parts.
 """
 
 from airtcp.runs.testbed import Key
@@ -16,7 +16,6 @@ from airtcp.study.definition.figures import (
     Timeline,
     Trace,
 )
-from airtcp.study.definition.folders import find, folders, names
 from airtcp.study.definition.model import (
     Cell,
     Claim,
@@ -27,6 +26,7 @@ from airtcp.study.definition.model import (
 )
 from airtcp.study.definition.reader import load
 from airtcp.study.definition.variants import Variant, key_text
+from airtcp.study.folders import find, folders, names
 
 __all__ = [
     "Bars",

@@ -3,7 +3,9 @@
 use crate::link;
 use airtcp_cli::estimate::Estimate;
 use airtcp_cli::runs::{self, Outcome, Progress};
-use airtcp_cli::{BAD_INPUT, FAILURE, aligned, complain, count, override_pair, print, seed};
+use airtcp_cli::{
+    BAD_INPUT, FAILURE, aligned, check_seeds, complain, count, override_pair, print, seed,
+};
 use airtcp_config::Override;
 use airtcp_core::{Duration, Instant};
 use airtcp_emu::{EmulatedDirection, EmulatedLink};
@@ -39,9 +41,10 @@ pub(crate) struct AdviseArgs {
     /// One-way delay between the server and the link.
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = airtcp_sim::scenario::duration)]
     server_delay: Duration,
-    /// Time after which an outage, and its end, is reported to a gateway that needs to be told.
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = airtcp_sim::scenario::duration)]
-    report_delay: Duration,
+    /// Time after which an outage, and its end, is reported to a gateway that needs to be told
+    /// [default: 100ms; interruptions of `reconfiguration` are announced by a timetable].
+    #[arg(long, value_name = "TIME", value_parser = airtcp_sim::scenario::duration)]
+    report_delay: Option<Duration>,
     /// Simulated time of each run.
     #[arg(long, value_name = "TIME", default_value = "2min", value_parser = long_enough)]
     duration: Duration,
@@ -289,8 +292,8 @@ impl Change {
         }
     }
 
-    /// How it is made, for people.
-    fn instructions(self) -> String {
+    /// How it is made, for people, on a link whose outages are announced so.
+    fn instructions(self, announced: Announced) -> String {
         match self {
             Self::Nothing => String::new(),
             Self::Gateway(mechanism) => {
@@ -298,8 +301,7 @@ impl Change {
                 text += "[[mobile]]\nname = \"mobiles\"\naddresses = [\"192.0.2.0/24\"]  # theirs\n";
                 let _ = writeln!(text, "mechanism = \"{}\"", mechanism.word());
                 if mechanism.is_told() {
-                    text += "\nand let something report outages (airtcp gateway signal, carrier, \
-                             timetable, agent).\n";
+                    text += &announced.instructions();
                 }
                 text + "\n" + mechanism.risk() + "\n"
             }
@@ -313,17 +315,76 @@ impl Change {
     }
 }
 
+/// How a mechanism that needs to be told hears of the outages of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Announced {
+    /// Each is reported when it has begun, and when it is over, so late.
+    Reported(Duration),
+    /// They are interruptions at the ends of slots, which are known beforehand.
+    Timetable { length: Duration, every: Duration },
+}
+
+impl Announced {
+    /// # Errors
+    /// A delay of reports is given, and there are none.
+    fn of(args: &AdviseArgs, down: &LinkConfig, up: &LinkConfig) -> Result<Self, String> {
+        const DELAY: Duration = Duration::from_millis(100);
+        let listed = [down, up].iter().any(|link| link.outage.is_some());
+        let interrupted = |link: &LinkConfig| {
+            let slots = link.reconfiguration.as_ref()?;
+            Some(Self::Timetable { length: slots.interruption?, every: slots.interval })
+        };
+        let timetable = interrupted(down).or_else(|| interrupted(up)).filter(|_| !listed);
+        match (timetable, args.report_delay) {
+            (Some(_), Some(_)) => {
+                Err("airtcp: --report-delay: has no effect: the interruptions of \
+                                       `reconfiguration` are announced by a timetable"
+                    .to_owned())
+            }
+            (Some(timetable), None) => Ok(timetable),
+            (None, delay) => Ok(Self::Reported(delay.unwrap_or(DELAY))),
+        }
+    }
+
+    /// The value of the key `signal`. By a timetable, a mechanism hears of outages ahead.
+    fn key(self) -> String {
+        match self {
+            Self::Reported(late) => format!(r#"{{ late = "{late}", delay = "{late}" }}"#),
+            Self::Timetable { .. } => format!(r#"{{ lead = "{LEAD}" }}"#),
+        }
+    }
+
+    fn instructions(self) -> String {
+        match self {
+            Self::Reported(_) => {
+                "\nand let something report outages (airtcp gateway signal, carrier, \
+                                  timetable, agent).\n"
+                    .to_owned()
+            }
+            Self::Timetable { length, every } => format!(
+                "\n[[signals.planned]]           # the ends of slots (docs/leo.md), for each mobile\n\
+                 mobile = \"192.0.2.1\"\n\
+                 begin = 2026-01-01T00:00:12Z  # an end of a slot\n\
+                 every = \"{every}\"\nlength = \"{length}\"\nlead = \"{LEAD}\"\n"
+            ),
+        }
+    }
+}
+
+/// Time by which a timetable announces an outage ahead, as scenarios have it.
+const LEAD: Duration = Duration::from_millis(50);
+
 /// Runs the command and returns the exit code.
 pub(crate) fn run(args: &AdviseArgs) -> i32 {
-    let variants = match variants(args) {
-        Ok(variants) => variants,
+    let (announced, variants) = match variants(args) {
+        Ok(prepared) => prepared,
         Err(message) => {
             let _ = writeln!(io::stderr(), "{message}");
             return BAD_INPUT;
         }
     };
     match measure(args, &variants) {
-        Ok(metrics) => print(&report(args, &variants, &metrics)),
+        Ok(metrics) => print(&report(args, announced, &variants, &metrics)),
         Err(message) => {
             complain(&message);
             FAILURE
@@ -368,8 +429,10 @@ const DOWN: usize = 2;
 const UP: usize = 3;
 
 /// What is to be tried; that nothing changes comes first.
-fn variants(args: &AdviseArgs) -> Result<Vec<Variant>, String> {
+fn variants(args: &AdviseArgs) -> Result<(Announced, Vec<Variant>), String> {
+    check_seeds(args.seed, args.runs)?;
     let (down, up) = read_link(args)?;
+    let announced = Announced::of(args, &down, &up)?;
     let first = first_outage(&down, &up);
     if let Some(first) = first.filter(|&first| first >= args.duration) {
         return Err(format!(
@@ -386,8 +449,9 @@ fn variants(args: &AdviseArgs) -> Result<Vec<Variant>, String> {
     if !matches!(down.queue, QueueConfig::FqCodel { .. }) {
         changes.push(Change::Queue);
     }
-    let variant = |change| Ok((change, scenario(args, change, &down, &up)?));
-    changes.into_iter().map(variant).collect()
+    let variant = |change| Ok((change, scenario(args, announced, change, &down, &up)?));
+    let variants: Result<Vec<Variant>, String> = changes.into_iter().map(variant).collect();
+    Ok((announced, variants?))
 }
 
 /// The metrics of all runs of each variant, in the order of the seeds.
@@ -404,7 +468,7 @@ fn measure(args: &AdviseArgs, variants: &[Variant]) -> Result<Vec<Vec<RunMetrics
         |i, stopped| {
             let (_, scenario) = &variants[i / runs];
             // The same seeds for each variant: comparisons are paired.
-            let seed = args.seed.wrapping_add((i % runs) as u64);
+            let seed = args.seed + (i % runs) as u64;
             let mut world = World::new(scenario, seed);
             let mut nobody = Observers { events: None, packets: None };
             match runs::run_to_end(&mut world, scenario.duration, &mut nobody, stopped) {
@@ -481,6 +545,7 @@ fn direction(
 
 fn scenario(
     args: &AdviseArgs,
+    announced: Announced,
     change: Change,
     down: &LinkConfig,
     up: &LinkConfig,
@@ -498,9 +563,8 @@ fn scenario(
         set.push(("flow.flow.traffic".to_owned(), traffic.to_owned()));
     }
     if let Change::Gateway(mechanism) = change {
-        let late = args.report_delay;
         let signal = match mechanism.is_told() {
-            true => format!(r#"{{ late = "{late}", delay = "{late}" }}"#),
+            true => announced.key(),
             false => r#""none""#.to_owned(),
         };
         let word = mechanism.word();
@@ -541,7 +605,12 @@ struct Row<'a> {
 }
 
 /// The table, and the advice.
-fn report(args: &AdviseArgs, variants: &[Variant], metrics: &[Vec<RunMetrics>]) -> String {
+fn report(
+    args: &AdviseArgs,
+    announced: Announced,
+    variants: &[Variant],
+    metrics: &[Vec<RunMetrics>],
+) -> String {
     let measure = args.traffic.measure();
     let sign = if measure.more_is_better { 1.0 } else { -1.0 };
     let of = |runs: &[RunMetrics]| -> Vec<f64> {
@@ -579,7 +648,7 @@ fn report(args: &AdviseArgs, variants: &[Variant], metrics: &[Vec<RunMetrics>]) 
         match best(&of_owner) {
             Some(row) => {
                 let _ = writeln!(out, "\n{who}, {} helps:\n", row.change.name());
-                for line in row.change.instructions().lines() {
+                for line in row.change.instructions(announced).lines() {
                     let _ = writeln!(out, "{}", format!("    {line}").trim_end());
                 }
             }
@@ -609,7 +678,7 @@ fn quicker(rows: &[&Row<'_>], today: &Row<'_>) -> String {
     let most = rows.iter().max_by(|a, b| gain(a).mean.total_cmp(&gain(b).mean));
     match most.filter(|row| gain(row).is_positive() && gain(row).mean >= 1.0) {
         Some(row) => format!(
-            " With {}, 95 % of round trips are shorter by {} ms.",
+            " With {}, the 95th percentile of round trips is {} ms shorter.",
             row.change.name(),
             gain(&row).show(0)
         ),

@@ -1,7 +1,7 @@
 //! `airtcp link`: a command behind an emulated link, or two namespaces joined by one.
 
 use airtcp_cli::check::{Kind, Live};
-use airtcp_cli::{BAD_INPUT, FAILURE, complain, override_pair, print, seed};
+use airtcp_cli::{BAD_INPUT, FAILURE, check_folder, complain, counted, override_pair, print, seed};
 use airtcp_config::Override;
 use airtcp_core::Duration;
 use airtcp_emu::control::{self, Order};
@@ -182,6 +182,7 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
         return give_order(socket, &args.order.join(" "));
     }
     let prepared = || -> Result<_, String> {
+        check_outputs(args)?;
         let link = read(args)?;
         let up = args.trace(&link.up, args.up_trace.as_deref(), args.up_rate.as_deref())?;
         let down = args.trace(&link.down, args.down_trace.as_deref(), args.down_rate.as_deref())?;
@@ -239,6 +240,16 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
             FAILURE
         }
     }
+}
+
+/// Checks that there is a folder for each file that the link makes.
+fn check_outputs(args: &LinkArgs) -> Result<(), String> {
+    let LinkArgs { up_log, down_log, control, .. } = args;
+    for (option, file) in [("--up-log", up_log), ("--down-log", down_log), ("--control", control)] {
+        let Some(file) = file else { continue };
+        check_folder(file).map_err(|error| format!("airtcp: {option}: {error}"))?;
+    }
+    Ok(())
 }
 
 /// Sends an order to a running link, and prints its answer as a line of JSON.
@@ -382,6 +393,7 @@ fn summary(report: &Report, bound: Duration) -> bool {
             outage_drops,
             ..
         } = counters;
+        let packets = counted(*packets_sent, "packet");
         let marked = match ecn_marks {
             0 => String::new(),
             marks => format!("; marked by the queue: {marks}"),
@@ -403,7 +415,7 @@ fn summary(report: &Report, bound: Duration) -> bool {
             packets => format!("; beside the link: {packets}"),
         };
         complain(&format!(
-            "{name}: {packets_sent} packets, {bytes_sent}; dropped: {policed}{queue_drops} by the \
+            "{name}: {packets}, {bytes_sent}; dropped: {policed}{queue_drops} by the \
              queue, {loss_drops} by loss, {outage_drops} by outages{marked}{copied}{corrupted}{beside}"
         ));
     }
@@ -412,29 +424,32 @@ fn summary(report: &Report, bound: Duration) -> bool {
     {
         let StationCounters { data_sent, retries, mac_drops, queue_drops, .. } = counters;
         complain(&format!(
-            "{name}: {data_sent} data frames, {retries} of them retransmissions; dropped: {queue_drops} by the queue, \
-             {mac_drops} at the retry limit"
+            "{name}: {}, retransmitted: {retries}; dropped: {queue_drops} by the queue, \
+             {mac_drops} at the retry limit",
+            counted(*data_sent, "data frame")
         ));
     }
     let policy = if *real_time { "SCHED_FIFO" } else { "without SCHED_FIFO" };
     let micros = |late: Duration| late.as_nanos() / 1000;
     complain(&format!(
-        "lateness of {} packets: p50 {} us, p99 {} us, max {} us ({policy})",
-        lateness.count(),
+        "lateness of {}: p50 {} us, p99 {} us, max {} us ({policy})",
+        counted(lateness.count(), "packet"),
         micros(lateness.quantile(0.5)),
         micros(lateness.quantile(0.99)),
         micros(lateness.max())
     ));
     if *refused_by_kernel > 0 {
-        complain(&format!("{refused_by_kernel} packets lost on output: the device was down"));
+        let packets = counted(*refused_by_kernel, "packet");
+        complain(&format!("{packets} lost on output: the device was down"));
     }
     let kept_up = report.kept_up(bound);
     if !kept_up {
         complain(&format!(
             "THE EMULATOR DID NOT KEEP UP: p99 lateness is {} us, --late allows {} us; the kernel dropped \
-             {dropped_by_kernel} packets before it could read them. Do not trust this run.",
+             {} before it could read them. Do not trust this run.",
             micros(lateness.quantile(0.99)),
-            micros(bound)
+            micros(bound),
+            counted(*dropped_by_kernel, "packet")
         ));
     }
     kept_up

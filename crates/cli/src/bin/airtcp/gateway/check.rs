@@ -1,7 +1,7 @@
 //! `airtcp gateway check-config`: the effect of a configuration, or its mistakes. Changes nothing.
 
 use crate::doctor_probe;
-use airtcp_cli::{BAD_INPUT, complain, print};
+use airtcp_cli::{BAD_INPUT, complain, counted, print};
 use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::Capabilities;
@@ -28,7 +28,8 @@ pub(super) fn check(path: &Path) -> i32 {
             return BAD_INPUT;
         }
     };
-    for caution in config.cautions() {
+    let missing = config.missing_interfaces(&doctor::interfaces());
+    for caution in config.cautions().into_iter().chain(missing) {
         complain(&format!("{}: {caution}", path.display()));
     }
     // Without the right to ask the kernel, or on another machine, the rest is still of use.
@@ -109,13 +110,15 @@ fn describe(config: &GatewayConfig) -> String {
     let _ = writeln!(out, "limits of each group");
     let _ = writeln!(
         out,
-        "  {memory} of copies, {flows} connections, {flows_per_mobile} of one mobile, {idle} without traffic"
+        "  {memory} of copies, {}, {flows_per_mobile} of one mobile, {idle} without traffic",
+        counted(*flows, "connection")
     );
     let _ = writeln!(out, "signals");
     let _ = writeln!(out, "  airtcp gateway signal, on {}", control.display());
     describe_signals(&mut out, signals, groups);
     let NfqueueConfig { queue, length } = nfqueue;
-    let _ = writeln!(out, "nfqueue\n  queue {queue}, at most {length} packets waiting");
+    let _ =
+        writeln!(out, "nfqueue\n  queue {queue}, at most {} waiting", counted(*length, "packet"));
     let _ = writeln!(out, "injected packets\n  mark {mark}");
     let _ = writeln!(out, "state\n  {}", state.display());
     if let Some(address) = metrics {

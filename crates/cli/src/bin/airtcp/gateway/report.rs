@@ -2,7 +2,7 @@
 //! saved; tables or JSON.
 
 use super::{SocketArg, failed};
-use airtcp_cli::{FAILURE, aligned, complain, print};
+use airtcp_cli::{FAILURE, aligned, complain, counted, print};
 use airtcp_gateway::status::{GroupReport, ProtocolReport, Report};
 use std::fmt::Write;
 
@@ -122,8 +122,9 @@ fn conclusion(all: &GroupReport) -> String {
     let each = resumed as f64;
     let _ = writeln!(
         out,
-        "{resumed} of {stalled} flows that stalled in {outages} outages resumed; with protection they would have resumed {} sooner on \
-         average.",
+        "{resumed} of {} that stalled in {} resumed; with protection they would have resumed {} sooner on average.",
+        counted(stalled, "flow"),
+        counted(outages, "outage"),
         range(least / each, most / each)
     );
     if outages < FEW {

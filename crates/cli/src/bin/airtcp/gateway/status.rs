@@ -2,8 +2,7 @@
 //! or every second.
 
 use super::{SocketArg, failed};
-use airtcp_cli::aligned;
-use airtcp_cli::{printed, write_out};
+use airtcp_cli::{aligned, counted, printed, write_out};
 use airtcp_gateway::status::{FlowStatus, GroupStatus, OutageStatus, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -77,7 +76,8 @@ fn tables(status: &Status) -> String {
             let (name, longest) = (&group.name, group.longest_outage);
             let _ = writeln!(
                 out,
-                "{name}: {ended} outages over, {seconds:.1} s in all, the longest {longest:.1} s"
+                "{name}: {} over, {seconds:.1} s in all, the longest {longest:.1} s",
+                counted(ended, "outage")
             );
         }
     }
@@ -85,11 +85,14 @@ fn tables(status: &Status) -> String {
     for (source, signals) in &status.signals {
         let _ = writeln!(out, "signals from {source}: {}", counts(signals));
     }
-    for (mobile, signal) in &status.away {
-        let _ = writeln!(out, "{mobile} is {signal}");
-    }
+    out += &away(&status.away);
     out += &outages(status);
-    let _ = writeln!(out, "\n{} connections, {} held", status.flow_count, bytes(status.held));
+    let _ = writeln!(
+        out,
+        "\n{}, {} held",
+        counted(status.flow_count, "connection"),
+        bytes(status.held)
+    );
     if status.flows.is_empty() {
         return out;
     }
@@ -116,6 +119,28 @@ fn tables(status: &Status) -> String {
     out
 }
 
+/// Most mobiles that are named for one signal, and most rows of outages; `--json` has more.
+const NAMED: usize = 20;
+
+/// The mobiles and uplinks that are not in reach, or how many there are.
+fn away(away: &BTreeMap<String, String>) -> String {
+    let mut of_signal: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (mobile, signal) in away {
+        of_signal.entry(signal).or_default().push(mobile);
+    }
+    let mut out = String::new();
+    for (signal, mobiles) in of_signal {
+        if mobiles.len() > NAMED {
+            let _ = writeln!(out, "{} mobiles are {signal}", mobiles.len());
+            continue;
+        }
+        for mobile in mobiles {
+            let _ = writeln!(out, "{mobile} is {signal}");
+        }
+    }
+    out
+}
+
 /// A table of the outages that are not over; empty without any.
 fn outages(status: &Status) -> String {
     if status.outages.is_empty() {
@@ -123,7 +148,7 @@ fn outages(status: &Status) -> String {
     }
     let heads = ["away", "group", "for", "reported by"];
     let mut rows = vec![heads.map(str::to_owned)];
-    rows.extend(status.outages.iter().map(|outage| {
+    rows.extend(status.outages.iter().take(NAMED).map(|outage| {
         let OutageStatus { mobile, group, cause, seconds } = outage;
         let cause = match cause.as_str() {
             "silence" => "nobody (silence)",
@@ -135,7 +160,8 @@ fn outages(status: &Status) -> String {
         |group: &GroupStatus| -> u64 { group.outages.values().map(|of| of.ongoing).sum() };
     let all: u64 = status.groups.iter().map(ongoing).sum();
     let mut out = format!("\n{}", aligned(&rows, &[0, 1, 3]));
-    if let Some(more @ 1..) = all.checked_sub(status.outages.len() as u64) {
+    let shown = status.outages.len().min(NAMED) as u64;
+    if let Some(more @ 1..) = all.checked_sub(shown) {
         let _ = writeln!(out, "and {more} more");
     }
     out
@@ -222,6 +248,25 @@ mod tests {
             signals: BTreeMap::from([("control".to_owned(), counters(&[("down", 1)]))]),
             report: None,
         };
+        let many = 1..=254;
+        let prefix = Status {
+            away: many.clone().map(|n| (format!("10.0.0.{n}"), "down".to_owned())).collect(),
+            outages: many.map(|n| outage(&format!("10.0.0.{n}"), "control", 1.0)).collect(),
+            groups: vec![GroupStatus {
+                outages: BTreeMap::from([(
+                    "control".to_owned(),
+                    OutageCounts { begun: 254, ongoing: 254, ..Default::default() },
+                )]),
+                ..status.groups[0].clone()
+            }],
+            ..status.clone()
+        };
+        let text = tables(&prefix);
+        assert!(text.contains("\n254 mobiles are down\n"), "{text}");
+        assert!(text.contains("\nand 234 more\n"), "{text}");
+        assert!(text.lines().count() < 50, "{text}");
+        let alone = Status { flow_count: 1, flows: Vec::new(), ..status.clone() };
+        assert!(tables(&alone).ends_with("\n1 connection, 1048 kB held\n"));
         assert_eq!(
             tables(&status),
             "\
