@@ -564,7 +564,8 @@ impl<Q: Packet> Peer<Q> {
 
     /// The link is back, as a signal says.
     fn on_up(&mut self, now: Instant, config: &WakeConfig) {
-        let since = [self.link.down.take(), self.retries.map(|retries| retries.since), self.waits_since];
+        let since =
+            [self.link.down.take(), self.retries.map(|retries| retries.since), self.waits_since];
         let Some(since) = since.into_iter().flatten().min() else { return };
         self.release_all(now, since);
         if !self.release.is_empty() {

@@ -74,7 +74,8 @@ impl Dispatcher {
         if from == link {
             self.outages.heard(now, mobile, || interrupted(&self.groups, mobile));
             // Of a malformed one it counts that it came.
-            let segment = (protocol == FlowId::TCP).then(|| Kept::new(FlowId { protocol, flow }, intercepted).ok());
+            let segment = (protocol == FlowId::TCP)
+                .then(|| Kept::new(FlowId { protocol, flow }, intercepted).ok());
             self.groups[n].mechanism.on_heard(now, mobile, segment.flatten().as_ref());
             return true;
         }
