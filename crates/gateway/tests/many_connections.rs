@@ -10,7 +10,7 @@ use airtcp_gateway::packets::{Intercepted, PacketId, SharedBytes};
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_gateway::status::Status;
 use airtcp_wire::{Checksums, decode, encode};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 const WAKE: &str = "mechanism = \"wake\"";
@@ -28,13 +28,7 @@ fn flow(n: u16) -> Flow {
 }
 
 /// A segment of connection `n`. Both hosts' numbers begin at 0.
-fn segment(
-    n: u16,
-    from: Side,
-    numbers: (u32, u32),
-    len: usize,
-    flags: Flags,
-) -> Segment<Vec<u8>> {
+fn segment(n: u16, from: Side, numbers: (u32, u32), len: usize, flags: Flags) -> Segment<Vec<u8>> {
     let (seq, ack) = (SeqNum(numbers.0), Some(SeqNum(numbers.1)));
     let (flow, payload) = (from.to_mobile(flow(n)), vec![7; len]);
     Segment { flow, seq, ack, flags, payload, window: 500, ..Segment::default() }
@@ -155,23 +149,20 @@ fn all(state: &str, count: u64) -> BTreeMap<String, u64> {
 const SECOND: Duration = Duration::from_secs(1);
 
 /// An outage of ten seconds, one second after 100 connections were closed: the states of
-/// connections in it, and packets sent by the gateway. It is shown all packets, or those from the
-/// network alone.
+/// connections in it, and packets that the gateway sent for them. It is shown all packets, or those
+/// from the network alone.
 fn outage_of_100_closed(mechanism: &str, are_all_shown: bool) -> (BTreeMap<String, u64>, usize) {
     let mut gateway = Gateway::new(mechanism);
-    let is_shown = |segment: &&Segment<Vec<u8>>| are_all_shown || segment.flow.dst.ip == MOBILE;
-    for n in 0..100 {
-        exchange(n).iter().chain(&close(n)).filter(is_shown).for_each(|s| gateway.pass(s));
-    }
-    // The mobile is heard.
-    gateway.pass(&exchange(100)[0]);
+    let is_shown = |segment: &Segment<_>| are_all_shown || segment.flow.dst.ip == MOBILE;
+    let segments = (0..100).flat_map(exchange).chain((0..100).flat_map(close));
+    segments.filter(is_shown).for_each(|segment| gateway.pass(&segment));
     gateway.wait(SECOND);
-    gateway.sent();
     gateway.signal(LinkSignal::Down);
     gateway.wait(SECOND * 10);
     let states = gateway.states();
     gateway.signal(LinkSignal::Up);
     gateway.wait(Duration::from_millis(50));
+    // The mobile is heard, on another connection.
     gateway.pass(&exchange(100)[0]);
     gateway.wait(SECOND * 2);
     (states, gateway.sent().len())
@@ -183,16 +174,17 @@ fn for_closed_connections_wake_sends_nothing_and_lists_none() {
 }
 
 #[test]
-fn closed_connections_whose_answers_are_not_shown_are_woken_once() {
-    assert_eq!(outage_of_100_closed(WAKE, false), (all("frozen", 100), 100));
+fn closed_connections_of_which_only_one_direction_is_shown_are_woken_after_an_outage() {
+    let (states, sent) = outage_of_100_closed(WAKE, false);
+    assert_eq!(states, all("frozen", 100));
+    // One packet of each at the end, and retries of some before.
+    assert!((100..300).contains(&sent), "{sent}");
 }
 
 #[test]
 fn for_closed_connections_m_tcp_plus_and_holdover_send_nothing_and_list_them_as_closed() {
     for mechanism in HOLDING {
-        let (states, sent) = outage_of_100_closed(mechanism, true);
-        let others = states.iter().filter(|(state, _)| *state != "closed").count();
-        assert_eq!((states["closed"], sent), (100, 0), "{mechanism} {others} {states:?}");
+        assert_eq!(outage_of_100_closed(mechanism, true), (all("closed", 100), 0), "{mechanism}");
     }
 }
 
@@ -216,35 +208,17 @@ fn a_silent_mobile_is_asked_as_often_with_1500_connections_as_with_one() {
     let mut gateway = with_open(WAKE);
     gateway.wait(SECOND * 4);
     assert_eq!(gateway.states(), all("frozen", Status::LISTED as u64));
-    let sent = gateway.sent();
-    // After 300 ms every 100 ms.
-    assert_eq!(sent.len(), 38);
+    // From 300 ms on every 100 ms.
+    assert_eq!(gateway.sent().len(), 38);
     // It is back and answers one.
     let from = gateway.now;
     gateway.pass(&segment(0, Side::Mobile, (101, 1001), 0, Flags::empty()));
-    let mut last = from;
-    let mut woken = std::collections::BTreeSet::new();
-    while woken.len() < usize::from(OPEN) && gateway.now < from + SECOND * 5 {
+    let mut woken = BTreeSet::new();
+    while woken.len() < usize::from(OPEN) && gateway.now < from + SECOND * 2 {
         gateway.wait(Duration::from_millis(10));
-        let sent = gateway.sent();
-        if !sent.is_empty() {
-            last = gateway.now;
-        }
-        woken.extend(sent.iter().map(|segment| segment.flow.dst.port));
+        woken.extend(gateway.sent().iter().map(|segment| segment.flow.dst.port));
     }
-    println!("{} woken in {} ms", woken.len(), last.since(from).as_millis());
     assert_eq!(woken.len(), usize::from(OPEN));
-    assert!(last.since(from) <= SECOND, "{}", last.since(from).as_millis());
-}
-
-#[test]
-fn probes_of_those_that_hold() {
-    for mechanism in HOLDING {
-        let mut gateway = with_open(mechanism);
-        gateway.signal(LinkSignal::Down);
-        gateway.waits = true;
-        gateway.wait(SECOND * 4);
-        let sent = gateway.sent();
-        println!("{mechanism}: {} sent, {:?}", sent.len(), gateway.states());
-    }
+    // 16 every 10 ms.
+    assert_eq!(gateway.now.since(from), Duration::from_millis(930));
 }
