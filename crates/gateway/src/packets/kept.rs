@@ -280,7 +280,7 @@ mod tests {
     /// Its packet, which offloads made of several.
     fn of_pieces(kept: &Kept, size: u16) -> Content {
         let Content::Other { packet, .. } = &kept.content else { panic!("{kept:?}") };
-        Content::Other { packet: packet.clone(), datagram: Some(size) }
+        Content::Other { header: None, packet: packet.clone(), datagram: Some(size) }
     }
 
     #[test]

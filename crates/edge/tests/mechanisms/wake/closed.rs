@@ -431,7 +431,7 @@ proptest! {
         for (from, seq, ack, flags) in forgeries {
             let is_of_s = from == S;
             // Of S, what asks for an answer is kept: a network may bring it, too.
-            let flags = if is_of_s { flags - Flags::FIN | Flags::RST } else { flags };
+            let flags = if is_of_s { (flags - Flags::FIN) | Flags::RST } else { flags };
             let seq = if is_of_s { next } else { 100 }.wrapping_add(seq);
             // Nobody guesses both numbers, nor a reset's.
             let is_next = |seq| if is_of_s { [500, next].contains(&seq) } else { seq == 100 };
