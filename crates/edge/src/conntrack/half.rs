@@ -1,7 +1,8 @@
 //! One direction of a TCP connection, for a node that only watches: whether its sender may still
 //! wait for an answer.
 //!
-//! Read first: RFC 9293 §3.6 (closing), §3.5.1 (half-open connections); [`validate`], on forgeries.
+//! Read first: RFC 9293 §3.6 (closing), §3.5.1 (half-open connections);
+//! [`validate`](crate::conntrack::validate), on forgeries.
 //!
 //! A host that has sent its FIN sends no more data, and when the other has acknowledged that FIN it
 //! waits for nothing: in FIN-WAIT-2, TIME-WAIT or CLOSED it has no retransmission timer. That ends

@@ -19,9 +19,9 @@
 //! tell nobody anything.
 //!
 //! A TCP flow is forgotten when its sender waits for nothing any more: its FIN is acknowledged, or
-//! either host has reset the connection. Segments must be valid to show that
-//! ([`half`](crate::conntrack::half)), and must be seen. Where they are not, the flow stays, and is
-//! sent again only if it sent something within [`IDLE_BEFORE`] of the silence.
+//! either host has reset the connection. Segments must be valid to show that (`conntrack::half`),
+//! and must be seen. Where they are not, the flow stays, and is sent again only if it sent something
+//! in the five seconds before the silence.
 //!
 //! When the path is back both are sent. A TCP sender whose ACKs were lost with the link learns
 //! nothing from a repeated head, and waits for its probe of the tail (RFC 8985 §7).
@@ -830,7 +830,8 @@ impl<Q: Packet> Wake<Q> {
         self.arm(mobile);
     }
 
-    /// A packet came over the link, between this mobile and the network; `None` if it is malformed.
+    /// A packet came over the link, between this mobile and the network; `None` if it is malformed, or of no
+    /// interest itself.
     pub fn on_heard(&mut self, now: Instant, mobile: MobileId, packet: Option<&Q>) {
         let ended = packet.and_then(|packet| self.ended_by(mobile, packet));
         if let Some(id) = ended {

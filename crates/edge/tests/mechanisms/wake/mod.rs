@@ -35,7 +35,7 @@ impl Packet for Named {
     fn seq_end(&self) -> Option<SeqNum> {
         self.end
     }
-    /// What these segments show of their connections, `closed` tests with real ones.
+    /// They show nothing of their connections: `closed` has real segments.
     fn header(&self) -> Option<Segment<Length>> {
         None
     }
