@@ -157,6 +157,13 @@ impl wake::Packet for Packet {
         }
     }
 
+    fn header(&self) -> Option<Segment<Length>> {
+        match self {
+            Self::Tcp(segment) => Some(segment.clone()),
+            Self::Udp(_) | Self::Quic(_) | Self::Control(_) => None,
+        }
+    }
+
     fn is_boundary(&self) -> bool {
         matches!(self, Self::Tcp(segment) if segment.is_boundary())
     }

@@ -3,6 +3,7 @@
 
 pub mod ace;
 pub mod flow_table;
+pub(crate) mod half;
 pub mod mobile_peer;
 pub mod peers;
 pub(crate) mod unreplied;

@@ -198,7 +198,15 @@ impl Windows {
 
     /// Sequence numbers that the fixed host has sent and the mobile has not acknowledged.
     pub fn in_flight(&self) -> Range<SeqNum> {
-        self.mobile.ack..self.sent_end
+        self.outstanding(Side::Fixed)
+    }
+
+    /// Sequence numbers that this host has sent and the other has not acknowledged.
+    pub(crate) fn outstanding(&self, sender: Side) -> Range<SeqNum> {
+        match sender {
+            Side::Fixed => self.mobile.ack..self.sent_end,
+            Side::Mobile => self.fixed_ack.0..self.mobile.next_seq,
+        }
     }
 
     /// Both hosts have closed the connection.
@@ -208,10 +216,11 @@ impl Windows {
 
     /// Both hosts have closed the connection, and have acknowledged everything.
     pub fn is_done(&self) -> bool {
-        let (mobile_ack, next_seq) = (self.mobile.ack, self.mobile.next_seq);
-        self.is_finished()
-            && mobile_ack.at_or_after(self.sent_end)
-            && self.fixed_ack.0.at_or_after(next_seq)
+        let is_acknowledged = |sender| {
+            let outstanding = self.outstanding(sender);
+            outstanding.start.at_or_after(outstanding.end)
+        };
+        self.is_finished() && [Side::Fixed, Side::Mobile].into_iter().all(is_acknowledged)
     }
 
     /// Checks a segment against both windows; `ack_sent` is the acknowledgement last sent to the
@@ -442,7 +451,8 @@ fn agree(fixed: &FixedPeer, mobile: &MobilePeer) -> bool {
         && under_way[0] * under_way[1] <= PICKUP_PRODUCT
 }
 
-fn near(a: SeqNum, b: SeqNum) -> bool {
+/// Two numbers of one direction that can be of one connection.
+pub(crate) fn near(a: SeqNum, b: SeqNum) -> bool {
     distance(a, b) <= PICKUP_WINDOW
 }
 
@@ -511,6 +521,45 @@ impl<M> Conntrack<M> {
     /// The fixed host has reset the connection, and the mobile has not been reset yet.
     pub fn is_reset(&self) -> bool {
         self.pickup.reset == ResetState::Deferred
+    }
+}
+
+/// What a segment is to a node that only watches: see [`Conntrack::watch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// It changes nothing.
+    Invalid,
+    Valid,
+    /// A reset with the expected number.
+    Reset,
+    /// Nothing was known before.
+    PickedUp,
+    /// The hosts have gone on unseen, or have a new connection of the same ports.
+    PickedUpAgain,
+}
+
+impl Conntrack<Windows> {
+    /// Takes note of a segment that goes on in any case, as [`validate`] does of others.
+    pub(crate) fn watch<P: Payload>(&mut self, from: Side, segment: Segment<P>) -> Watched {
+        let verdict = self.established.as_ref().map(|windows| windows.check(from, &segment, None));
+        let watched = match verdict {
+            Some(Verdict::Reset) => return Watched::Reset,
+            Some(Verdict::Valid) => {
+                self.pickup.forget(from);
+                Watched::Valid
+            }
+            Some(Verdict::Invalid(_)) | None => {
+                let Some(windows) = self.pickup.update(from, &segment) else {
+                    return Watched::Invalid;
+                };
+                *self = Self { established: Some(windows), ..Self::default() };
+                if verdict.is_some() { Watched::PickedUpAgain } else { Watched::PickedUp }
+            }
+        };
+        if let Some(windows) = &mut self.established {
+            windows.note(from, &ValidPacket(segment));
+        }
+        watched
     }
 }
 

@@ -144,7 +144,7 @@ impl MechanismConfig {
         ("wake", WakeCounters::FIELDS),
     ];
 
-    /// The counters that all have but wake, which validates no segment.
+    /// The counters that all have but wake, which looks at segments only to see connections end.
     pub const INVALID_PACKETS: &'static [Documented] = InvalidPackets::FIELDS;
 
     /// Wake's settings, if it is wake.

@@ -18,6 +18,11 @@
 //! of the same ports. Nor are segments that ask for no answer, as pure ACKs: repeated, they would
 //! tell nobody anything.
 //!
+//! A TCP flow is forgotten when its sender waits for nothing any more: its FIN is acknowledged, or
+//! either host has reset the connection. Segments must be valid to show that (`conntrack::half`),
+//! and must be seen. Where they are not, the flow stays, and is sent again only if it sent something
+//! in the five seconds before the silence.
+//!
 //! When the path is back both are sent. A TCP sender whose ACKs were lost with the link learns
 //! nothing from a repeated head, and waits for its probe of the tail (RFC 8985 §7).
 //!
@@ -59,10 +64,13 @@
 
 use crate::conntrack::ace;
 use crate::conntrack::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
+use crate::conntrack::half::{HalfConnection, Seen};
 use crate::conntrack::unreplied::Unreplied;
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::per_connection::TURN;
-use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum, counters};
+use airtcp_core::{
+    Duration, Flags, Flow, Instant, Length, LinkSignal, Payload, Segment, SeqNum, counters,
+};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::{choice, settings};
 use hashlink::LinkedHashMap;
@@ -226,8 +234,9 @@ pub trait Packet: Clone {
     fn id(&self) -> FlowId;
     /// The end of a TCP segment; `None` for other protocols.
     fn seq_end(&self) -> Option<SeqNum>;
-    /// It opens or aborts a connection: what was kept of the flow before is of another one, and it
-    /// is not kept itself, for a copy that comes late would open or abort the next.
+    /// A TCP segment, with the length of its payload; `None` for other protocols.
+    fn header(&self) -> Option<Segment<Length>>;
+    /// It opens or aborts a connection. A copy that comes late would open or abort the next.
     fn is_boundary(&self) -> bool;
     /// The other side answers it, if it gets it.
     fn elicits_reply(&self) -> bool;
@@ -258,6 +267,12 @@ impl<P: Payload> Packet for Segment<P> {
 
     fn seq_end(&self) -> Option<SeqNum> {
         Some(Segment::seq_end(self))
+    }
+
+    fn header(&self) -> Option<Segment<Length>> {
+        let &Self { flow, seq, ack, window, flags, ecn, options, ref payload } = self;
+        let payload = Length(payload.len() as u64);
+        Some(Segment { flow, seq, ack, window, flags, ecn, options, payload })
     }
 
     fn is_boundary(&self) -> bool {
@@ -309,13 +324,31 @@ struct Kept<Q> {
     tail_last: Instant,
     /// It began in a silence, and may be a part of a flood.
     is_new: bool,
+    /// Of a TCP flow.
+    half: Option<Box<HalfConnection>>,
 }
 
 impl<Q: Packet> Kept<Q> {
     fn new(now: Instant, is_new: bool) -> Self {
         // Room for one: most flows never need more, and there may be many.
         let [tail, newest] = [(); 2].map(|()| VecDeque::with_capacity(1));
-        Self { tail, newest, last: now, tail_last: now, is_new }
+        Self { tail, newest, last: now, tail_last: now, is_new, half: None }
+    }
+
+    /// A segment of its connection, from this side. True if its sender waits for nothing any more.
+    /// Unless the silence is `long`, a new connection of the same ports displaces the old one.
+    fn on_segment(&mut self, from: Side, packet: &Q, long: bool) -> bool {
+        let (Some(half), Some(header)) = (&mut self.half, packet.header()) else { return false };
+        match half.on_segment(from, header) {
+            Seen::Ended => return true,
+            Seen::Renewed if !long => {
+                let is_of_it = |kept: &Q| kept.seq_end().is_none_or(|end| half.covers(end));
+                self.tail.retain(is_of_it);
+                self.newest.retain(is_of_it);
+            }
+            Seen::Renewed | Seen::Ongoing => {}
+        }
+        false
     }
 
     fn take(&mut self, now: Instant, packet: &Q, silent: bool, room: usize) {
@@ -368,23 +401,33 @@ impl<Q: Packet> Kept<Q> {
     fn waits(&self, since: Instant) -> bool {
         self.last + IDLE_BEFORE > since
     }
+
+    fn is_empty(&self) -> bool {
+        self.tail.is_empty() && self.newest.is_empty()
+    }
 }
 
-/// State of a mobile.
-#[derive(Clone, Debug)]
-struct Peer<Q> {
-    /// Its flows; the latest to send is at the back.
-    flows: LinkedHashMap<FlowId, Kept<Q>, Keyed>,
+/// What is known of a mobile, whether or not it has flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Link {
     /// It has sent a packet.
     is_known: bool,
-    /// Time of the first packet to it since its last one.
-    waits_since: Option<Instant>,
     /// The longest of its recent response times.
     response: Duration,
     /// The longest that one took.
     round_trip: Duration,
     /// Time at which its link was reported down.
     down: Option<Instant>,
+}
+
+/// State of a mobile with flows.
+#[derive(Clone, Debug)]
+struct Peer<Q> {
+    /// Its flows; the latest to send is at the back.
+    flows: LinkedHashMap<FlowId, Kept<Q>, Keyed>,
+    link: Link,
+    /// Time of the first packet to it since its last one.
+    waits_since: Option<Instant>,
     retries: Option<Retries>,
     /// Flows still to be released.
     release: VecDeque<FlowId>,
@@ -425,14 +468,11 @@ impl Retries {
 }
 
 impl<Q: Packet> Peer<Q> {
-    fn new(key: Keyed, down: Option<Instant>) -> Self {
+    fn new(key: Keyed, link: Link) -> Self {
         Self {
             flows: LinkedHashMap::with_hasher(key),
-            is_known: false,
+            link,
             waits_since: None,
-            response: Duration::ZERO,
-            round_trip: Duration::ZERO,
-            down,
             retries: None,
             release: VecDeque::new(),
             next_release: None,
@@ -445,19 +485,24 @@ impl<Q: Packet> Peer<Q> {
 
     /// True if packets sent to it now may be lost.
     fn is_silent(&self) -> bool {
-        self.down.is_some() || self.retries.is_some()
+        self.silent_since().is_some()
+    }
+
+    /// Time since which packets sent to it may be lost.
+    fn silent_since(&self) -> Option<Instant> {
+        self.link.down.or(self.retries.map(|retries| retries.since))
     }
 
     /// True if packets sent to it now left their sender when nothing came back any more. Just after
     /// a link went down a sender still fills its window, and its last segment is the tail.
     fn is_long_silent(&self, now: Instant, config: &WakeConfig) -> bool {
         let is_long = |since| now.since(since) > self.threshold(config);
-        self.retries.is_some() || self.down.is_some_and(is_long)
+        self.retries.is_some() || self.link.down.is_some_and(is_long)
     }
 
     /// Silence that means something.
     fn threshold(&self, config: &WakeConfig) -> Duration {
-        config.silence.max(self.response * 3 / 2)
+        config.silence.max(self.link.response * 3 / 2)
     }
 
     fn next_deadline(&self, config: &WakeConfig) -> Option<Instant> {
@@ -471,7 +516,7 @@ impl<Q: Packet> Peer<Q> {
 
     /// An answer once took too long for TCP's tails to be sent at once.
     fn is_far(&self) -> bool {
-        self.round_trip > SHORT_PATH
+        self.link.round_trip > SHORT_PATH
     }
 
     /// Time at which the next tail has waited long enough.
@@ -481,23 +526,23 @@ impl<Q: Packet> Peer<Q> {
 
     /// A packet came from it.
     fn on_heard(&mut self, now: Instant, config: &WakeConfig) {
-        self.is_known = true;
+        self.link.is_known = true;
         let (waited, threshold) = (self.waits_since.take(), self.threshold(config));
         let answer = waited.map(|since| now.since(since)).filter(|&took| took <= LONGEST_ANSWER);
-        self.round_trip = self.round_trip.max(answer.unwrap_or_default());
+        self.link.round_trip = self.link.round_trip.max(answer.unwrap_or_default());
         // So soon, the packet may have been on the way when the link went down.
-        if self.down.is_some_and(|since| now.since(since) <= threshold) {
+        if self.link.down.is_some_and(|since| now.since(since) <= threshold) {
             // The silence that began before goes on.
             self.waits_since = self.retries.and(waited);
         } else if let Some(retries) = self.retries.take() {
-            self.down = None;
+            self.link.down = None;
             if retries.released.is_none_or(|at| now.since(at) > threshold) {
                 self.release_all(now, retries.since);
             }
-        } else if let Some(down_since) = self.down.take() {
+        } else if let Some(down_since) = self.link.down.take() {
             self.release_all(now, down_since);
         } else if let Some(since) = waited {
-            self.response = now.since(since).max(self.response * 7 / 8);
+            self.link.response = now.since(since).max(self.link.response * 7 / 8);
         }
         if !self.is_silent() {
             self.new_in_silence = 0;
@@ -508,7 +553,7 @@ impl<Q: Packet> Peer<Q> {
     /// The link is gone, as a signal says: it would lose what is still to be released, which waits
     /// for the mobile's next return.
     fn on_down(&mut self, now: Instant) {
-        self.down.get_or_insert(now);
+        self.link.down.get_or_insert(now);
         self.release.clear();
         self.next_release = None;
         self.tails.clear();
@@ -519,7 +564,8 @@ impl<Q: Packet> Peer<Q> {
 
     /// The link is back, as a signal says.
     fn on_up(&mut self, now: Instant, config: &WakeConfig) {
-        let since = [self.down.take(), self.retries.map(|retries| retries.since), self.waits_since];
+        let since =
+            [self.link.down.take(), self.retries.map(|retries| retries.since), self.waits_since];
         let Some(since) = since.into_iter().flatten().min() else { return };
         self.release_all(now, since);
         if !self.release.is_empty() {
@@ -616,7 +662,7 @@ impl<Q: Packet> Peer<Q> {
         let is_far = self.is_far();
         let sent = flow.map_or(0, |(_, kept)| kept.first(is_far).0.map(send).count());
         let silence = now.since(since);
-        let patience = if self.is_known { PROBING_TIMEOUT } else { UNREPLIED_TIMEOUT };
+        let patience = if self.link.is_known { PROBING_TIMEOUT } else { UNREPLIED_TIMEOUT };
         let next =
             (silence < patience).then(|| now + config.retry_interval.max(silence / RETRY_BACKOFF));
         if next.is_none() {
@@ -650,7 +696,7 @@ type Peers<Q> = LinkedHashMap<MobileId, Peer<Q>, Keyed>;
 
 /// This mobile has never sent a packet.
 fn is_unheard<Q>(peers: &Peers<Q>, mobile: &MobileId) -> bool {
-    peers.get(mobile).is_some_and(|peer| !peer.is_known)
+    peers.get(mobile).is_some_and(|peer| !peer.link.is_known)
 }
 
 /// Wake for all flows of an edge node.
@@ -662,8 +708,8 @@ pub struct Wake<Q> {
     peers: Peers<Q>,
     /// Mobiles that have never sent a packet.
     unreplied: Unreplied<MobileId>,
-    /// Mobiles without flows whose links are down, and since when; the latest at the back.
-    away: LinkedHashMap<MobileId, Instant, Keyed>,
+    /// Mobiles without flows of which something is known; the latest at the back.
+    idle: LinkedHashMap<MobileId, Link, Keyed>,
     flows: usize,
     refused: u64,
     counters: WakeCounters,
@@ -681,7 +727,7 @@ impl<Q: Packet> Wake<Q> {
             table,
             peers: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
             unreplied: Unreplied::default(),
-            away: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
+            idle: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
             flows: 0,
             refused: 0,
             counters: WakeCounters::default(),
@@ -715,14 +761,14 @@ impl<Q: Packet> Wake<Q> {
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
         let releases = |peer: &Peer<Q>| peer.next_release.is_some() || !peer.tails.is_empty();
         let busy = |peer: &Peer<Q>| peer.is_silent() || releases(peer);
-        self.away.contains_key(&mobile) || self.peers.get(&mobile).is_some_and(busy)
+        let is_down = |link: &Link| link.down.is_some();
+        self.idle.get(&mobile).is_some_and(is_down) || self.peers.get(&mobile).is_some_and(busy)
     }
 
     /// Number of the mobile's flows that may wait because it is silent or its link down.
     pub fn interrupted(&self, mobile: MobileId) -> usize {
         let Some(peer) = self.peers.get(&mobile) else { return 0 };
-        let since = peer.down.or(peer.retries.map(|retries| retries.since));
-        since.map_or(0, |since| peer.waiting(since).count())
+        peer.silent_since().map_or(0, |since| peer.waiting(since).count())
     }
 
     /// Mobiles that the last [`on_deadline`](Self::on_deadline) found silent without a signal, and
@@ -733,30 +779,33 @@ impl<Q: Packet> Wake<Q> {
 
     /// A packet goes to the link, between this mobile and the network, on its way already.
     pub fn on_sent(&mut self, now: Instant, mobile: MobileId, packet: &Q) {
-        let id = packet.id();
-        if packet.is_boundary() {
-            return self.on_boundary(now, mobile, &id);
+        let (id, sender) = (packet.id(), self.config.towards.side().opposite());
+        let long = self.is_long_silent(now, mobile);
+        if let Some(kept) = self.kept(mobile, &id)
+            && kept.on_segment(sender, packet, long)
+        {
+            return self.forget(mobile, &id);
         }
-        if !packet.elicits_reply() {
+        if packet.is_boundary() || !packet.elicits_reply() {
             return;
         }
         if self.is_refused(now, mobile, packet) {
             self.refused += 1;
             return;
         }
-        let silent = self.is_long_silent(now, mobile);
         let room = if id.is_tunnel() { self.config.tunnel_packets as usize } else { 1 };
         let silence = packet.silence();
-        let is_new = silence.map_or(silent, |silence| silence.is_flow_new);
+        let is_new = silence.map_or(long, |silence| silence.is_flow_new);
         if !self.peers.contains_key(&mobile) {
             let is_unheard = |mobile: &MobileId| is_unheard(&self.peers, mobile);
             self.unreplied.push(mobile, self.table.limit, is_unheard);
         }
-        let (key, away) = (Keyed(self.table.hash_key), &mut self.away);
-        let peer = self.peers.entry(mobile).or_insert_with(|| Peer::new(key, away.remove(&mobile)));
+        let (key, idle) = (Keyed(self.table.hash_key), &mut self.idle);
+        let begin = || Peer::new(key, idle.remove(&mobile).unwrap_or_default());
+        let peer = self.peers.entry(mobile).or_insert_with(begin);
         if let (Some(silence), None) = (silence, peer.retries) {
-            (peer.is_known, peer.waits_since) = (true, Some(silence.since));
-            (peer.response, peer.round_trip) = (silence.response, silence.round_trip);
+            (peer.link.is_known, peer.waits_since) = (true, Some(silence.since));
+            (peer.link.response, peer.link.round_trip) = (silence.response, silence.round_trip);
         }
         if let Some(retries) = peer.retries.as_mut().filter(|retries| retries.next.is_none()) {
             // It has been silent for long, but the sender still tries.
@@ -767,28 +816,48 @@ impl<Q: Packet> Wake<Q> {
         let kept = peer.flows.entry(id).or_insert_with(|| {
             self.flows += 1;
             peer.new_in_silence += usize::from(is_new);
-            Kept::new(now, is_new)
+            let mut kept = Kept::new(now, is_new);
+            kept.half = packet.header().map(|_| Box::new(HalfConnection::new(sender)));
+            kept.on_segment(sender, packet, long);
+            kept
         });
         if !kept.waits(since) {
-            *kept = Kept::new(now, is_new);
+            *kept = Kept { half: kept.half.take(), ..Kept::new(now, is_new) };
         }
-        kept.take(now, packet, silent, room);
+        kept.take(now, packet, long, room);
         peer.flows.to_back(&id);
         self.peers.to_back(&mobile);
         self.arm(mobile);
     }
 
-    /// A packet came over the link, between this mobile and the network.
-    pub fn on_heard(&mut self, now: Instant, mobile: MobileId) {
-        let Some(peer) = self.peers.get_mut(&mobile) else {
-            if self.is_long_silent(now, mobile) {
-                self.away.remove(&mobile);
-            }
-            return;
-        };
-        peer.on_heard(now, &self.config);
-        self.counters.releases += u64::from(peer.next_release == Some(now));
-        self.arm(mobile);
+    /// A packet came over the link, between this mobile and the network; `None` if it is malformed, or of no
+    /// interest itself.
+    pub fn on_heard(&mut self, now: Instant, mobile: MobileId, packet: Option<&Q>) {
+        let ended = packet.and_then(|packet| self.ended_by(mobile, packet));
+        if let Some(id) = ended {
+            self.remove(mobile, &id);
+        }
+        if let Some(peer) = self.peers.get_mut(&mobile) {
+            peer.on_heard(now, &self.config);
+            self.counters.releases += u64::from(peer.next_release == Some(now));
+            self.arm(mobile);
+        } else if self.is_long_silent(now, mobile)
+            && let Some(link) = self.idle.get_mut(&mobile)
+        {
+            link.down = None;
+        }
+        if ended.is_some() {
+            self.retire(mobile);
+        }
+    }
+
+    /// The flow that this packet, which came over the link, shows to need nothing any more.
+    fn ended_by(&mut self, mobile: MobileId, packet: &Q) -> Option<FlowId> {
+        let FlowId { protocol, flow } = packet.id();
+        let id = FlowId { protocol, flow: flow.reversed() };
+        let link = self.config.towards.side();
+        let kept = self.kept(mobile, &id)?;
+        (kept.on_segment(link, packet, false) || kept.is_empty()).then_some(id)
     }
 
     /// A signal about the link.
@@ -796,8 +865,13 @@ impl<Q: Packet> Wake<Q> {
         let Some(peer) = self.peers.get_mut(&mobile) else {
             match signal {
                 LinkSignal::Fading => {}
-                LinkSignal::Down => self.note_away(mobile, now),
-                LinkSignal::Up => drop(self.away.remove(&mobile)),
+                LinkSignal::Down => {
+                    let link = self.idle.get(&mobile).copied().unwrap_or_default();
+                    self.note_idle(mobile, Link { down: link.down.or(Some(now)), ..link });
+                }
+                LinkSignal::Up => {
+                    self.idle.get_mut(&mobile).into_iter().for_each(|link| link.down = None);
+                }
             }
             return;
         };
@@ -836,8 +910,8 @@ impl<Q: Packet> Wake<Q> {
                 && let Some(since) = peer.waits_since
                 && since + peer.threshold(&self.config) <= now
             {
-                self.counters.silences += u64::from(peer.down.is_none());
-                if peer.down.is_none() && peer.is_known {
+                self.counters.silences += u64::from(peer.link.down.is_none());
+                if peer.link.down.is_none() && peer.link.is_known {
                     self.found_silent.push((mobile, since));
                 }
                 peer.retries = Some(Retries { next: Some(now), ..Retries::new(since) });
@@ -863,22 +937,15 @@ impl<Q: Packet> Wake<Q> {
         self.deadlines.first().map(|&(due, _)| due)
     }
 
-    /// Reports on all flows.
+    /// Reports on all flows: [`Frozen`](FlowPhase::Frozen) are those that an outage interrupts.
     pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
         self.peers.values().flat_map(|peer| {
-            let (phase, since) = match (peer.down, peer.retries) {
-                (Some(down_since), _) => (FlowPhase::Frozen, Some(down_since)),
-                (None, Some(retries)) => (FlowPhase::Frozen, Some(retries.since)),
-                (None, None) => (FlowPhase::Connected, None),
-            };
-            let report = move |id: &FlowId| FlowReport {
-                flow: id.flow,
-                phase,
-                since,
-                held: 0,
-                committed: false,
-            };
-            peer.flows.keys().map(report)
+            peer.flows.iter().map(|(id, kept)| {
+                let silent = peer.silent_since();
+                let since = silent.filter(|&since| kept.waits(peer.waiting_since(since)));
+                let phase = since.map_or(FlowPhase::Connected, |_| FlowPhase::Frozen);
+                FlowReport { flow: id.flow, phase, since, held: 0, committed: false }
+            })
         })
     }
 
@@ -919,7 +986,7 @@ impl<Q: Packet> Wake<Q> {
         let Some(mobile) = unheard else { return };
         let Some(peer) = self.peers.remove(&mobile) else { return };
         self.flows -= peer.flows.len();
-        peer.down.into_iter().for_each(|since| self.note_away(mobile, since));
+        self.note_idle(mobile, peer.link);
     }
 
     /// Forgets the mobile's longest idle flow, if it is idle for long enough; whether it was.
@@ -931,24 +998,27 @@ impl<Q: Packet> Wake<Q> {
     }
 
     fn forget(&mut self, mobile: MobileId, id: &FlowId) {
+        self.remove(mobile, id);
+        self.retire(mobile);
+    }
+
+    /// Removes a flow. Its mobile may have no other.
+    fn remove(&mut self, mobile: MobileId, id: &FlowId) {
         let Some(peer) = self.peers.get_mut(&mobile) else { return };
         self.flows -= usize::from(peer.flows.remove(id).is_some());
-        if peer.flows.is_empty() {
-            let down = peer.down;
-            self.peers.remove(&mobile);
-            down.into_iter().for_each(|since| self.note_away(mobile, since));
+    }
+
+    /// A mobile has no flow any more: what is known of it stays.
+    fn retire(&mut self, mobile: MobileId) {
+        if self.peers.get(&mobile).is_some_and(|peer| peer.flows.is_empty())
+            && let Some(peer) = self.peers.remove(&mobile)
+        {
+            self.note_idle(mobile, peer.link);
         }
     }
 
-    /// A connection begins or is aborted. In a silence that may be forged, and what is from before
-    /// stays.
-    fn on_boundary(&mut self, now: Instant, mobile: MobileId, id: &FlowId) {
-        if !self.is_long_silent(now, mobile) {
-            return self.forget(mobile, id);
-        }
-        if let Some(kept) = self.peers.get_mut(&mobile).and_then(|peer| peer.flows.get_mut(id)) {
-            kept.newest.clear();
-        }
+    fn kept(&mut self, mobile: MobileId, id: &FlowId) -> Option<&mut Kept<Q>> {
+        self.peers.get_mut(&mobile)?.flows.get_mut(id)
     }
 
     /// Silence of a mobile with or without flows: see [`Peer::is_long_silent`].
@@ -956,18 +1026,20 @@ impl<Q: Packet> Wake<Q> {
         match self.peers.get(&mobile) {
             Some(peer) => peer.is_long_silent(now, &self.config),
             None => {
-                let is_long = |&since| now.since(since) > self.config.silence;
-                self.away.get(&mobile).is_some_and(is_long)
+                let is_long = |since| now.since(since) > self.config.silence;
+                self.idle.get(&mobile).and_then(|link| link.down).is_some_and(is_long)
             }
         }
     }
 
-    /// The link of a mobile without flows is down. There is room for as many as for flows; the
-    /// latest count.
-    fn note_away(&mut self, mobile: MobileId, since: Instant) {
-        self.away.entry(mobile).or_insert(since);
-        if self.away.len() > self.table.limit {
-            self.away.pop_front();
+    /// What is known of a mobile without flows. There is room for as many as for flows; the latest
+    /// count.
+    fn note_idle(&mut self, mobile: MobileId, link: Link) {
+        if link != Link::default() {
+            self.idle.insert(mobile, link);
+        }
+        if self.idle.len() > self.table.limit {
+            self.idle.pop_front();
         }
     }
 
@@ -987,7 +1059,7 @@ impl<P: Payload> Middlebox<P> for Wake<Segment<P>> {
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
         let mobile = self.table.mobile_of(&from.to_mobile(segment.flow));
         if from == self.config.towards.side() {
-            self.on_heard(now, mobile);
+            self.on_heard(now, mobile, Some(&segment));
         } else {
             self.on_sent(now, mobile, &segment);
         }

@@ -1,7 +1,7 @@
 //! The observer from outside: which outages and stalled flows it sees, and what it says would have
 //! been saved.
 
-use airtcp_core::{Addr, Duration, Flow, Instant, LinkSignal, SeqNum};
+use airtcp_core::{Addr, Duration, Flow, Instant, Length, LinkSignal, Segment, SeqNum};
 use airtcp_edge::{
     FlowId, FlowTableConfig, MobileId, ObserveConfig, Observed, Observer, Packet, Silence,
 };
@@ -24,6 +24,9 @@ impl Packet for Passing {
         self.id
     }
     fn seq_end(&self) -> Option<SeqNum> {
+        None
+    }
+    fn header(&self) -> Option<Segment<Length>> {
         None
     }
     fn is_boundary(&self) -> bool {

@@ -29,5 +29,6 @@ mod hostile;
 mod model;
 mod observer;
 mod properties;
+mod protected;
 mod subjects;
 mod world;

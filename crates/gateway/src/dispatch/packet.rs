@@ -73,7 +73,10 @@ impl Dispatcher {
         };
         if from == link {
             self.outages.heard(now, mobile, || interrupted(&self.groups, mobile));
-            self.groups[n].mechanism.on_heard(now, mobile);
+            // Of a malformed one it counts that it came.
+            let segment = (protocol == FlowId::TCP)
+                .then(|| Kept::new(FlowId { protocol, flow }, intercepted).ok());
+            self.groups[n].mechanism.on_heard(now, mobile, segment.flatten().as_ref());
             return true;
         }
         match Kept::new(FlowId { protocol, flow }, intercepted) {

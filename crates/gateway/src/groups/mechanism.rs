@@ -91,11 +91,11 @@ impl GroupMechanism {
         }
     }
 
-    /// A packet came over the link.
-    pub(crate) fn on_heard(&mut self, now: Instant, mobile: MobileId) {
+    /// A packet came over the link; `None`: one that is of no interest but for that.
+    pub(crate) fn on_heard(&mut self, now: Instant, mobile: MobileId, packet: Option<&Kept>) {
         match self {
             Self::Segments(_) => {}
-            Self::Packets(wake, _) => wake.on_heard(now, mobile),
+            Self::Packets(wake, _) => wake.on_heard(now, mobile, packet),
         }
     }
 

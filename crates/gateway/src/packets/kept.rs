@@ -5,7 +5,7 @@
 //! that only the hosts can make; what of these is to be segmented is cut as the network does it.
 
 use super::{Intercepted, SharedBytes};
-use airtcp_core::{Segment, SeqNum};
+use airtcp_core::{Length, Segment, SeqNum};
 use airtcp_edge::{FlowId, Packet, Silence};
 use airtcp_wire::{DecodeError, Decoded, decode_with, encode_echo_request, piece};
 use bytes::Bytes;
@@ -37,6 +37,8 @@ pub struct Kept {
 enum Content {
     Tcp(Box<Segment<SharedBytes>>),
     Other {
+        /// Of a TCP segment.
+        header: Option<Box<Segment<Length>>>,
         packet: Bytes,
         /// Payload bytes of each packet, if there are several.
         datagram: Option<u16>,
@@ -61,14 +63,17 @@ impl Kept {
                 content: match foreign_option {
                     None => Content::Tcp(Box::new(segment)),
                     // What a connection depends on and a segment does not hold would be lost.
-                    Some(_) => Content::Other { packet: packet.clone(), datagram },
+                    Some(_) => {
+                        let header = segment.header().map(Box::new);
+                        Content::Other { header, packet: packet.clone(), datagram }
+                    }
                 },
             },
             Err(DecodeError::NotTcp { .. } | DecodeError::Fragment) => {
                 // Nothing else can be cut (GRE, ESP, VXLAN).
                 let datagrams = id.protocol == FlowId::UDP && !id.is_overlay();
                 let datagram = datagram.filter(|_| datagrams);
-                let content = Content::Other { packet: packet.clone(), datagram };
+                let content = Content::Other { header: None, packet: packet.clone(), datagram };
                 Self {
                     id,
                     seq_end: None,
@@ -84,7 +89,7 @@ impl Kept {
 
     /// A copy of it would be larger than what is kept of a flow, or than what links take.
     pub fn is_too_large(&self) -> bool {
-        let Content::Other { packet, datagram } = &self.content else { return false };
+        let Content::Other { packet, datagram, .. } = &self.content else { return false };
         let one = datagram.map_or(usize::MAX, |payload| HEADERS + usize::from(payload));
         packet.len().min(one) > LARGEST
     }
@@ -105,11 +110,11 @@ impl Kept {
                 let payload = SharedBytes(Bytes::copy_from_slice(&part.payload.0));
                 Content::Tcp(Box::new(Segment { payload, ..part }))
             }
-            Content::Other { packet, datagram } => {
+            Content::Other { header, packet, datagram } => {
                 let size = datagram.map(usize::from);
                 let part = size.and_then(|size| piece(packet, size, last));
                 let packet = part.map_or_else(|| Bytes::copy_from_slice(packet), Bytes::from);
-                Content::Other { packet, datagram: None }
+                Content::Other { header: header.clone(), packet, datagram: None }
             }
         };
         Self { content, ..*self }
@@ -134,6 +139,13 @@ impl Packet for Kept {
         self.seq_end
     }
 
+    fn header(&self) -> Option<Segment<Length>> {
+        match &self.content {
+            Content::Tcp(segment) => segment.header(),
+            Content::Other { header, .. } => header.as_deref().cloned(),
+        }
+    }
+
     fn is_boundary(&self) -> bool {
         self.is_boundary
     }
@@ -152,7 +164,7 @@ impl Packet for Kept {
             Content::Other { .. } => {
                 let mut packet = Vec::new();
                 encode_echo_request(&self.id.flow, ECHO_IDENTIFIER, &mut packet).ok()?;
-                Content::Other { packet: packet.into(), datagram: None }
+                Content::Other { header: None, packet: packet.into(), datagram: None }
             }
         };
         Some(Self { content, ..*self })
@@ -268,7 +280,7 @@ mod tests {
     /// Its packet, which offloads made of several.
     fn of_pieces(kept: &Kept, size: u16) -> Content {
         let Content::Other { packet, .. } = &kept.content else { panic!("{kept:?}") };
-        Content::Other { packet: packet.clone(), datagram: Some(size) }
+        Content::Other { header: None, packet: packet.clone(), datagram: Some(size) }
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl WakeNode {
         let (flow, ..) = packet.summary();
         let mobile = self.table.mobile_of(&from.to_mobile(flow));
         if from == self.config.towards.side() {
-            self.wake.on_heard(now, mobile);
+            self.wake.on_heard(now, mobile, Some(packet));
         } else {
             self.wake.on_sent(now, mobile, packet);
         }

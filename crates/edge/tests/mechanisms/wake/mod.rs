@@ -1,13 +1,14 @@
 //! Wake from outside: what is kept of a flow, when it is sent, and that nothing else happens.
 //! `signals`: with signals of the link; `silence`: without; `partial`: with a data path that shows
-//! only what goes to silent mobiles.
+//! only what goes to silent mobiles; `closed`: connections that end.
 
+mod closed;
 mod partial;
 mod properties;
 mod signals;
 mod silence;
 
-use airtcp_core::{Addr, Duration, Flow, Instant, LinkSignal, SeqNum};
+use airtcp_core::{Addr, Duration, Flow, Instant, Length, LinkSignal, Segment, SeqNum};
 use airtcp_edge::{FlowId, FlowTableConfig, MobileId, Packet, Silence, Wake, WakeConfig};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -33,6 +34,10 @@ impl Packet for Named {
     }
     fn seq_end(&self) -> Option<SeqNum> {
         self.end
+    }
+    /// They show nothing of their connections: `closed` has real segments.
+    fn header(&self) -> Option<Segment<Length>> {
+        None
     }
     fn is_boundary(&self) -> bool {
         self.boundary
@@ -110,7 +115,7 @@ impl Node {
     }
 
     pub(crate) fn hear(&mut self) {
-        self.wake.on_heard(self.now, self.mobile);
+        self.wake.on_heard(self.now, self.mobile, None);
     }
 
     /// A packet that is answered at once.

@@ -69,23 +69,12 @@ fn just_after_down_the_sender_still_fills_its_window() {
 }
 
 #[test]
-fn a_new_connection_of_the_same_ports_begins_anew() {
-    let mut node = Node::known();
-    node.answered(tcp(80, 1_000_000));
-    node.send(Named { boundary: true, ..tcp(80, 1) });
-    node.send(tcp(80, 1000));
-    node.signal(LinkSignal::Down);
-    node.signal(LinkSignal::Up);
-    assert_eq!(node.sends(), ["1000"]);
-}
-
-#[test]
-fn a_reset_in_an_outage_which_may_be_forged_displaces_nothing_from_before() {
+fn a_segment_that_opens_or_aborts_a_connection_is_not_kept() {
     let mut node = Node::known();
     node.send(tcp(80, 2000));
+    node.send(Named { boundary: true, ..tcp(80, 3000) });
     node.signal(LinkSignal::Down);
     node.until(301);
-    node.send(tcp(80, 1000));
     node.send(Named { boundary: true, ..tcp(80, 1) });
     node.signal(LinkSignal::Up);
     assert_eq!(node.sends(), ["2000"]);
@@ -127,23 +116,6 @@ fn that_a_link_is_down_is_known_of_a_mobile_without_flows() {
     }
     node.signal(LinkSignal::Up);
     assert_eq!(node.sends(), ["2000", "1000"]);
-}
-
-#[test]
-fn that_a_link_is_down_outlives_the_mobile_s_last_flow() {
-    let mut node = Node::known();
-    node.send(tcp(80, 1000));
-    node.signal(LinkSignal::Down);
-    node.send(Named { boundary: true, ..tcp(80, 1) });
-    assert_eq!(node.wake.flows(), 1, "the flow of `known`");
-    node.send(Named { boundary: true, ..udp(1, "long ago") });
-    assert_eq!(node.wake.flows(), 0);
-    node.until(301);
-    for end in [3000, 4000] {
-        node.send(tcp(80, end));
-    }
-    node.signal(LinkSignal::Up);
-    assert_eq!(node.sends(), ["4000", "3000"]);
 }
 
 #[test]
