@@ -1,10 +1,10 @@
 #!/bin/sh
 # nexusflowmeter 0.1.5 (PyPI), which makes tables of flows from captures, counts the headers of TCP and UDP, and the
 # padding of short frames, as payload (add_packet in converter.py: the length of what follows the IP header). So pure
-# acknowledgements carry 32 bytes each, and a download has an upload of as much. "Forward" is the direction from the
-# address that sorts first as text, not the one that opened the connection: 10.0.0.10 comes before 10.0.0.9. And
-# --flow-timeout, 60 s by default, is kept and never looked at: connections an hour apart on the same ports are one of
-# an hour. Nothing is said. RFC 9293, 3.1, has the data begin after the header (Data Offset).
+# acknowledgements carry 32 bytes each, and each download has an upload. "Forward" is the direction from the address
+# that sorts first as text, not the one that opened the connection: 10.0.0.10 comes before 10.0.0.9. And --flow-timeout,
+# 60 s by default, is kept and never looked at: connections an hour apart on the same ports are one of an hour. Nothing
+# is said. RFC 9293, 3.1, has the data begin after the header (Data Offset).
 #
 # Seen, 10.0.0.9 asks 10.0.0.10 with 200 bytes for 100 kB in 1 s, with timestamps, and once more after 3600 s: one flow
 # of 3601 s; forward, which is the answer, 206528 bytes of payload, backward 6992; right are 200000 and 400, in two of 1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # nping of nmap 7.93 (Debian 12) takes each reply for that to the probe it sent last. A probe goes out each second by
-# default; so where a round trip takes longer, over a geostationary hop in a queue or a phone's radio that wakes up, it
-# tells the rest above whole seconds: 1.5 s are told as 0.5. Nothing is said, and replies after the last second are
+# default; so where a round trip takes longer, over a geostationary hop with a queue or a phone's radio that wakes up,
+# it tells the rest above whole seconds: 1.5 s are told as 0.5. Nothing is said, and replies after the last second are
 # lost. And it counts replies, not answered probes: where half of the probes are lost and the others are answered twice,
 # as over redundant radios, it reports no loss, and the average is that of both copies. The sequence number in each
 # reply tells which probe it is of (RFC 792, Echo); fping 5.1 goes by it and names duplicates.
