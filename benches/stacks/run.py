@@ -1,10 +1,10 @@
-"""How long an outage programs survive, with each mechanism of the gateway, as a table in Markdown.
+"""How long an outage programs survive, with each mechanism of the gateway (docs/survival.md).
 
     sudo .venv/bin/python benches/stacks/run.py [--runs N] [--binary AIRTCP] [CASE …]
 
-Needs root, `make build`, nginx, HAProxy, Apache (apache2-bin) and curl, and Go for quic-go. CASE is
-a name from the table; without one, all of them: about ten minutes, in which the machine should have
-little else to do.
+Prints a table in Markdown. Needs root, `make build`, nginx, HAProxy, Apache (apache2-bin) and curl,
+and Go for quic-go. CASE is the name of a row; without one, all of them: a run of each takes about
+ten minutes, in which the machine should have little else to do.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Case:
         url: Whether curl fetches it; otherwise it sends to whoever connects.
         mechanisms: Those tried.
         sysctls: Parameters of the server's kernel.
+        needs: A program that must be there.
     """
 
     about: str

@@ -153,6 +153,14 @@ def test_slices_do_not_change_the_trajectory() -> None:
     assert np.array_equal(segments.value[upto], sliced.array("seq_sent").value)
 
 
+def test_a_run_warns_of_what_makes_its_numbers_doubtful() -> None:
+    short = {"duration": "2 s", "link.s-R1.queue.limit": "5 packets"}
+    scenario = airtcp.Scenario.load(airtcp.EXAMPLES / "dumbbell.toml", set=short)
+    with pytest.warns(UserWarning, match="overflowed in bursts"):
+        run = scenario.run()
+    assert len(run.metrics["warnings"]) == 1
+
+
 def test_overrides_are_applied() -> None:
     scenario = airtcp.Scenario.parse(
         SCENARIO, set={"duration": "2 s", "tcp.timestamps": True, "link.A-B.loss.p": 0.5}
