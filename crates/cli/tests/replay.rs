@@ -82,7 +82,7 @@ fn a_recording_gives_the_same_actions() {
     assert_eq!(output.status.code(), Some(0), "{}", complaint(&output));
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
-        "the same actions:\n  phones, m-tcp-plus: 2 segments, 1 signals, 0 timers, 4 actions\n"
+        "the same actions:\n  phones, m-tcp-plus: 2 segments, 1 signal, 0 timers, 4 actions\n"
     );
     let output = airtcp_replay(&file.0, &["--json"]);
     let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
