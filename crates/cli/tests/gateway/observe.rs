@@ -154,7 +154,7 @@ fn what_an_earlier_gateway_holds_is_not_left_to_one_that_observes() {
     bed.daemon().configure("[[mobile]]", "mode = \"observe\"\n[[mobile]]");
     let output = bed.daemon().run(&bed.gateway);
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && told.contains("left 1 connection to"), "{told}");
+    assert!(!output.status.success() && told.contains("left 1 connection that"), "{told}");
     bed.daemon().configure("mode = \"observe\"", "mode = \"protect\"");
     bed.daemon().restart(&bed.gateway);
     bed.link(true);
