@@ -115,7 +115,7 @@ impl World {
         };
         Some(format!(
             "link {named} overflowed in bursts of the sender's own host, which would have made its \
-             packets wait. Make it longer, such as `queue = {{ limit = \"1000 packets\" }}`"
+             packets wait. Set a longer one, such as `queue = {{ limit = \"1000 packets\" }}`"
         ))
     }
 
