@@ -8,7 +8,6 @@ use crate::metrics::{
     percentiles,
 };
 use airtcp_core::{Duration, Histogram, Id, Instant, Length};
-use airtcp_net::Link;
 use airtcp_routing::{LinkId, NodeId};
 use airtcp_tcp::Endpoint;
 use airtcp_tcp::endpoint::{Limits, Stats};
@@ -58,6 +57,14 @@ impl World {
             .zip(ends)
             .map(|(flow, ends)| flow.metrics(&ends[0].end, &ends[1].end, self.now))
             .collect();
+        let elapsed = self.now.since(Instant::ZERO);
+        let links: Vec<_> = self
+            .link_names
+            .iter()
+            .zip(&self.links)
+            .map(|(name, state)| LinkMetrics::new(name, &state.link, elapsed))
+            .collect();
+        let warnings = self.short_sender_queues(&links).into_iter().collect();
         RunMetrics {
             scenario: self.scenario.clone(),
             seed: self.seed,
@@ -68,14 +75,7 @@ impl World {
             ),
             flows,
             quic,
-            links: self
-                .link_names
-                .iter()
-                .zip(&self.links)
-                .map(|(name, state)| {
-                    LinkMetrics::new(name, &state.link, self.now.since(Instant::ZERO))
-                })
-                .collect(),
+            links,
             stations: self.station_metrics(),
             udp: self.udp.iter().map(|source| source.metrics(self.now)).collect(),
             transfers: self.transfer_metrics(),
@@ -86,25 +86,26 @@ impl World {
                 .iter()
                 .map(|m| m.metrics(&self.node_names[m.node]))
                 .collect(),
-            warnings: self.short_sender_queues().into_iter().collect(),
+            warnings,
         }
     }
 
     /// A warning if bursts overflow the queues of senders' own links, although later links are
     /// slower. A host does not lose its own packets: its queue is long (Linux: `txqueuelen`, 1000
     /// packets), and its TCP waits for it (TCP small queues).
-    fn short_sender_queues(&self) -> Option<String> {
+    fn short_sender_queues(&self, links: &[LinkMetrics]) -> Option<String> {
         let ends = |socket: &Socket| (socket.node, socket.peer);
         let tcp = self.sockets.iter().step_by(2).map(ends);
         let quic = self.quic.iter().step_by(2).map(|socket| (socket.node, socket.peer));
         let own = tcp.chain(quic).filter_map(|(sender, receiver)| {
             let first = self.next_hops.link(sender, receiver)?;
-            let link = &self.links.get(first)?.link;
-            let overflows = link.counters().queue_drops > 0 && !self.is_busy(link);
+            let link = links.get(first.index())?;
+            // Busy for longer, it may be the bottleneck at times.
+            let overflows = link.queue_drops > 0 && link.utilisation < 0.5;
             (overflows && self.a_later_hop_is_slower(first, receiver)).then_some(first)
         });
         let short: BTreeSet<LinkId> = own.collect();
-        let names: Vec<&str> = short.iter().map(|&link| &*self.link_names[link.index()]).collect();
+        let names: Vec<&str> = short.iter().map(|link| &*links[link.index()].name).collect();
         let named = match names[..] {
             [] => return None,
             [only] => format!("{only}: its queue"),
@@ -117,12 +118,6 @@ impl World {
             "link {named} overflowed in bursts of the sender's own host, which would have made its \
              packets wait. Set a longer one, such as `queue = {{ limit = \"1000 packets\" }}`"
         ))
-    }
-
-    /// True if the link has been sending for at least half of the time.
-    fn is_busy<T>(&self, link: &Link<T>) -> bool {
-        let sendable = link.rate().bits_per_sec() as f64 * self.now.as_secs_f64();
-        8.0 * link.counters().bytes_sent.get() as f64 >= sendable / 2.0
     }
 
     /// True if the path from the end of the wired link `first` to `destination` has a slower link,
