@@ -1,12 +1,6 @@
-//! Text for people: aligned columns, and counts.
+//! Aligns the columns of a table.
 
-use std::fmt::{Display, Write};
-
-/// A number and what it counts, a noun in the singular: `1 run`, `2 runs`.
-pub fn counted<N: Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
-    let plural = if n == N::from(1) { "" } else { "s" };
-    format!("{n} {noun}{plural}")
-}
+use std::fmt::Write;
 
 /// Rows as lines with aligned columns: flush left for those in `left`, else flush right.
 pub fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> String {

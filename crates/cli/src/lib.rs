@@ -34,7 +34,7 @@ mod simulator;
 #[cfg(feature = "simulator")]
 mod table;
 
-pub use columns::{aligned, counted};
+pub use columns::aligned;
 #[cfg(feature = "simulator")]
 pub use files::check_folder;
 #[cfg(feature = "simulator")]

@@ -1,6 +1,7 @@
 //! `airtcp replay`: replays a recording of the gateway.
 
-use crate::{BAD_INPUT, FAILURE, complain, counted, print};
+use crate::{BAD_INPUT, FAILURE, complain, print};
+use airtcp_core::counted;
 use airtcp_record::{ReplayError, Summary, replay};
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -3,8 +3,8 @@
 use crate::captures::Captures;
 use crate::files::{self, Draft, DraftFolder};
 use crate::runs::{self, Outcome, Progress};
-use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, check_seeds, complain, counted, table};
-use airtcp_core::{Duration, Instant, Subscriber};
+use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, check_seeds, complain, table};
+use airtcp_core::{Duration, Instant, Subscriber, counted};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::animation::{self, Animation};
 use airtcp_sim::trace::{EventWriter, PacketTap};

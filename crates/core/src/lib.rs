@@ -16,6 +16,7 @@ pub mod position;
 pub mod rng;
 pub mod segment;
 pub mod seq;
+pub mod text;
 pub mod time;
 pub mod units;
 
@@ -31,5 +32,6 @@ pub use segment::{
     Addr, Ecn, Flags, Flow, MAX_OPTIONS_LEN, Options, SackBlock, SackBlocks, Segment, Timestamps,
 };
 pub use seq::SeqNum;
+pub use text::counted;
 pub use time::{Duration, Instant};
 pub use units::{Bytes, DataRate};

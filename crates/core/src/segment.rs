@@ -291,6 +291,11 @@ pub struct Segment<P> {
 }
 
 impl<P: Payload> Segment<P> {
+    /// The same headers with another payload.
+    pub fn with_payload<Q>(&self, payload: Q) -> Segment<Q> {
+        let &Self { flow, seq, ack, window, flags, ecn, options, payload: _ } = self;
+        Segment { flow, seq, ack, window, flags, ecn, options, payload }
+    }
     /// Length in sequence space: payload, plus one each for SYN and FIN (RFC 9293 §3.4).
     pub fn seq_len(&self) -> u32 {
         self.payload.len() as u32

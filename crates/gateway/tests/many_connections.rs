@@ -1,15 +1,17 @@
 //! Many connections of one mobile through an outage: what the gateway sends for those that are
 //! closed, and how often it asks for those that are open.
 
+mod common;
+
 use airtcp_core::{Addr, Duration, Flags, Flow, Instant, LinkSignal, Segment, SeqNum};
-use airtcp_edge::{MechanismNote, MobileId, Side};
+use airtcp_edge::{MobileId, Side};
 use airtcp_gateway::config::GatewayConfig;
-use airtcp_gateway::dispatch::{Dispatcher, Effect, Interfaces, Keeper};
-use airtcp_gateway::ledger::WriteError;
-use airtcp_gateway::packets::{Intercepted, PacketId, SharedBytes};
+use airtcp_gateway::dispatch::{Dispatcher, Effect, Interfaces};
+use airtcp_gateway::packets::{Intercepted, PacketId};
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_gateway::status::Status;
 use airtcp_wire::{Checksums, decode, encode};
+use common::Forgetful;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -55,19 +57,6 @@ fn close(n: u16) -> [Segment<Vec<u8>>; 3] {
         segment(n, second, (two, one + 1), 0, Flags::FIN),
         segment(n, first, (one + 1, two + 1), 0, Flags::empty()),
     ]
-}
-
-/// A ledger that forgets: the process never ends.
-struct Forgetful;
-
-impl Keeper for Forgetful {
-    fn write(&mut self, _: &str, _: &[MechanismNote<SharedBytes>]) -> Result<(), WriteError> {
-        Ok(())
-    }
-
-    fn settle(&mut self) -> Vec<Flow> {
-        Vec::new()
-    }
 }
 
 struct Gateway {

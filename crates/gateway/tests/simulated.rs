@@ -1,16 +1,18 @@
 //! The simulator drives the gateway's own dispatch: a node whose segments go as bytes through it,
 //! with a configuration as an operator writes it. Hosts, links and outages are the simulator's.
 
-use airtcp_core::{Flow, Instant, Length, LinkSignal, Payload, Segment, SeqNum};
-use airtcp_edge::{Actions, MechanismNote, Middlebox, MobileId, Side};
+mod common;
+
+use airtcp_core::{Flow, Instant, Length, LinkSignal, Segment, SeqNum};
+use airtcp_edge::{Actions, Middlebox, MobileId, Side};
 use airtcp_gateway::config::GatewayConfig;
-use airtcp_gateway::dispatch::{Dispatcher, Effect, Interfaces, Keeper};
-use airtcp_gateway::ledger::WriteError;
-use airtcp_gateway::packets::{Intercepted, PacketId, SharedBytes, Verdict};
+use airtcp_gateway::dispatch::{Dispatcher, Effect, Interfaces};
+use airtcp_gateway::packets::{Intercepted, PacketId, Verdict};
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, RunMetrics, World};
 use airtcp_wire::{Checksums, decode, encode};
+use common::Forgetful;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -37,25 +39,6 @@ fn byte(flow: &Flow, at: SeqNum) -> u8 {
 /// What a segment has at its place of the flow.
 fn content(segment: &Segment<Length>) -> Vec<u8> {
     (0..segment.payload.0 as u32).map(|n| byte(&segment.flow, segment.seq + n)).collect()
-}
-
-/// The same segment with another payload.
-fn with_payload<P: Payload, Q: Payload>(segment: &Segment<P>, payload: Q) -> Segment<Q> {
-    let Segment { flow, seq, ack, window, flags, ecn, options, payload: _ } = segment.clone();
-    Segment { flow, seq, ack, window, flags, ecn, options, payload }
-}
-
-/// A ledger that forgets: the process never ends.
-struct Forgetful;
-
-impl Keeper for Forgetful {
-    fn write(&mut self, _: &str, _: &[MechanismNote<SharedBytes>]) -> Result<(), WriteError> {
-        Ok(())
-    }
-
-    fn settle(&mut self) -> Vec<Flow> {
-        Vec::new()
-    }
 }
 
 /// What the gateway did.
@@ -94,7 +77,7 @@ impl Node {
             let Effect::Inject { to, packet, .. } = effect else { continue };
             let sent = decode(&packet, Checksums::Verify).unwrap();
             let length = Length(sent.payload.len() as u64);
-            let segment = with_payload(&sent, length);
+            let segment = sent.with_payload(length);
             assert_eq!(sent.payload, content(&segment), "{segment:?}");
             self.done.injected.fetch_add(length.0, Relaxed);
             out.inject(to, segment);
@@ -112,7 +95,7 @@ impl Middlebox<Length> for Node {
         out: &mut Actions<Length>,
     ) {
         let mut packet = Vec::new();
-        encode(&with_payload(&segment, content(&segment)), &mut packet).unwrap();
+        encode(&segment.with_payload(content(&segment)), &mut packet).unwrap();
         self.packets += 1;
         let intercepted = Intercepted {
             id: (!self.is_mirrored).then_some(PacketId(self.packets)),

@@ -6,7 +6,7 @@ use crate::reader::{ReadError, Reader};
 use crate::setup::Setup;
 use crate::step::{Input, RecordEntry, Step};
 use crate::writer::{action_name, side_name};
-use airtcp_core::{Length, Segment};
+use airtcp_core::{Length, Segment, counted};
 use airtcp_edge::{Action, Actions, Mechanism, Middlebox, ReconfigureError, ThresholdTooSmall};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -68,9 +68,9 @@ pub enum ReplayError {
     },
     /// The recording depends on connections taken over from an earlier process.
     #[error(
-        "block {block}: {connections} connection{plural} taken over from an earlier process, whose state \
+        "block {block}: {} taken over from an earlier process, whose state \
          is not in the recording; all steps before gave the same actions",
-        plural = if *connections == 1 { "" } else { "s" }
+        counted(*connections, "connection")
     )]
     Restored {
         /// Number of the entry's block, from 1.

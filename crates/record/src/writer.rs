@@ -316,8 +316,6 @@ fn summary<P>(actions: &[Action<P>]) -> String {
 /// payload length of zero.
 fn put_jumbo_headers<P: Payload>(segment: &Segment<P>, packet: &mut Vec<u8>) {
     const PAYLOAD_LENGTH: std::ops::Range<usize> = 4..6;
-    let Segment { flow, seq, ack, window, flags, ecn, options, payload: _ } = segment.clone();
-    let bare = Segment { flow, seq, ack, window, flags, ecn, options, payload: Length(0) };
-    encode(&bare, packet).expect("headers fit in a packet");
+    encode(&segment.with_payload(Length(0)), packet).expect("headers fit in a packet");
     packet[PAYLOAD_LENGTH].fill(0);
 }

@@ -163,9 +163,7 @@ fn every_packet_reads_back_from_the_file_of_its_node() {
             assert_eq!(packet.interface_id, 0);
             let flags = if direction == Direction::Sent { 2 } else { 1 };
             assert_eq!(packet.options, [EnhancedPacketOption::Flags(flags)]);
-            let Segment { flow, seq, ack, window, flags, ecn, options, payload } = segment;
-            let payload = vec![0; payload.0 as usize];
-            let with_bytes = Segment { flow, seq, ack, window, flags, ecn, options, payload };
+            let with_bytes = segment.with_payload(vec![0; segment.payload.0 as usize]);
             assert_eq!(decode(&packet.data, Checksums::Verify), Ok(with_bytes));
         }
         assert!(expected.next().is_none(), "packets are missing");

@@ -270,9 +270,7 @@ impl<P: Payload> Packet for Segment<P> {
     }
 
     fn header(&self) -> Option<Segment<Length>> {
-        let &Self { flow, seq, ack, window, flags, ecn, options, ref payload } = self;
-        let payload = Length(payload.len() as u64);
-        Some(Segment { flow, seq, ack, window, flags, ecn, options, payload })
+        Some(self.with_payload(Length(self.payload.len() as u64)))
     }
 
     fn is_boundary(&self) -> bool {

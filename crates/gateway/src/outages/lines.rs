@@ -2,7 +2,7 @@
 //! whatever number of mobiles it happens to.
 
 use crate::signals::SignalSource;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Instant, counted};
 use airtcp_edge::MobileId;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -134,8 +134,8 @@ impl Events {
             1 => causes.keys().map(|cause| format!("cause: {}", cause.name())).collect(),
             _ => causes.iter().map(|(cause, n)| format!("{}: {n}", cause.name())).collect(),
         };
-        let plural = if *connections == 1 { "" } else { "s" };
-        let _ = write!(line, "{}, {connections} connection{plural} interrupted", causes.join(", "));
+        let connections = counted(*connections, "connection");
+        let _ = write!(line, "{}, {connections} interrupted", causes.join(", "));
         line
     }
 }

@@ -31,7 +31,7 @@ use crate::datapath::rules::{Rules, RulesError, Watcher};
 use crate::kernel::clock::{now, time_of_day};
 use crate::kernel::host::interfaces;
 use crate::signals::{self, Running, SignalsError};
-use airtcp_core::Bytes;
+use airtcp_core::{Bytes, counted};
 use airtcp_gateway::config::{GatewayConfig, Group, Limits, Mode, NfqueueConfig};
 use airtcp_gateway::dispatch::{DispatchError, Dispatcher, Effect};
 use airtcp_gateway::observe::{Observation, looked_at};
@@ -82,9 +82,9 @@ pub enum DaemonError {
     Signals(#[from] SignalsError),
     /// An earlier gateway left connections, which one that only observes cannot continue.
     #[error(
-        "an earlier gateway left {0} connection{plural} that it held for mobiles out of reach: run it with mode = \"protect\" until \
+        "an earlier gateway left {} that it held for mobiles out of reach: run it with mode = \"protect\" until \
          `airtcp gateway status` shows none, then observe",
-        plural = if *.0 == 1 { "" } else { "s" }
+        counted(*.0, "connection")
     )]
     Held(usize),
     /// No more threads or file descriptors, or the queue failed.

@@ -7,7 +7,7 @@
 use crate::config::{QueueConfig, QueueLimit};
 use crate::wifi::ofdm::Width;
 use crate::wifi::standard::{Band, PhyConfig};
-use airtcp_core::{Bytes, DataRate, Duration, Position};
+use airtcp_core::{Bytes, DataRate, Duration, Position, counted};
 use airtcp_settings::schema::{Kind, PROBABILITY};
 use airtcp_settings::units::{LENGTH, Measure};
 use airtcp_settings::{Decoded, Value, alternatives, choice, settings};
@@ -519,9 +519,9 @@ pub enum MimoError {
     },
     /// The standard has no such MCS, or not with this width and number of streams.
     #[error(
-        "mcs is {mcs}: {standard} has no such MCS at {} with {streams} stream{}, the nearest is {nearest}",
+        "mcs is {mcs}: {standard} has no such MCS at {} with {}, the nearest is {nearest}",
         width.word(),
-        if *streams == 1 { "" } else { "s" }
+        counted(*streams, "stream")
     )]
     Mcs {
         /// The MCS that was set.

@@ -1,9 +1,9 @@
 //! `airtcp link`: a command behind an emulated link, or two namespaces joined by one.
 
 use airtcp_cli::check::{Kind, Live};
-use airtcp_cli::{BAD_INPUT, FAILURE, check_folder, complain, counted, override_pair, print, seed};
+use airtcp_cli::{BAD_INPUT, FAILURE, check_folder, complain, override_pair, print, seed};
 use airtcp_config::Override;
-use airtcp_core::Duration;
+use airtcp_core::{Duration, counted};
 use airtcp_emu::control::{self, Order};
 use airtcp_emu::{DirectionSetup, EmulatedDirection, EmulatedLink, Report, Setup};
 use airtcp_net::config::LinkConfig;
@@ -394,29 +394,23 @@ fn summary(report: &Report, bound: Duration) -> bool {
             ..
         } = counters;
         let packets = counted(*packets_sent, "packet");
-        let marked = match ecn_marks {
-            0 => String::new(),
-            marks => format!("; marked by the queue: {marks}"),
-        };
         let policed = match policer_drops {
             0 => String::new(),
             drops => format!("{drops} by the policer, "),
         };
-        let copied = match duplicates {
-            0 => String::new(),
-            copies => format!("; copies made: {copies}"),
-        };
-        let corrupted = match corrupted {
-            0 => String::new(),
-            packets => format!("; with a flipped bit: {packets}"),
-        };
-        let beside = match beside {
-            0 => String::new(),
-            packets => format!("; beside the link: {packets}"),
-        };
+        let others: String = [
+            ("marked by the queue", ecn_marks),
+            ("copies made", duplicates),
+            ("with a flipped bit", corrupted),
+            ("beside the link", beside),
+        ]
+        .into_iter()
+        .filter(|&(_, &count)| count > 0)
+        .map(|(what, count)| format!("; {what}: {count}"))
+        .collect();
         complain(&format!(
             "{name}: {packets}, {bytes_sent}; dropped: {policed}{queue_drops} by the \
-             queue, {loss_drops} by loss, {outage_drops} by outages{marked}{copied}{corrupted}{beside}"
+             queue, {loss_drops} by loss, {outage_drops} by outages{others}"
         ));
     }
     for (name, counters) in

@@ -1,9 +1,9 @@
 //! `airtcp gateway check-config`: the effect of a configuration, or its mistakes. Changes nothing.
 
 use crate::doctor_probe;
-use airtcp_cli::{BAD_INPUT, complain, counted, print};
+use airtcp_cli::{BAD_INPUT, complain, print};
 use airtcp_config::Moment;
-use airtcp_core::{Bytes, Duration};
+use airtcp_core::{Bytes, Duration, counted};
 use airtcp_edge::Capabilities;
 use airtcp_gateway::config::{
     AgentConfig, CopyMode, GatewayConfig, Group, InterfacePattern, Limits, Members, Mode,

@@ -2,7 +2,8 @@
 //! saved; tables or JSON.
 
 use super::{SocketArg, failed};
-use airtcp_cli::{FAILURE, aligned, complain, counted, print};
+use airtcp_cli::{FAILURE, aligned, complain, print};
+use airtcp_core::counted;
 use airtcp_gateway::status::{GroupReport, ProtocolReport, Report};
 use std::fmt::Write;
 

@@ -2,7 +2,8 @@
 //! or every second.
 
 use super::{SocketArg, failed};
-use airtcp_cli::{aligned, counted, printed, write_out};
+use airtcp_cli::{aligned, printed, write_out};
+use airtcp_core::counted;
 use airtcp_gateway::status::{FlowStatus, GroupStatus, OutageStatus, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write;
