@@ -31,4 +31,5 @@ mod observer;
 mod properties;
 mod protected;
 mod subjects;
+mod watched;
 mod world;

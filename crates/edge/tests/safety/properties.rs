@@ -8,9 +8,10 @@ use crate::subjects::{
     Limits, Plain, Promise, holdover, m_tcp, m_tcp_all, m_tcp_by_signal, m_tcp_plus,
     m_tcp_plus_in_time, simple, snoop, wake,
 };
+use crate::watched::{Check, Watched};
 use crate::world::{Outcome, run};
-use airtcp_core::{Instant, LinkSignal, Segment, SeqNum};
-use airtcp_edge::{Actions, InvalidPackets, MTcpPlus, Middlebox, MobileId, Resume, Side};
+use airtcp_core::{Segment, SeqNum};
+use airtcp_edge::{InvalidPackets, MTcpPlus, Middlebox, Resume, Side};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -126,33 +127,27 @@ proptest! {
     fn what_a_host_has_not_seen_is_never_invalid(mut case in case()) {
         case.apps[0].bytes *= 20;
         case.apps[0].piece *= 20;
-        let node = Watched::new(m_tcp_plus(case.limits, Resume::Flush));
+        let (node, check) = (m_tcp_plus(case.limits, Resume::Flush), News::default());
+        let node = Watched { node, check };
         // So much data may not arrive in time, which is not the question.
         let _ = run(&case, node, Promise::Custody);
     }
 }
 
 /// Panics when a segment with news for its receiver is taken for invalid.
-#[derive(Clone)]
-struct Watched {
-    node: MTcpPlus<Vec<u8>>,
+#[derive(Clone, Default)]
+struct News {
     /// The highest acknowledgement of the mobile.
     acked: Option<SeqNum>,
 }
 
-impl Watched {
-    fn new(node: MTcpPlus<Vec<u8>>) -> Self {
-        Self { node, acked: None }
-    }
-}
-
-impl Middlebox<Vec<u8>> for Watched {
-    fn on_segment(
+impl Check<MTcpPlus<Vec<u8>>> for News {
+    fn around(
         &mut self,
-        now: Instant,
+        node: &mut MTcpPlus<Vec<u8>>,
         from: Side,
         segment: Segment<Vec<u8>>,
-        out: &mut Actions<Vec<u8>>,
+        handle: impl FnOnce(&mut MTcpPlus<Vec<u8>>, Segment<Vec<u8>>),
     ) {
         let numbers = |node: &MTcpPlus<_>| {
             let InvalidPackets { invalid_sequence, invalid_acknowledgement, .. } =
@@ -164,30 +159,12 @@ impl Middlebox<Vec<u8>> for Watched {
             Side::Mobile => segment.ack,
         };
         let is_news = self.acked.is_none_or(|acked| number.is_some_and(|n| n.after(acked)));
-        let (before, shown) = (numbers(&self.node), segment.to_string());
-        self.node.on_segment(now, from, segment, out);
-        assert!(!is_news || numbers(&self.node) == before, "invalid: {shown} from {from:?}");
+        let (before, shown) = (numbers(node), segment.to_string());
+        handle(node, segment);
+        assert!(!is_news || numbers(node) == before, "invalid: {shown} from {from:?}");
         if from == Side::Mobile && is_news {
             self.acked = number.or(self.acked);
         }
-    }
-
-    fn on_link(
-        &mut self,
-        now: Instant,
-        mobile: MobileId,
-        signal: LinkSignal,
-        out: &mut Actions<Vec<u8>>,
-    ) {
-        self.node.on_link(now, mobile, signal, out);
-    }
-
-    fn on_timer(&mut self, now: Instant, out: &mut Actions<Vec<u8>>) {
-        self.node.on_timer(now, out);
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        self.node.next_deadline()
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::case::{Case, case_with_forger};
 use crate::subjects::{Promise, wake};
+use crate::watched::{Check, Watched};
 use crate::world::run;
-use airtcp_core::{Flags, Instant, LinkSignal, Segment, SeqNum};
-use airtcp_edge::{Actions, Middlebox, MobileId, Side, Wake};
+use airtcp_core::{Flags, Segment, SeqNum};
+use airtcp_edge::{Side, Wake};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
@@ -13,9 +14,8 @@ const NEAR: u32 = 1 << 20;
 
 /// Panics when the flow of the only connection is forgotten while the fixed host has something
 /// outstanding. It knows which segments are forged: wake does not.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Protected {
-    node: Wake<Segment<Vec<u8>>>,
     /// The end of what the fixed and the mobile host have sent.
     ends: [Option<SeqNum>; 2],
     /// The end of what the fixed host has sent that asks for an answer, and is no SYN.
@@ -58,39 +58,21 @@ impl Protected {
     }
 }
 
-impl Middlebox<Vec<u8>> for Protected {
-    fn on_segment(
+impl Check<Wake<Segment<Vec<u8>>>> for Protected {
+    fn around(
         &mut self,
-        now: Instant,
+        node: &mut Wake<Segment<Vec<u8>>>,
         from: Side,
         segment: Segment<Vec<u8>>,
-        out: &mut Actions<Vec<u8>>,
+        handle: impl FnOnce(&mut Wake<Segment<Vec<u8>>>, Segment<Vec<u8>>),
     ) {
         let host = usize::from(from == Side::Mobile);
         if self.is_genuine(host, &segment) {
             self.note(host, &segment);
         }
         let shown = segment.to_string();
-        self.node.on_segment(now, from, segment, out);
-        assert!(!self.is_outstanding() || self.node.flows() == 1, "{shown} from {from:?}");
-    }
-
-    fn on_link(
-        &mut self,
-        now: Instant,
-        mobile: MobileId,
-        signal: LinkSignal,
-        out: &mut Actions<Vec<u8>>,
-    ) {
-        self.node.on_link(now, mobile, signal, out);
-    }
-
-    fn on_timer(&mut self, now: Instant, out: &mut Actions<Vec<u8>>) {
-        self.node.on_timer(now, out);
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        Middlebox::<Vec<u8>>::next_deadline(&self.node)
+        handle(node, segment);
+        assert!(!self.is_outstanding() || node.flows() == 1, "{shown} from {from:?}");
     }
 }
 
@@ -103,8 +85,7 @@ proptest! {
         case in case_with_forger(),
     ) {
         let case = Case { crash: None, ..case };
-        let (node, ends) = (wake(case.limits), [None; 2]);
-        let node = Protected { node, ends, sent: None, acked: None, is_reset: false };
+        let node = Watched { node: wake(case.limits), check: Protected::default() };
         run(&case, node, Promise::Repeats).map_err(TestCaseError::fail)?;
     }
 }
