@@ -122,6 +122,9 @@ fn what_is_wrong_is_named() {
         .expect("a file");
     let error = of(&["--link", "air.toml"]);
     assert!(error.contains("air.toml: wlan: "), "{error}");
+    std::fs::write(folder.path().join("only.toml"), "only = { ports = [443] }\n").expect("a file");
+    let error = of(&["--link", "only.toml"]);
+    assert!(error.contains("only.toml: only: has no effect"), "{error}");
     std::fs::write(folder.path().join("bad.down"), "3\nx\n").expect("a file");
     let error = of(&["--link", "bad.down"]);
     assert!(error.contains("bad.down: line 2"), "{error}");

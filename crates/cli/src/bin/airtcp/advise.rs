@@ -516,6 +516,11 @@ fn read_link(args: &AdviseArgs) -> Result<(LinkConfig, LinkConfig), String> {
              simulate it with `airtcp run` ([[wlan]], docs/scenario.md)"
         ));
     }
+    if read.only.is_some() {
+        return Err(format!(
+            "airtcp: {name}: only: has no effect on simulated links, which all packets go through"
+        ));
+    }
     let of_file = is_trace.then_some(args.link.as_path());
     Ok((direction(&args.link, of_file, read.down)?, direction(&args.link, of_file, read.up)?))
 }
