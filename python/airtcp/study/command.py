@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -48,14 +47,9 @@ def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> in
     """Runs `airtcp study` with these arguments; returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        code: int = options.action(options, simulator)
-    except BrokenPipeError:
-        # The reader has gone; nothing more may be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
+        return listing.for_a_reader(lambda: options.action(options, simulator))
     except ERRORS as error:
         return complain("airtcp study", error)
-    return code
 
 
 def _parser() -> argparse.ArgumentParser:

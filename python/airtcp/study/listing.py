@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,15 +46,21 @@ def main(arguments: Sequence[str], _simulator: object = None) -> int:
     )
     add_options(parser)
     try:
-        code = show(parser.parse_args(arguments[1:]))
+        return for_a_reader(lambda: show(parser.parse_args(arguments[1:])))
+    except StudyError as error:
+        print(f"airtcp study: {error}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def for_a_reader(action: Callable[[], int]) -> int:
+    """The exit code of an action that prints, also if nobody reads to the end."""
+    try:
+        code = action()
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone; nothing more may be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except StudyError as error:
-        print(f"airtcp study: {error}", file=sys.stderr)
-        return BAD_INPUT
     return code
 
 
