@@ -16,6 +16,7 @@
 //! - Connections that cannot be taken over are not dropped: they are returned as
 //!   [`Loaded::refused`], and stay on file until they are noted as released.
 
+use crate::kernel::predecessor::when_free;
 use airtcp_core::{Bytes, Flow};
 use airtcp_edge::MechanismNote;
 use airtcp_gateway::dispatch::Keeper;
@@ -159,12 +160,15 @@ impl Ledger {
         if !metadata.is_dir() || !is_private {
             return Err(OpenError::NotOurs { dir: dir.to_owned(), user: user.as_raw() });
         }
-        let lock = private().create(true).open(dir.join(LOCK)).map_err(io)?;
-        let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock);
-        let lock = lock.map_err(|(_, error)| match error {
-            Errno::EWOULDBLOCK => OpenError::InUse(dir.to_owned()),
-            error => io(error.into()),
-        })?;
+        let lock = || {
+            let lock = private().create(true).open(dir.join(LOCK)).map_err(io)?;
+            let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock);
+            lock.map_err(|(_, error)| match error {
+                Errno::EWOULDBLOCK => OpenError::InUse(dir.to_owned()),
+                error => io(error.into()),
+            })
+        };
+        let lock = when_free(lock, |error| matches!(error, OpenError::InUse(_)))?;
         Ok(Self {
             dir: dir.to_owned(),
             boot: boot_id().map_err(io)?,

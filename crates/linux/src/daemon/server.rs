@@ -8,6 +8,8 @@
 //! number of clients and their time are bounded, and one client at a time may ask the loop.
 
 use crate::command::{Command, Handle};
+use crate::daemon::client::{AskError, ask};
+use crate::kernel::predecessor::when_free;
 use airtcp_gateway::control::{Answer, LINE_LIMIT, Request};
 use airtcp_gateway::metrics;
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
@@ -56,7 +58,7 @@ const BACKLOG: i32 = 128;
 pub enum ServerError {
     /// The socket is in use.
     #[error(
-        "another gateway runs: it answers on {path}; stop it, or give this one its own `control`"
+        "another gateway runs: its control socket is {path}; stop it, or give this one its own `control`"
     )]
     AlreadyRuns {
         /// Path of the control socket.
@@ -112,14 +114,20 @@ impl ControlSocket {
                 _ => {}
             }
         }
-        let lock = lock_of(path);
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&lock);
-        let taken = Flock::lock(file.map_err(failed(&lock))?, FlockArg::LockExclusiveNonblock);
-        let _lock = taken.map_err(|(_, error)| match error {
-            nix::Error::EWOULDBLOCK => ServerError::AlreadyRuns { path: path.to_owned() },
-            error => failed(&lock)(error.into()),
-        })?;
+        let name = lock_of(path);
+        let lock = || {
+            let file =
+                OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&name);
+            let taken = Flock::lock(file.map_err(failed(&name))?, FlockArg::LockExclusiveNonblock);
+            taken.map_err(|(_, error)| match error {
+                nix::Error::EWOULDBLOCK => ServerError::AlreadyRuns { path: path.to_owned() },
+                error => failed(&name)(error.into()),
+            })
+        };
+        let _lock = when_free(
+            lock,
+            |error| matches!(error, ServerError::AlreadyRuns { path } if !answers(path)),
+        )?;
         match fs::symlink_metadata(path) {
             // Its gateway is dead, because it does not hold the lock.
             Ok(found) if found.file_type().is_socket() => {
@@ -138,6 +146,11 @@ impl Drop for ControlSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// A gateway serves this socket: it answers, or says that its loop does not.
+fn answers(socket: &Path) -> bool {
+    matches!(ask(socket, &Request::Status), Ok(_) | Err(AskError::Refused(_)))
 }
 
 fn lock_of(socket: &Path) -> PathBuf {
@@ -172,7 +185,8 @@ impl Listeners {
     pub fn open(control: &Path, metrics: Option<SocketAddr>) -> Result<Self, ServerError> {
         let control = ControlSocket::bind(control)?;
         let listen = |address| {
-            let listener = TcpListener::bind(address)?;
+            let is_taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
+            let listener = when_free(|| TcpListener::bind(address), is_taken)?;
             listener.set_nonblocking(true)?;
             Ok(listener)
         };

@@ -12,6 +12,7 @@
 use super::buffers::{BUFFER, BufferPool, LARGE};
 use super::inject::Injector;
 use crate::kernel::netlink::{HEADER, Message, Netlink, attributes, u16_at, u32_at};
+use crate::kernel::predecessor::when_free;
 use airtcp_gateway::config::Mark;
 use airtcp_gateway::packets::{Egress, Intercepted, PacketId, Verdict};
 use airtcp_wire::Checksums;
@@ -308,10 +309,13 @@ impl Listener {
     fn open(queue: u16, message: &[u8]) -> Result<Self, NfqueueError> {
         let error = |error| NfqueueError::new("listening to a queue of netfilter", error);
         let netlink = Netlink::open(libc::NETLINK_NETFILTER).map_err(error)?;
-        netlink.ask(message).map_err(|refused| match listener(queue) {
-            Some(port) => NfqueueError::InUse { queue, port },
-            None => error(refused),
-        })?;
+        let bind = || {
+            netlink.ask(message).map_err(|refused| match listener(queue) {
+                Some(port) => NfqueueError::InUse { queue, port },
+                None => error(refused),
+            })
+        };
+        when_free(bind, |error| matches!(error, NfqueueError::InUse { .. }))?;
         Ok(Self { netlink, queue })
     }
 

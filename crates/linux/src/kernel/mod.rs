@@ -4,3 +4,4 @@ pub(crate) mod bpf;
 pub(crate) mod clock;
 pub(crate) mod host;
 pub(crate) mod netlink;
+pub(crate) mod predecessor;

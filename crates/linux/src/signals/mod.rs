@@ -20,6 +20,7 @@ mod timetable;
 mod wifi;
 
 use crate::command::{Command, Handle};
+use crate::kernel::predecessor::when_free;
 use agent::Stamps;
 use airtcp_gateway::config::{AgentConfig, Group, Signals};
 use airtcp_gateway::signals::SignalSource;
@@ -54,6 +55,12 @@ pub enum SignalsError {
     /// No more threads or file descriptors.
     #[error("cannot start the sources of link signals: {0}")]
     Resources(#[from] io::Error),
+}
+
+impl SignalsError {
+    fn is_taken(&self) -> bool {
+        matches!(self, Self::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse)
+    }
 }
 
 fn listen_hint(error: &io::Error) -> &'static str {
@@ -96,7 +103,7 @@ pub fn start(
     let stamps = Arc::new(Mutex::new(Stamps::open(state.join("agents"))));
     let (socket, enabled) = (None, BTreeSet::new());
     let mut running = Running { handle, agent_counters, stamps, socket, enabled, sources };
-    running.restart(signals, groups)?;
+    when_free(|| running.restart(signals, groups), SignalsError::is_taken)?;
     Ok(running)
 }
 

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::command::{Inbox, channel};
-use crate::daemon::client::{AskError, ask};
 use airtcp_core::LinkSignal;
 use airtcp_edge::MobileId;
 use airtcp_gateway::config::GatewayConfig;
@@ -283,7 +282,10 @@ fn the_socket_goes_with_the_server() {
 fn a_second_gateway_is_refused_and_the_first_stays() {
     let fixture = Fixture::new();
     let error = Listeners::open(&fixture.path(), None).unwrap_err();
-    assert!(error.to_string().starts_with("another gateway runs: it answers on "), "{error}");
+    assert!(
+        error.to_string().starts_with("another gateway runs: its control socket is "),
+        "{error}"
+    );
     ask(&fixture.path(), &Request::Status).unwrap();
 }
 
