@@ -24,9 +24,16 @@ pub trait Connection<P: Payload>: FlowState + Clone {
         segment: Segment<P>,
         cx: &mut Context<'_, P, Self>,
     );
-    /// As [`Middlebox::on_link`](crate::Middlebox::on_link). Nothing, for a mechanism that looks at
-    /// segments only.
-    fn on_link(&mut self, _now: Instant, _signal: LinkSignal, _cx: &mut Context<'_, P, Self>) {}
+    /// As [`Middlebox::on_link`](crate::Middlebox::on_link). `turn` connections of the mobile were
+    /// given the signal before this one. Nothing, for a mechanism that looks at segments only.
+    fn on_link(
+        &mut self,
+        _now: Instant,
+        _signal: LinkSignal,
+        _turn: u32,
+        _cx: &mut Context<'_, P, Self>,
+    ) {
+    }
     /// As [`Middlebox::on_timer`](crate::Middlebox::on_timer); called only when the deadline has
     /// passed, and must move it beyond `now`. Nothing, for a mechanism without timers.
     fn on_timer(&mut self, _now: Instant, _cx: &mut Context<'_, P, Self>) {}
@@ -35,6 +42,12 @@ pub trait Connection<P: Payload>: FlowState + Clone {
     /// copies sent later must not seem older (RFC 7323 §5). Nothing, for a mechanism that sends no
     /// copies.
     fn on_passed(&mut self, _timestamps: Timestamps) {}
+    /// Its mobile was reported down, and has not answered a probe since. A segment of the mobile
+    /// that ends this proves to all of its connections that it is back. `false`, for a mechanism
+    /// that sends no probes.
+    fn is_away(&self) -> bool {
+        false
+    }
     /// As [`Middlebox::next_deadline`](crate::Middlebox::next_deadline). `None`, for a mechanism
     /// without timers.
     fn next_deadline(&self) -> Option<Instant> {
@@ -57,7 +70,8 @@ pub struct Context<'a, P: Payload, C: Connection<P>> {
     /// Connections that are not [`FlowPhase::Connected`](crate::FlowPhase::Connected): all of them
     /// probe their mobiles.
     pub interrupted: u64,
-    /// Those of them that belong to the same mobile, and hold something: all of these may send it
-    /// copies.
+    /// Those of them that belong to the same mobile: they take turns at probing it.
+    pub interrupted_of_mobile: u32,
+    /// Those of these that hold something: all of them may send the mobile copies.
     pub waiting: u32,
 }

@@ -55,9 +55,13 @@ pub struct PerConnection<P: Payload, C: Connection<P>> {
 #[derive(Clone, Copy, Debug)]
 struct PendingSignal {
     signal: LinkSignal,
+    /// Only to connections to which the mobile is [away](Connection::is_away): it was heard on one.
+    is_heard: bool,
     since: Instant,
-    /// The last connection that was given the signal.
+    /// The last connection that was given the signal, or passed over.
     last: Option<OfMobile>,
+    /// Connections that were given the signal.
+    given: u32,
 }
 
 /// A flow from the fixed to the mobile host, in the order of the mobiles.
@@ -284,11 +288,15 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
                     break;
                 };
                 pending.last = Some(next);
-                let call = Call::Link(pending.signal);
-                let ended =
-                    |tracked: &Tracked<'_, C>| FlowPhase::of(tracked.state()) == FlowPhase::Closed;
-                let known = self.connections.get(&next.0).filter(|tracked| !ended(tracked));
+                let is_meant = |tracked: &Tracked<'_, C>| {
+                    let state = tracked.state();
+                    FlowPhase::of(state) != FlowPhase::Closed
+                        && (!pending.is_heard || state.is_away())
+                };
+                let known = self.connections.get(&next.0).filter(is_meant);
                 let cost = known.map_or(1, |mut tracked| {
+                    let call = Call::Link { signal: pending.signal, turn: pending.given };
+                    pending.given += 1;
                     self.shared.call_in_turn(now, next.0, &mut tracked, call, out)
                 });
                 left = left.saturating_sub(cost);
@@ -329,14 +337,30 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
     ) {
         let room = self.memory.saturating_sub(tracked.all_held());
         let (interrupted, waiting) = (tracked.all_interrupted(), tracked.waiting());
+        let interrupted_of_mobile = tracked.interrupted_of_mobile();
         let config = &self.config;
         let (counters, invalid_packets) = (&mut self.counters, &mut self.invalid_packets);
         let is_noted = self.journal.is_some() && tracked.state().is_interrupted();
-        let input = is_noted.then(|| Input { now, room, interrupted, waiting, call: call.clone() });
+        let input = is_noted.then(|| Input {
+            now,
+            room,
+            interrupted,
+            interrupted_of_mobile,
+            waiting,
+            call: call.clone(),
+        });
         let earlier = tracked.with(now, |connection| {
             let before = connection.next_deadline();
-            let mut cx =
-                Context { config, counters, invalid_packets, out, room, interrupted, waiting };
+            let mut cx = Context {
+                config,
+                counters,
+                invalid_packets,
+                out,
+                room,
+                interrupted,
+                interrupted_of_mobile,
+                waiting,
+            };
             call.make(now, connection, &mut cx);
             connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
         });
@@ -353,16 +377,34 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         let Some(mut tracked) = self.connections.track(now, from, &segment) else {
             return out.forward(from.opposite(), segment);
         };
-        let is_new = tracked.is_new;
-        if is_new && let Some(&signal) = self.signals.get(&tracked.mobile()) {
-            self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
+        let (is_new, mobile) = (tracked.is_new, tracked.mobile());
+        let was_away = tracked.state().is_away();
+        if is_new && let Some(&signal) = self.signals.get(&mobile) {
+            let turn = tracked.interrupted_of_mobile();
+            self.shared.call(now, key, &mut tracked, Call::Link { signal, turn }, out);
         }
         self.shared.call(now, key, &mut tracked, Call::Segment(from, segment), out);
-        if tracked.state().is_closed() {
+        let is_closed = tracked.state().is_closed();
+        let is_back = from == Side::Mobile && was_away && !tracked.state().is_away();
+        if is_closed {
             self.connections.retire(&key);
+        } else if is_back {
+            self.on_back(now, mobile);
         }
         if is_new {
             self.enlist(key);
+        }
+    }
+
+    /// The mobile has answered a probe on one of its connections: the others, whose turn to probe
+    /// it may be far off, are told.
+    fn on_back(&mut self, now: Instant, mobile: MobileId) {
+        self.signals.remove(&mobile);
+        let is_told = self.pending.get(&mobile).is_some_and(|it| it.signal == LinkSignal::Up);
+        if !is_told && self.connections.is_interrupted(mobile) {
+            let signal = LinkSignal::Up;
+            let heard = PendingSignal { signal, is_heard: true, since: now, last: None, given: 0 };
+            self.pending.replace(mobile, heard);
         }
     }
 }
@@ -390,7 +432,10 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
         };
         // The last signal counts, also for connections that were not given the one before.
         let is_first = self.pending.is_empty();
-        self.pending.replace(mobile, PendingSignal { signal, since: now, last: None });
+        self.pending.replace(
+            mobile,
+            PendingSignal { signal, is_heard: false, since: now, last: None, given: 0 },
+        );
         if self.left.0 != now {
             self.left = (now, TURN);
         }

@@ -120,6 +120,10 @@ impl Gateway {
         packets.map(|packet| decode(&packet, Checksums::Verify).unwrap()).collect()
     }
 
+    fn sent_to_mobile(&mut self) -> Vec<Segment<Vec<u8>>> {
+        self.sent().into_iter().filter(|segment| segment.flow.dst.ip == MOBILE).collect()
+    }
+
     /// Number of connections in each state, as `airtcp gateway status` lists them.
     fn states(&self) -> BTreeMap<String, u64> {
         let mut states = BTreeMap::new();
@@ -190,6 +194,28 @@ fn with_open(mechanism: &str) -> Gateway {
     }
     gateway.sent();
     gateway
+}
+
+#[test]
+fn a_mobile_that_is_down_is_probed_as_often_with_1500_connections_as_with_one() {
+    let port = |segment: &Segment<_>| segment.flow.dst.port;
+    for mechanism in HOLDING {
+        let mut gateway = with_open(mechanism);
+        gateway.waits = true;
+        gateway.signal(LinkSignal::Down);
+        gateway.wait(SECOND * 4);
+        let probed: Vec<_> = gateway.sent_to_mobile().iter().map(port).collect();
+        // From 500 ms on every 100 ms.
+        assert_eq!(probed.len(), 35, "{mechanism}");
+        assert_eq!(gateway.states(), all("frozen", Status::LISTED as u64), "{mechanism}");
+        // It is back and answers the first probe.
+        let n = probed[0] - flow(0).dst.port;
+        gateway.pass(&segment(n, Side::Mobile, (101, 501), 0, Flags::empty()));
+        gateway.wait(Duration::ZERO);
+        let resent: BTreeSet<_> = gateway.sent_to_mobile().iter().map(port).collect();
+        assert_eq!(resent.len(), usize::from(OPEN), "{mechanism}");
+        assert_eq!(gateway.states(), all("resuming", Status::LISTED as u64), "{mechanism}");
+    }
 }
 
 #[test]

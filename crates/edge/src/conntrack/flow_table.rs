@@ -235,6 +235,11 @@ impl<S: FlowState> Tracked<'_, S> {
         self.totals.all_interrupted
     }
 
+    /// Number of the mobile's connections that are not [`FlowPhase::Connected`].
+    pub fn interrupted_of_mobile(&self) -> u32 {
+        self.totals.of(self.mobile).interrupted
+    }
+
     /// Number of the mobile's connections that are not [`FlowPhase::Connected`] and hold something.
     pub fn waiting(&self) -> u32 {
         self.totals.of(self.mobile).waiting

@@ -195,8 +195,8 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
         close_if_reset(self, Self::has_all, cx.out);
     }
 
-    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
-        self.on_signal(now, signal, cx);
+    fn on_link(&mut self, now: Instant, signal: LinkSignal, turn: u32, cx: &mut Cx<'_, P>) {
+        self.on_signal(now, signal, turn, cx);
         close_if_reset(self, Self::has_all, cx.out);
     }
 
@@ -231,6 +231,10 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
         if let Some(store) = &mut self.conntrack.established {
             store.peers.note_passed(Some(timestamps));
         }
+    }
+
+    fn is_away(&self) -> bool {
+        matches!(&self.phase, HoldoverPhase::Frozen(frozen) if frozen.away.is_down())
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -289,7 +293,7 @@ impl<P: Payload> HoldoverState<P> {
         }
     }
 
-    fn on_signal(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+    fn on_signal(&mut self, now: Instant, signal: LinkSignal, turn: u32, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.conntrack.established else { return };
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
@@ -306,7 +310,7 @@ impl<P: Payload> HoldoverState<P> {
             }
             (HoldoverPhase::Connected { .. }, _) => {
                 cx.counters.freezes += 1;
-                let mut away = Away::new(now, down);
+                let mut away = Away::new(now, down, turn);
                 let is_closed = shown_window(&away, store) == 0;
                 if is_closed {
                     let ack = store.peers.mobile_ack();
@@ -336,7 +340,7 @@ impl<P: Payload> HoldoverState<P> {
                 if self.replay.take().is_some() {
                     frozen.give_up = deadline(now, cx);
                 }
-                frozen.away.on_signal(now, down);
+                frozen.away.on_signal(now, down, turn);
                 frozen.away.start_probing(now, interval(cx), store.peers.flow());
                 frozen.open(store, cx);
             }
@@ -527,5 +531,5 @@ fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {
 }
 
 fn interval<P: Payload>(cx: &Cx<'_, P>) -> Interval {
-    Interval::new(cx.config.probe_interval, cx.interrupted)
+    Interval::new(cx.config.probe_interval, cx.interrupted_of_mobile, cx.interrupted)
 }

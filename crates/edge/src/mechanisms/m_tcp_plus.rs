@@ -397,8 +397,8 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
         close_if_reset(self, Self::has_all, cx.out);
     }
 
-    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
-        self.on_signal(now, signal, cx);
+    fn on_link(&mut self, now: Instant, signal: LinkSignal, turn: u32, cx: &mut Cx<'_, P>) {
+        self.on_signal(now, signal, turn, cx);
         close_if_reset(self, Self::has_all, cx.out);
     }
 
@@ -432,6 +432,15 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
     fn on_passed(&mut self, timestamps: Timestamps) {
         if let Some(store) = &mut self.conntrack.established {
             store.peers.note_passed(Some(timestamps));
+        }
+    }
+
+    fn is_away(&self) -> bool {
+        match &self.phase {
+            MTcpPlusPhase::Frozen(frozen) => {
+                matches!(&frozen.link, Link::Away(away) if away.is_down())
+            }
+            MTcpPlusPhase::Connected { .. } | MTcpPlusPhase::Reset => false,
         }
     }
 
@@ -539,7 +548,7 @@ impl<P: Payload> MTcpPlusState<P> {
         }
     }
 
-    fn on_signal(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+    fn on_signal(&mut self, now: Instant, signal: LinkSignal, turn: u32, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.conntrack.established else { return };
         match (&mut self.phase, signal) {
             (MTcpPlusPhase::Connected { sent_again, replay, tail, .. }, LinkSignal::Up) => {
@@ -562,7 +571,14 @@ impl<P: Payload> MTcpPlusState<P> {
                 let is_timed = reported.is_some() || !*sent_again;
                 let paced_acks =
                     is_timed.then(|| PacedAcks::new(now, *reported, store, &self.clock)).flatten();
-                let frozen = Frozen::new(now, down, paced_acks, store, &self.clock, cx);
+                let frozen = Frozen::new(
+                    now,
+                    Away::new(now, down, turn),
+                    paced_acks,
+                    store,
+                    &self.clock,
+                    cx,
+                );
                 self.phase = MTcpPlusPhase::Frozen(Box::new(frozen));
             }
             (MTcpPlusPhase::Frozen(frozen), LinkSignal::Up) => {
@@ -571,7 +587,7 @@ impl<P: Payload> MTcpPlusState<P> {
                 }
             }
             (MTcpPlusPhase::Frozen(frozen), _) => {
-                frozen.disconnect(now, signal == LinkSignal::Down, store, cx);
+                frozen.disconnect(now, signal == LinkSignal::Down, turn, store, cx);
             }
             (MTcpPlusPhase::Reset, _) => {}
         }
@@ -591,7 +607,7 @@ impl Frozen {
     /// Freezes the fixed host (Algorithm 2).
     fn new<P: Payload>(
         now: Instant,
-        down: bool,
+        away: Away,
         paced_acks: Option<PacedAcks>,
         store: &Store<P>,
         clock: &AckTiming,
@@ -601,7 +617,7 @@ impl Frozen {
         let window = (acked_fh, store.peers.mobile().window);
         cx.counters.freezes += 1;
         cx.out.inject(Side::Fixed, store.peers.acknowledge(acked_fh, 0, None));
-        let link = Link::Away(Away::new(now, down));
+        let link = Link::Away(away);
         let give_up = deadline(now, cx);
         let mut frozen = Self { acked_fh, echo, link, paced_acks, window, replay: None, give_up };
         if frozen.ack_early(now, store, clock, cx) {
@@ -711,13 +727,14 @@ impl Frozen {
         &mut self,
         now: Instant,
         down: bool,
+        turn: u32,
         store: &Store<P>,
         cx: &mut Cx<'_, P>,
     ) {
         match &mut self.link {
-            Link::Away(away) => away.on_signal(now, down),
+            Link::Away(away) => away.on_signal(now, down, turn),
             Link::Resuming | Link::AwaitingProbe => {
-                self.link = Link::Away(Away::new(now, down));
+                self.link = Link::Away(Away::new(now, down, turn));
                 self.give_up = deadline(now, cx);
             }
         }
@@ -754,13 +771,18 @@ impl Frozen {
         released
     }
 
-    /// The timer of the copies runs while there are any to send again, that of the probes
-    /// while a host waits for the mobile.
+    /// The timer of the probes runs while a host waits for the mobile, that of the copies while
+    /// there are any to send again and no probe shows whether the mobile is there.
     fn set_timers<P: Payload>(&mut self, now: Instant, store: &Store<P>, cx: &Cx<'_, P>) {
         if let Link::Away(away) = &mut self.link {
             away.start_probing(now, interval(cx), store.peers.flow());
         }
-        if store.is_empty() || self.link == Link::AwaitingProbe {
+        let is_left = match &self.link {
+            Link::Away(away) => away.is_down() && away.is_probing(),
+            Link::Resuming => false,
+            Link::AwaitingProbe => true,
+        };
+        if store.is_empty() || is_left {
             self.replay = None;
         } else if self.replay.is_none() {
             self.replay = Some(Replay::waiting(now));
@@ -1060,5 +1082,5 @@ fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {
 }
 
 fn interval<P: Payload>(cx: &Cx<'_, P>) -> Interval {
-    Interval::new(cx.config.probe_interval, cx.interrupted)
+    Interval::new(cx.config.probe_interval, cx.interrupted_of_mobile, cx.interrupted)
 }

@@ -7,6 +7,7 @@ mod m_tcp;
 mod m_tcp_plus;
 mod observe;
 mod packet_control;
+mod probing;
 mod replay;
 mod script;
 mod script_in_words;

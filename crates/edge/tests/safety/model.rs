@@ -299,6 +299,7 @@ where
             out: &mut out,
             room,
             interrupted: 1,
+            interrupted_of_mobile: 1,
             waiting: 1,
         };
         let mut arrived = None;
@@ -313,7 +314,7 @@ where
                 arrived = Some((from.opposite(), segment.clone()));
                 next.on_segment(NOW, from, segment, &mut cx);
             }
-            Input::Signal(i) => next.on_link(NOW, SIGNALS[i], &mut cx),
+            Input::Signal(i) => next.on_link(NOW, SIGNALS[i], 0, &mut cx),
             Input::Timer => next.on_timer(NOW, &mut cx),
         }
         let mut outputs = Vec::new();

@@ -156,9 +156,10 @@ const LIVE: &[Field] = &[
         "probe-interval",
         Kind::WordOr("never", &at_least(Duration::from_millis(100))),
         Is("100 ms"),
-        "Interval of keep-alive probes of 40 to 72 bytes, on each connection, to a mobile whose link has been \
-         down for half a second. Without an `up` signal, so long may it take to notice that the mobile is back. \
-         A group sends 10,000 probes a second at most: where more than 1000 connections wait, the interval is longer.",
+        "Interval of keep-alive probes of 40 to 72 bytes to a mobile whose link has been down for half a second. \
+         Its connections take turns; an answer on one counts for all. Without an `up` signal, so long may it take \
+         to notice that the mobile is back. A group sends 10,000 probes a second at most: where more than 1000 \
+         mobiles are away, the interval is longer.",
     )
     .source("RFC 9293 §3.8.4"),
     field(

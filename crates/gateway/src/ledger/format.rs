@@ -16,7 +16,7 @@ use thiserror::Error;
 
 /// The first bytes of every log: format and version. A new one whenever the layout of a record
 /// changes, or what a mechanism does with an input.
-pub const HEAD: [u8; 12] = *b"airtcpLG\x09\0\0\0";
+pub const HEAD: [u8; 12] = *b"airtcpLG\x0a\0\0\0";
 
 /// Length of the format's name; the version follows.
 const FORMAT: usize = 8;

@@ -1,0 +1,163 @@
+//! The connections of a mobile take turns at probing it, and all go on when it answers on one.
+
+use airtcp_core::{Addr, Duration, Flow, Instant, Length, LinkSignal, Segment, SeqNum};
+use airtcp_edge::{
+    Action, Actions, FlowPhase, FlowReport, FlowTableConfig, Holdover, HoldoverConfig, MTcpPlus,
+    MTcpPlusConfig, Middlebox, MobileId, Side,
+};
+use std::net::{IpAddr, Ipv4Addr};
+
+const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+const CONNECTIONS: u16 = 1_500;
+
+/// Nothing is outstanding on any connection, so that only probes are sent.
+const SENT: SeqNum = SeqNum(0);
+
+trait Node: Middlebox<Length> {
+    fn all(&self) -> Vec<FlowReport>;
+}
+
+impl Node for MTcpPlus<Length> {
+    fn all(&self) -> Vec<FlowReport> {
+        self.reports().collect()
+    }
+}
+
+impl Node for Holdover<Length> {
+    fn all(&self) -> Vec<FlowReport> {
+        self.reports().collect()
+    }
+}
+
+struct Script<N> {
+    node: N,
+    now: Instant,
+    mobile: IpAddr,
+}
+
+impl<N: Node> Script<N> {
+    fn new(node: N) -> Self {
+        let mobile = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 3));
+        let mut script = Self { node, now: Instant::ZERO, mobile };
+        for n in 0..CONNECTIONS {
+            script.mobile_sends(n);
+            script.passes(Side::Fixed, script.flow(n));
+        }
+        script
+    }
+
+    /// From the fixed host to the mobile.
+    fn flow(&self, n: u16) -> Flow {
+        let fixed = Addr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
+        Flow { src: fixed, dst: Addr::new(self.mobile, 10_000 + n) }
+    }
+
+    fn passes(&mut self, from: Side, flow: Flow) {
+        let segment =
+            Segment { flow, seq: SENT, ack: Some(SENT), window: 500, ..Segment::default() };
+        self.node.on_segment(self.now, from, segment, &mut Actions::new());
+    }
+
+    fn mobile_sends(&mut self, n: u16) {
+        self.passes(Side::Mobile, self.flow(n).reversed());
+    }
+
+    fn signal(&mut self, signal: LinkSignal) {
+        let mobile = MobileId::Host(self.mobile);
+        self.node.on_link(self.now, mobile, signal, &mut Actions::new());
+        self.wait(Duration::ZERO);
+    }
+
+    /// Times at which the mobile was sent something, in milliseconds from now, and on which
+    /// connection.
+    fn wait(&mut self, time: Duration) -> Vec<(u64, u16)> {
+        let (start, mut sent, mut out) = (self.now, Vec::new(), Actions::new());
+        while let Some(due) = self.node.next_deadline().filter(|&due| due <= start + time) {
+            self.now = self.now.max(due);
+            self.node.on_timer(self.now, &mut out);
+            sent.extend(out.drain().filter_map(|action| match action {
+                Action::Inject { to: Side::Mobile, segment } => {
+                    Some((self.now.since(start).as_millis(), segment.flow.dst.port - 10_000))
+                }
+                _ => None,
+            }));
+        }
+        self.now = start + time;
+        sent
+    }
+
+    fn frozen(&self) -> usize {
+        self.node.all().iter().filter(|report| report.phase == FlowPhase::Frozen).count()
+    }
+}
+
+fn m_tcp_plus() -> Script<MTcpPlus<Length>> {
+    let config = MTcpPlusConfig { probe_interval: Some(PROBE_INTERVAL), ..Default::default() };
+    Script::new(MTcpPlus::new(config, FlowTableConfig::default(), 1 << 30))
+}
+
+fn holdover() -> Script<Holdover<Length>> {
+    let config = HoldoverConfig { probe_interval: Some(PROBE_INTERVAL), ..Default::default() };
+    Script::new(Holdover::new(config, FlowTableConfig::default(), 1 << 30))
+}
+
+/// Every 100 ms on average, and never 200 ms apart: a connection's place in its interval depends on
+/// its ports. Connections take their turns in the order of their ports.
+fn takes_turns<N: Node>(mut script: Script<N>, signals: &[LinkSignal]) {
+    for &signal in signals {
+        script.signal(signal);
+    }
+    let probes = script.wait(Duration::from_secs(10));
+    assert!((94..=96).contains(&probes.len()), "{} probes", probes.len());
+    assert!((500..700).contains(&probes[0].0), "{} ms", probes[0].0);
+    assert!(probes.is_sorted_by(|(a, _), (b, _)| b - a < 2 * PROBE_INTERVAL.as_millis()));
+    let mut connections: Vec<_> = probes.iter().map(|&(_, n)| n).collect();
+    connections.sort_unstable();
+    assert!(connections.iter().is_sorted_by(|a, b| a < b), "each at most once");
+    assert!(usize::from(connections[connections.len() - 1]) < probes.len() + 2);
+}
+
+#[test]
+fn connections_take_turns_at_probing_their_mobile() {
+    takes_turns(m_tcp_plus(), &[LinkSignal::Down]);
+    takes_turns(holdover(), &[LinkSignal::Down]);
+}
+
+#[test]
+fn they_do_so_too_if_the_link_was_fading_before_it_was_down() {
+    takes_turns(m_tcp_plus(), &[LinkSignal::Fading, LinkSignal::Down]);
+    takes_turns(holdover(), &[LinkSignal::Fading, LinkSignal::Down]);
+}
+
+#[test]
+fn they_do_so_too_in_a_link_that_flaps() {
+    takes_turns(m_tcp_plus(), &[LinkSignal::Down, LinkSignal::Up, LinkSignal::Down]);
+    takes_turns(holdover(), &[LinkSignal::Down, LinkSignal::Up, LinkSignal::Down]);
+}
+
+/// Connections that stay frozen after the mobile was heard on one that had probed it, and on one
+/// that had not.
+fn still_frozen<N: Node>(mut script: Script<N>, signal: LinkSignal) -> [usize; 2] {
+    script.signal(signal);
+    let probes = script.wait(Duration::from_secs(61));
+    let (_, probed) = probes[0];
+    let not_probed = CONNECTIONS - 1;
+    assert!(probes.iter().all(|&(_, n)| n != not_probed));
+    [not_probed, probed].map(|n| {
+        script.mobile_sends(n);
+        script.wait(Duration::ZERO);
+        script.frozen()
+    })
+}
+
+#[test]
+fn what_the_mobile_answers_on_one_connection_is_told_to_all() {
+    assert_eq!(still_frozen(m_tcp_plus(), LinkSignal::Down), [1_500, 0]);
+    assert_eq!(still_frozen(holdover(), LinkSignal::Down), [1_500, 0]);
+}
+
+#[test]
+fn what_it_answers_on_a_fading_link_is_told_to_no_other() {
+    assert_eq!(still_frozen(m_tcp_plus(), LinkSignal::Fading), [1_500, 1_499]);
+    assert_eq!(still_frozen(holdover(), LinkSignal::Fading), [1_500, 1_499]);
+}
