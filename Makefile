@@ -35,7 +35,7 @@ endif
 WITH_VERDICTS := [ $$? -ge 3 ]
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist test-dist docs demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint linters linters-meanwhile test-rust clean setup setup-simulate setup-test module
+.PHONY: help build dist test-dist docs demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint linters meanwhile test-rust test-python clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,21 +71,23 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	$(BIN)/ruff format --check $(RUFF_SCRIPTS)
 	$(call stage,cargo test)
 	cargo test --workspace --no-run
-	@$(MAKE) --no-print-directory -j2 test-rust linters-meanwhile
-	$(call stage,build)
-	$(BUILD_FOR_PYTEST)
-	$(call stage,pytest)
-	cd python && AIRTCP_NATIVE=$(CURDIR)/target/$(TESTED)/airtcp ../$(BIN)/pytest -n $(CORES)
+	@$(MAKE) --no-print-directory -j2 test-rust meanwhile
 	@printf '\nAll tests passed.\n'
 
 test-rust:
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
 
-# The tests of the gateway wait most of the time. The linters compute meanwhile, with what those leave
-# of the processors, and say all at the end. cargo locks target/ until the tests run: they come first.
-linters-meanwhile:
+# The tests of the gateway wait most of the time. Linters and pytest compute meanwhile, with what those
+# leave of the processors, and say all at the end. cargo locks target/ until the tests run: they come first.
+meanwhile:
 	@sleep 20
-	@nice -n 19 $(MAKE) --no-print-directory linters >target/linters.log 2>&1; status=$$?; cat target/linters.log; exit $$status
+	@nice -n 19 $(MAKE) --no-print-directory linters test-python >target/meanwhile.log 2>&1; status=$$?; cat target/meanwhile.log; exit $$status
+
+test-python:
+	$(call stage,build)
+	$(BUILD_FOR_PYTEST)
+	$(call stage,pytest)
+	cd python && AIRTCP_NATIVE=$(CURDIR)/target/$(TESTED)/airtcp ../$(BIN)/pytest -n $(CORES)
 
 # With the tests' profile: procedural macros and build scripts have been built for it already.
 linters:

@@ -57,7 +57,19 @@ fn wake_killed_in_an_outage_wakes_with_what_the_sender_tries_since() {
         return;
     }
     let (bed, transfer) = downloading(&plan());
-    expect_woken(&bed, transfer, Told::Nothing, || bed.daemon().signal_child(Signal::SIGKILL));
+    bed.link(false);
+    thread::sleep(Duration::from_secs(2));
+    let killed = bed.child();
+    bed.daemon().signal_child(Signal::SIGKILL);
+    // However long its successor takes to start: the sender tries again and again.
+    bed.daemon().wait_until(|status| bed.child() != killed && status.flow_count == 1);
+    let dead = transfer.dead_time(bed.link(true), Duration::from_secs(60));
+    assert!(
+        dead.is_some_and(|dead| dead.is_within(WOKEN)),
+        "{dead:?}: {:?}",
+        bed.daemon().status()
+    );
+    assert_eq!(transfer.finish(), SIZE);
 }
 
 #[test]
