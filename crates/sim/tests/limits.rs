@@ -116,3 +116,36 @@ fn a_queue_that_a_senders_own_bursts_overflow_is_told() {
         assert_eq!(warnings(queue, rates), [""; 0], "{queue}, {rates:?}");
     }
 }
+
+/// What a run of ten seconds over one link warns of, with this key on the link.
+fn warnings_with(key: &str) -> Vec<String> {
+    let text = format!(
+        r#"
+        duration = "10 s"
+        node = [{{ name = "a" }}, {{ name = "b" }}]
+        link = [{{ between = ["a", "b"], rate = "10 Mbit/s", delay = "10 ms", {key} }}]
+        flow = [{{ name = "f", count = 3, from = "a", to = "b" }}]
+        "#
+    );
+    let scenario = Scenario::parse("warnings.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers::default());
+    world.metrics().warnings
+}
+
+#[test]
+fn outages_that_begin_after_the_end_are_told() {
+    let told = warnings_with(r#"outage = { listed = [["10 s", "11 s"]] }"#);
+    let late =
+        "link a>b and link b>a: no outage before the end of the run at 10 s, the first is at 10 s.";
+    assert!(matches!(&told[..], [only] if only.starts_with(late)), "{told:?}");
+    assert_eq!(warnings_with(r#"outage = { listed = [["9 s", "11 s"]] }"#), [""; 0]);
+}
+
+#[test]
+fn connections_that_nobody_answers_are_told() {
+    let told = warnings_with(r#"outage = { listed = [["0 s", "10 s"]] }"#);
+    let unanswered = "flows f0, f1 and 1 more were never answered: their goodput of 0 ";
+    assert!(matches!(&told[..], [only] if only.starts_with(unanswered)), "{told:?}");
+    assert_eq!(warnings_with(r#"outage = { listed = [["0 s", "5 s"]] }"#), [""; 0]);
+}

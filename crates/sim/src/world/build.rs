@@ -5,6 +5,7 @@ use super::packets::Packets;
 use super::routers::NodeRouter;
 use super::signals::{Feed, Listener};
 use super::transfers::{ArrivalProcess, Pool};
+use super::warnings::FirstOutage;
 use super::{
     ChannelState, Component, Components, FeedId, FlowInfo, LinkState, NodeState, QuicEndId,
     RadioLink, Socket, World,
@@ -158,6 +159,7 @@ impl World {
             link_names: links.iter().map(|l| l.name.clone()).collect(),
             flows: flows.iter().map(|flow| FlowInfo::new(flow, seed)).collect(),
             wlan_names: wlans.iter().map(|w| w.name.clone()).collect(),
+            first_outages: first_outages(scenario),
         }
     }
 
@@ -596,4 +598,21 @@ fn in_range(channel: WlanId, state: &ChannelState) -> impl Iterator<Item = Radio
             node: state.nodes[to],
         })
     })
+}
+
+/// The first outage of each node and link that has any.
+fn first_outages(scenario: &Scenario) -> Vec<FirstOutage> {
+    let of_nodes = scenario.nodes.iter().filter_map(|node| {
+        let outage = node.outage.as_ref()?;
+        Some((format!("node {}", node.name), outage.schedule.clone()))
+    });
+    let of_links = scenario
+        .links
+        .iter()
+        .filter_map(|link| Some((format!("link {}", link.name), link.config.outages()?.schedule)));
+    let first = |(whose, schedule): (String, Schedule)| {
+        let (start, _) = schedule.next_outage(Instant::ZERO)?;
+        Some(FirstOutage { whose, start })
+    };
+    of_nodes.chain(of_links).filter_map(first).collect()
 }

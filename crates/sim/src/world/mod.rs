@@ -6,7 +6,7 @@
 //! so ahead of time where the outcome is the same, [`junction`] keeps packets in order there,
 //! [`routers`] calls the routing protocols of nodes, [`transfers`] makes connections that come and go,
 //! [`quic`] serves the ends of QUIC flows,
-//! and [`report`] sums up the run.
+//! [`report`] sums up the run, and [`warnings`] says what makes its numbers doubtful.
 //!
 //! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
 //! link accepts it (or the endpoint, whose answer goes out at once). Over a wireless channel it
@@ -29,6 +29,7 @@ mod signals;
 mod split;
 mod through;
 mod transfers;
+mod warnings;
 
 use crate::apps::App;
 use crate::apps::udp::UdpSource;
@@ -63,6 +64,7 @@ use signals::{Feed, Listener};
 pub(crate) use split::SplitCounters;
 use through::Entrance;
 use transfers::{ArrivalProcess, Pool};
+use warnings::FirstOutage;
 
 /// The observers of a run. Without them the run is the same, and faster.
 #[derive(Default)]
@@ -283,6 +285,8 @@ pub struct World {
     link_names: Vec<String>,
     flows: IdVec<FlowId, FlowInfo>,
     wlan_names: Vec<String>,
+    /// Of each node and link that has any.
+    first_outages: Vec<FirstOutage>,
 }
 
 impl World {

@@ -1,17 +1,15 @@
 //! The results of a run.
 
-use super::{ChannelState, FlowInfo, LinkState, Socket, World};
+use super::{ChannelState, FlowInfo, Socket, World};
 use crate::apps::dialogue::Wants;
 use crate::apps::{App, Inbox, OutageWatch};
 use crate::metrics::{
     FlowMetrics, LinkMetrics, RunMetrics, StationMetrics, TransferMetrics, VideoMetrics, fairness,
     percentiles,
 };
-use airtcp_core::{Duration, Histogram, Id, Instant, Length};
-use airtcp_routing::{LinkId, NodeId};
+use airtcp_core::{Duration, Histogram, Instant, Length};
 use airtcp_tcp::Endpoint;
 use airtcp_tcp::endpoint::{Limits, Stats};
-use std::collections::BTreeSet;
 
 /// What the connections of a flow did.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +62,7 @@ impl World {
             .zip(&self.links)
             .map(|(name, state)| LinkMetrics::new(name, &state.link, elapsed))
             .collect();
-        let warnings = self.short_sender_queues(&links).into_iter().collect();
+        let warnings = self.warnings(&links);
         RunMetrics {
             scenario: self.scenario.clone(),
             seed: self.seed,
@@ -88,53 +86,6 @@ impl World {
                 .collect(),
             warnings,
         }
-    }
-
-    /// A warning if bursts overflow the queues of senders' own links, although later links are
-    /// slower. A host does not lose its own packets: its queue is long (Linux: `txqueuelen`, 1000
-    /// packets), and its TCP waits for it (TCP small queues).
-    fn short_sender_queues(&self, links: &[LinkMetrics]) -> Option<String> {
-        let ends = |socket: &Socket| (socket.node, socket.peer);
-        let tcp = self.sockets.iter().step_by(2).map(ends);
-        let quic = self.quic.iter().step_by(2).map(|socket| (socket.node, socket.peer));
-        let own = tcp.chain(quic).filter_map(|(sender, receiver)| {
-            let first = self.next_hops.link(sender, receiver)?;
-            let link = links.get(first.index())?;
-            // Busy for longer, it may be the bottleneck at times.
-            let overflows = link.queue_drops > 0 && link.utilisation < 0.5;
-            (overflows && self.a_later_hop_is_slower(first, receiver)).then_some(first)
-        });
-        let short: BTreeSet<LinkId> = own.collect();
-        let names: Vec<&str> = short.iter().map(|link| &*links[link.index()].name).collect();
-        let named = match names[..] {
-            [] => return None,
-            [only] => format!("{only}: its queue"),
-            [first, second] => format!("{first} and {second}: their queues"),
-            [first, second, ..] => {
-                format!("{first}, {second} and {} more: their queues", names.len() - 2)
-            }
-        };
-        Some(format!(
-            "link {named} overflowed in bursts of the sender's own host, which would have made its \
-             packets wait. Set a longer one, such as `queue = {{ limit = \"1000 packets\" }}`"
-        ))
-    }
-
-    /// True if the path from the end of the wired link `first` to `destination` has a slower link,
-    /// or one by radio.
-    fn a_later_hop_is_slower(&self, first: LinkId, destination: NodeId) -> bool {
-        let LinkState { link, to, .. } = &self.links[first];
-        let mut node = *to;
-        // Static routes do not lead in circles.
-        while node != destination {
-            let Some(next) = self.next_hops.link(node, destination) else { return false };
-            let Some(LinkState { link: later, to, .. }) = self.links.get(next) else { return true };
-            if later.rate() < link.rate() {
-                return true;
-            }
-            node = *to;
-        }
-        false
     }
 
     fn station_metrics(&self) -> Vec<StationMetrics> {
