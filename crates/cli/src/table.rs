@@ -3,7 +3,10 @@
 
 use crate::aligned;
 use crate::estimate::Estimate;
-use airtcp_sim::metrics::{FlowMetrics, LinkMetrics, QuicMetrics, RunMetrics, StationMetrics};
+use airtcp_sim::metrics::{
+    CallMetrics, FlowMetrics, LinkMetrics, QuicMetrics, RunMetrics, StationMetrics,
+    TransferMetrics, UdpMetrics, VideoMetrics,
+};
 use std::fmt::Write;
 
 /// The table of one or more runs of the same scenario.
@@ -20,7 +23,142 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
     if !first.quic.is_empty() {
         out += &quic(runs);
     }
+    let others = [transfers(runs), videos(runs), calls(runs), udp(runs)];
+    for (nth, rows) in others.into_iter().flatten().enumerate() {
+        if nth > 0 || !first.flows.is_empty() || !first.quic.is_empty() {
+            out.push('\n');
+        }
+        out += &rows;
+    }
     out
+}
+
+/// What one of several things did, in each run.
+struct InRuns<'a, T>(Vec<&'a T>);
+
+impl<T> InRuns<'_, T> {
+    fn mean(&self, value: impl Fn(&T) -> f64) -> Estimate {
+        Estimate::of(&self.0.iter().map(|it| value(it)).collect::<Vec<_>>())
+    }
+
+    fn count(&self, value: impl Fn(&T) -> u64) -> String {
+        self.mean(|it| value(it) as f64).show_count()
+    }
+
+    /// Over those runs that have it; `-` if none has.
+    fn mean_if_any(&self, value: impl Fn(&T) -> Option<f64>, decimals: usize) -> String {
+        let known: Vec<f64> = self.0.iter().filter_map(|it| value(it)).collect();
+        if known.is_empty() { "-".to_owned() } else { Estimate::of(&known).show(decimals) }
+    }
+
+    fn ms(&self, seconds: impl Fn(&T) -> Option<f64>) -> String {
+        self.mean_if_any(|it| seconds(it).map(|s| s * 1e3), 1)
+    }
+}
+
+/// Titles, and a row for each of several things; `None` without any.
+fn rows_of<T, const N: usize>(
+    runs: &[RunMetrics],
+    list: fn(&RunMetrics) -> &[T],
+    titles: [&str; N],
+    row: impl Fn(&T, InRuns<'_, T>) -> [String; N],
+) -> Option<String> {
+    let mut rows = vec![titles.map(str::to_owned)];
+    for (i, first) in list(&runs[0]).iter().enumerate() {
+        rows.push(row(first, InRuns(runs.iter().map(|run| &list(run)[i]).collect())));
+    }
+    (rows.len() > 1).then(|| aligned(&rows, &[0]))
+}
+
+/// The rows of flows with requests or arriving transfers.
+fn transfers(runs: &[RunMetrics]) -> Option<String> {
+    let titles =
+        ["transfers of", "completed", "mean ms", "p50 ms", "p95 ms", "p99 ms", "slowdown p99"];
+    rows_of(
+        runs,
+        |run| &run.transfers,
+        titles,
+        |TransferMetrics { name, .. }, all| {
+            [
+                name.clone(),
+                all.count(|it| it.completed),
+                all.ms(|it| it.completion_mean),
+                all.ms(|it| it.completion_p50),
+                all.ms(|it| it.completion_p95),
+                all.ms(|it| it.completion_p99),
+                all.mean_if_any(|it| it.slowdown_p99, 1),
+            ]
+        },
+    )
+}
+
+/// The rows of flows with a video.
+fn videos(runs: &[RunMetrics]) -> Option<String> {
+    let titles = ["video", "startup s", "stalls", "stalled s", "bitrate Mbit/s", "switches"];
+    rows_of(
+        runs,
+        |run| &run.videos,
+        titles,
+        |VideoMetrics { name, .. }, all| {
+            [
+                name.clone(),
+                all.mean_if_any(|it| it.startup_delay, 2),
+                all.count(|it| it.stalls),
+                all.mean(|it| it.stall_time).show(2),
+                all.mean_if_any(|it| it.bitrate_mean.map(|rate| rate * 1e-6), 3),
+                all.count(|it| it.bitrate_switches),
+            ]
+        },
+    )
+}
+
+/// The rows of calls.
+fn calls(runs: &[RunMetrics]) -> Option<String> {
+    let titles = ["call", "lost %", "late %", "delay p95 ms", "mouth to ear ms", "MOS"];
+    let percent = |part: u64, call: &CallMetrics| {
+        (call.frames > 0).then(|| 100.0 * part as f64 / call.frames as f64)
+    };
+    rows_of(
+        runs,
+        |run| &run.calls,
+        titles,
+        |CallMetrics { name, .. }, all| {
+            [
+                name.clone(),
+                all.mean_if_any(|it| percent(it.frames_lost, it), 2),
+                all.mean_if_any(|it| percent(it.frames_late, it), 2),
+                all.ms(|it| it.delay_p95),
+                all.ms(|it| it.mouth_to_ear_delay),
+                all.mean_if_any(|it| it.mos, 2),
+            ]
+        },
+    )
+}
+
+/// The rows of sources of datagrams.
+fn udp(runs: &[RunMetrics]) -> Option<String> {
+    let (unit, factor) = unit(runs.iter().flat_map(|r| &r.udp).map(|source| source.throughput));
+    let [goodput, throughput] = ["goodput", "throughput"].map(|what| format!("{what} {unit}"));
+    let titles = ["UDP", &goodput, &throughput, "lost %", "delay p50 ms", "p95 ms"];
+    rows_of(
+        runs,
+        |run| &run.udp,
+        titles,
+        |UdpMetrics { name, .. }, all| {
+            let lost = |it: &UdpMetrics| {
+                (it.packets_sent > 0)
+                    .then(|| 100.0 * it.packets_dropped as f64 / it.packets_sent as f64)
+            };
+            [
+                name.clone(),
+                all.mean(|it| it.goodput * factor).show(3),
+                all.mean(|it| it.throughput * factor).show(3),
+                all.mean_if_any(lost, 2),
+                all.ms(|it| it.delay_p50),
+                all.ms(|it| it.delay_p95),
+            ]
+        },
+    )
 }
 
 /// The rows of TCP flows.

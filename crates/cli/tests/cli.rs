@@ -75,6 +75,25 @@ fn several_runs_are_summed_up_with_an_interval() {
 }
 
 #[test]
+fn transfers_videos_calls_and_datagrams_have_tables() {
+    let output = run(&[example("traffic.toml").to_str().unwrap(), "--set", "duration=5 s"]);
+    let stdout = text(&output.stdout);
+    let tables: Vec<Vec<&str>> = (stdout.split("\n\n"))
+        .map(|table| table.lines().map(|line| line.split("  ").next().unwrap()).collect())
+        .collect();
+    assert_eq!(
+        tables,
+        [
+            vec!["traffic: 5 s, seed 1", "flow", "api", "web", "film", "sensor"],
+            vec!["transfers of", "api", "web"],
+            vec!["video", "film"],
+            vec!["call", "down", "up"],
+            vec!["UDP", "down", "up"],
+        ]
+    );
+}
+
+#[test]
 fn links_and_stations_have_tables_on_request() {
     let wlan = example("wlan.toml");
     let output = run(&[wlan.to_str().unwrap(), "--links", "--set", "duration=6 s"]);
@@ -87,6 +106,9 @@ fn links_and_stations_have_tables_on_request() {
         [
             "flow",
             "ftp",
+            "",
+            "UDP",
+            "noise",
             "",
             "link",
             "FH>AP",
@@ -206,7 +228,9 @@ fn a_run_without_tcp_has_no_table_of_tcp_flows() {
     std::fs::write(&file, nodes.to_owned() + rest).unwrap();
     let output = run(&[file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout), "udp: 1 s, seed 1\n");
+    let stdout = text(&output.stdout);
+    let titles: Vec<&str> = stdout.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(titles, ["udp:", "UDP", "a-b"]);
 }
 
 #[test]
