@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -146,12 +147,15 @@ class Run:
         )
 
     def to_bytes(self) -> bytes:
-        """Serialises the run (an `.npz` archive); equal runs give equal bytes."""
-        columns: dict[str, npt.NDArray[Any]] = {
-            "metrics": np.frombuffer(
-                json.dumps(self.metrics, separators=(",", ":")).encode(), np.uint8
-            )
-        }
+        """Serialises the run; equal runs give equal bytes.
+
+        With series it is an `.npz` archive. Without, which is how most runs are kept, it is JSON
+        compressed by zlib: an archive takes as long as a short run does.
+        """
+        metrics = json.dumps(self.metrics, separators=(",", ":")).encode()
+        if not self.series:
+            return zlib.compress(metrics, 1)
+        columns: dict[str, npt.NDArray[Any]] = {"metrics": np.frombuffer(metrics, np.uint8)}
         for name, series in sorted(self.series.items()):
             for column, values in series._asdict().items():
                 columns[f"{name}/{column}"] = values
@@ -167,6 +171,8 @@ class Run:
             ValueError: The bytes are not a stored run.
         """
         try:
+            if not data.startswith(_ARCHIVE):
+                return cls(json.loads(zlib.decompress(data)))
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
                 metrics = json.loads(archive["metrics"].tobytes())
                 names = sorted({name.split("/")[0] for name in archive.files} - {"metrics"})
@@ -214,6 +220,9 @@ _PARTS = {
     "middleboxes": ("middlebox", "middleboxes"),
 }
 """The parts of a run's metrics, and what one and several of it are called."""
+
+_ARCHIVE = b"PK"
+"""How every zip archive begins, and no data of zlib."""
 
 _SHOWN = 10
 """How many flows `repr` shows."""

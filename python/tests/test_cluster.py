@@ -119,7 +119,7 @@ def finish(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def kept(out: str) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in Path(out).iterdir() if file.suffix == ".npz"}
+    return {file.name: file.read_bytes() for file in Path(out).iterdir() if file.suffix == ".run"}
 
 
 # Half a second of work for a run.

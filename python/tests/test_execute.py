@@ -81,13 +81,13 @@ def test_ctrl_c_keeps_what_is_finished_and_the_next_execution_does_the_rest(
 def test_nothing_half_written_is_left(tmp_path: Path, jobs: list[Job]) -> None:
     store = Store(tmp_path / "runs", "1")
     run(jobs, store, FakeSimulator(fail=frozenset({1})), stop_at=3)
-    assert all(file.suffix == ".npz" for file in (tmp_path / "runs").iterdir())
+    assert all(file.suffix == ".run" for file in (tmp_path / "runs").iterdir())
 
 
 def test_a_damaged_run_is_named(tmp_path: Path, jobs: list[Job]) -> None:
     store = Store(tmp_path / "runs", "1")
     run(jobs, store, FakeSimulator())
-    file = tmp_path / "runs" / f"{jobs[0].address('1')}.npz"
+    file = tmp_path / "runs" / f"{jobs[0].address('1')}.run"
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(DamagedRunError, match=rf"{file.name}: not a stored run.*delete it"):
         store.get(jobs[0])

@@ -42,7 +42,7 @@ def interrupted_once(small: Path, signals: int) -> tuple[int, str]:
         command(small), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
         runs = small.parent / "out" / "runs"
-        while len(list(runs.glob("*.npz"))) < 2 and process.poll() is None:
+        while len(list(runs.glob("*.run"))) < 2 and process.poll() is None:
             time.sleep(0.01)
         for _ in range(signals):
             process.send_signal(signal.SIGINT)
@@ -60,7 +60,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_does_the_rest(small: Path, signal
     kept = list((small.parent / "out" / "runs").iterdir())
     assert 2 <= len(kept) < 24
     for file in kept:
-        assert file.suffix == ".npz"
+        assert file.suffix == ".run"
         Run.from_bytes(file.read_bytes())
     times = {file: file.stat().st_mtime_ns for file in kept}
     again = subprocess.run(command(small), capture_output=True, text=True, check=True, timeout=300)
@@ -86,7 +86,7 @@ def test_ctrl_c_ends_all_studies_and_keeps_those_that_are_finished(
         text=True,
     ) as process:
         runs = Path("results/b-second/runs")
-        while len(list(runs.glob("*.npz"))) < 2 and process.poll() is None:
+        while len(list(runs.glob("*.run"))) < 2 and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
@@ -88,7 +88,11 @@ class Simulator:
 
 
 def _scenario(job: Job) -> Scenario:
-    return read(job.file, job.text, job.overrides, job.files)
+    return _read(job.file, job.text, job.overrides, job.files)
+
+
+# Many jobs in a row differ in their seed only, and reading costs a third of what a short run does.
+_read = lru_cache(maxsize=64)(read)
 
 
 def check_folder(path: Path) -> None:
@@ -116,11 +120,12 @@ def write_atomically(path: Path, data: bytes) -> None:
     try:
         temporary.write_bytes(data)
         temporary.replace(path)
-    except OSError as error:
-        # Not every error names a file, and none the final one.
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            # Not every error names a file, and none the final one.
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 class CannotGoOnError(Exception):
@@ -146,7 +151,7 @@ class Store:
 
     def path(self, job: Job) -> Path:
         """The file in which the job's result is kept, or will be."""
-        return self.folder / f"{job.address(self.build)}.npz"
+        return self.folder / f"{job.address(self.build)}.run"
 
     def has(self, job: Job) -> bool:
         """Whether the job's result is kept."""
