@@ -306,3 +306,54 @@ fn what_has_no_effect_on_quic_is_refused() {
         .expect_err("a mistake");
     assert!(error.contains("has no effect with transport = \"tcp\""), "{error}");
 }
+
+/// The NAT of the phone gives it another port every five seconds. The server follows, with its
+/// congestion window (RFC 9000 §9.4: the port alone has changed).
+#[test]
+fn a_server_follows_a_client_whose_nat_gives_it_another_port() {
+    let rebinding = ("flow.get.quic.nat-rebind-interval", "5 s");
+    let [plain, rebound] = [get(&[]), get(&[rebinding])];
+    let [plain, rebound] = [plain, rebound].map(|flow| flow.download_time.unwrap());
+    assert!((plain..plain + 0.5).contains(&rebound), "{rebound} s, {plain} s without");
+    let mut tap = Ports::default();
+    let mut observers = Observers { packets: Some(&mut tap), ..Observers::default() };
+    World::new(&scenario(&[rebinding]), 1).run(&mut observers);
+    let seen = tap.0.iter().map(|&(at, port)| (at.since_start().as_millis() / 5000, port));
+    let seen: std::collections::BTreeSet<_> = seen.collect();
+    assert_eq!(seen.len(), 2, "one port in the first five seconds, another from then on: {seen:?}");
+}
+
+/// The ports from which the phone sends.
+#[derive(Default)]
+struct Ports(Vec<(Instant, u16)>);
+
+impl PacketTap for Ports {
+    fn on_packet(&mut self, crossing: &Crossing<'_>) {
+        let Packet::Quic(datagram) = crossing.packet else { return };
+        if crossing.direction == Direction::Sent
+            && crossing.ttl == 64
+            && datagram.from == End::Receiver
+        {
+            self.0.push((crossing.at, datagram.flow.src.port));
+        }
+    }
+}
+
+/// The port changes while the radio is gone. What the server sends, or wake for it, goes to the old
+/// one. So the server waits for the phone, which has nothing to send but a retransmission; or PINGs.
+#[test]
+fn after_a_port_has_changed_in_an_outage_only_the_client_can_end_the_silence() {
+    let dead = |extra: &[(&str, &str)]| {
+        [&[][..], &[("flow.get.quic.nat-rebind-interval", "9 s")]].map(|rebinding| {
+            let radio = ("link.radio.outage", &*outage(10.0));
+            let set = [&[radio, ("duration", "100 s")], rebinding, extra].concat();
+            get(&set).outage_dead_time.unwrap()
+        })
+    };
+    let [plain, rebound] = dead(&[]);
+    assert!(rebound > plain + 1.0, "{plain}, {rebound}");
+    let [woken, rebound_and_woken] = dead(&[WAKE]);
+    assert!(woken < 0.1 && rebound_and_woken == rebound, "{woken}, {rebound_and_woken}");
+    let [alive, rebound_and_alive] = dead(&[("flow.get.quic.keep-alive-interval", "5 s")]);
+    assert!((alive..alive + 0.1).contains(&rebound_and_alive), "{alive}, {rebound_and_alive}");
+}

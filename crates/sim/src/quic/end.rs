@@ -27,6 +27,7 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 /// A datagram that an end sends.
 #[derive(Debug)]
 pub(crate) struct Sent {
+    pub(crate) to: Addr,
     pub(crate) payload: Buffer,
     pub(crate) ecn: Ecn,
 }
@@ -62,7 +63,7 @@ enum App {
 pub(crate) struct QuicEnd {
     clock: Clock,
     endpoint: Endpoint,
-    /// The peer's address.
+    /// The peer's address at the start; a server's client may come to have another.
     peer: SocketAddr,
     /// When a client opens the connection, and how; `None` once it has, and for a server.
     opening: Option<(Instant, ClientConfig)>,
@@ -178,13 +179,13 @@ impl QuicEnd {
         self.drive(now);
     }
 
-    /// A datagram has come from the peer.
-    pub(crate) fn on_datagram(&mut self, now: Instant, payload: Buffer, ecn: Ecn) {
+    /// A datagram has come from the peer, from this address.
+    pub(crate) fn on_datagram(&mut self, now: Instant, peer: Addr, payload: Buffer, ecn: Ecn) {
         let at = self.clock.at(now);
         let payload = payload.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
         self.buffer.clear();
-        let event =
-            self.endpoint.handle(at, self.peer, None, codepoint(ecn), payload, &mut self.buffer);
+        let (peer, ecn) = (socket_addr(peer), codepoint(ecn));
+        let event = self.endpoint.handle(at, peer, None, ecn, payload, &mut self.buffer);
         match event {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
@@ -219,7 +220,8 @@ impl QuicEnd {
             Some(EcnCodepoint::Ect1) => Ecn::Ect1,
             Some(EcnCodepoint::Ce) => Ecn::Ce,
         };
-        self.outbox.push(Sent { payload, ecn });
+        let to = Addr::new(transmit.destination.ip(), transmit.destination.port());
+        self.outbox.push(Sent { to, payload, ecn });
     }
 
     /// Lets endpoint, connection and application do all they can do now.

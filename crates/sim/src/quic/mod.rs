@@ -63,6 +63,9 @@ fn transport(config: &QuicConfig) -> Arc<TransportConfig> {
         .max_idle_timeout(Some(IdleTimeout::from(idle_timeout.unwrap_or(VarInt::MAX))))
         .initial_rtt(time::Duration::from_nanos(config.initial_rtt.as_nanos()))
         .stream_receive_window(receive_window.unwrap_or(VarInt::MAX))
-        .send_window(config.receive_window.get() * SEND_BUFFER_FACTOR);
+        .send_window(config.receive_window.get() * SEND_BUFFER_FACTOR)
+        .keep_alive_interval(
+            config.keep_alive_interval.map(|it| time::Duration::from_nanos(it.as_nanos())),
+        );
     Arc::new(transport)
 }

@@ -83,5 +83,16 @@ settings! {
         #[kind = WINDOW]
         #[source = "quinn-proto 0.11"]
         pub receive_window: Bytes = Bytes(1_250_000),
+        /// Time without packets to the peer after which an end sends a PING.
+        #[kind = POSITIVE_TIME]
+        #[absent = "none is sent"]
+        #[source = "RFC 9308 §3.2"]
+        pub keep_alive_interval: Option<Duration> = None,
+        /// Interval at which a NAT at the client gives it another port. What the server sends to
+        /// the old one is lost; it learns the new one from the client's next packet, and migrates.
+        #[kind = POSITIVE_TIME]
+        #[absent = "the port stays"]
+        #[source = "RFC 9000 §9.3.3"]
+        pub nat_rebind_interval: Option<Duration> = None,
     }
 }

@@ -9,10 +9,15 @@ use crate::apps::OutageWatch;
 use crate::packet::{Packet, QuicDatagram};
 use crate::quic::{Clock, QuicEnd, QuicFlow, Role, Sent};
 use crate::scenario::{End, QuicId, QuicSpec, Scenario};
-use airtcp_core::{Flow, Id, Instant};
+use airtcp_core::{Addr, Duration, Flow, Id, Instant};
 use airtcp_edge::Side;
 use airtcp_routing::NodeId;
 use airtcp_routing::router::PacketId;
+
+/// Ports that a NAT gives (below those of flows, see [`addr`]), and how far apart one after the other.
+const FIRST_NAT_PORT: u16 = 1_024;
+const NAT_PORTS: u16 = 48_000;
+const NAT_PORT_STEP: u64 = 4_099;
 
 /// One end of a QUIC flow, and its place.
 pub(super) struct QuicSocket {
@@ -22,19 +27,34 @@ pub(super) struct QuicSocket {
     pub(super) peer: NodeId,
     flow: QuicId,
     is: End,
-    /// Addresses and ports of what it sends.
-    tuple: Flow,
+    /// Its address, without a NAT.
+    own: Addr,
+    /// Of a client behind a NAT: see [`QuicConfig::nat_rebind_interval`].
+    nat_rebind_interval: Option<Duration>,
     /// Number of its next datagram.
     next: u32,
 }
 
 impl QuicSocket {
     /// A datagram as a packet.
-    fn datagram(&mut self, Sent { payload, ecn }: Sent) -> QuicDatagram {
+    fn datagram(&mut self, now: Instant, Sent { to, payload, ecn }: Sent) -> QuicDatagram {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
-        let Self { flow: source, is: from, tuple: flow, .. } = *self;
+        let Self { flow: source, is: from, .. } = *self;
+        let flow = Flow { src: self.address(now), dst: to };
         QuicDatagram { source, from, number, flow, ecn, payload }
+    }
+
+    /// Its address as the other end sees it.
+    fn address(&self, now: Instant) -> Addr {
+        let times = match self.nat_rebind_interval {
+            Some(interval) => now.since_start().as_nanos() / interval.as_nanos(),
+            None => 0,
+        };
+        let Addr { ip, port } = self.own;
+        let offset = u64::from(port) + times * NAT_PORT_STEP;
+        let port = FIRST_NAT_PORT + (offset % u64::from(NAT_PORTS)) as u16;
+        if times == 0 { self.own } else { Addr::new(ip, port) }
     }
 }
 
@@ -50,10 +70,21 @@ impl World {
             let outages = OutageWatch::new(self.outages_of(scenario, *from, *to), start);
             self.quic_flows.push(QuicFlow { name: name.clone(), start, bytes: *bytes });
             let mut add = |is: End, tuple: Flow, role, [node, peer]: [NodeId; 2]| {
+                let own = tuple.src;
+                let nat_rebind_interval = config.nat_rebind_interval.filter(|_| *opens == is);
                 let streams = (self.seed, &*format!("flow/{name}/quic/{}", is.word()));
                 let opens_at = (*opens == is).then_some(start);
                 let end = QuicEnd::new(clock, config, &tuple, opens_at, role, streams);
-                self.quic.push(QuicSocket { end, node, peer, flow: id, is, tuple, next: 0 });
+                self.quic.push(QuicSocket {
+                    end,
+                    node,
+                    peer,
+                    flow: id,
+                    is,
+                    own,
+                    nat_rebind_interval,
+                    next: 0,
+                });
             };
             add(End::Sender, tuple, Role::Source(*bytes), [*from, *to]);
             add(End::Receiver, tuple.reversed(), Role::Sink(outages), [*to, *from]);
@@ -75,10 +106,15 @@ impl World {
     #[inline(never)]
     pub(super) fn receive_quic(&mut self, packet: PacketId, observers: &mut Observers<'_>) {
         let Packet::Quic(datagram) = self.packets.packet(packet) else { return };
-        let QuicDatagram { source, from, ecn, payload, .. } = datagram.clone();
+        let QuicDatagram { source, from, flow, ecn, payload, .. } = datagram.clone();
         self.packets.remove(packet);
         let index = QuicEndId::of(source, from.opposite());
-        self.quic[index].end.on_datagram(self.now, payload, ecn);
+        let socket = &mut self.quic[index];
+        if flow.dst != socket.address(self.now) {
+            // The NAT has forgotten this port.
+            return;
+        }
+        socket.end.on_datagram(self.now, flow.src, payload, ecn);
         self.send_outbox_of(index, observers);
         let deadline = self.quic[index].end.next_deadline();
         self.wakeups.arm(self.components.id(Component::Quic(index)), deadline);
@@ -90,7 +126,7 @@ impl World {
         let mut outbox = std::mem::take(&mut self.quic[index].end.outbox);
         let node = self.quic[index].node;
         for sent in outbox.drain(..) {
-            let datagram = self.quic[index].datagram(sent);
+            let datagram = self.quic[index].datagram(self.now, sent);
             self.send_quic(node, datagram, observers);
         }
         self.quic[index].end.outbox = outbox;
