@@ -1,5 +1,5 @@
 #!/bin/sh
-# latency-lens 1.0.2 (PyPI), which tells p99 and jitter from tables of timings, guesses the unit of each number by itself
+# latency-lens 1.0.2 (PyPI), which tells p99 and jitter from tables of timings, guesses the unit of each number
 # (dur_to_ms and ts_to_ms in io/normalize.py). A duration of at most 60 is in seconds, one of a million or more in
 # microseconds, any other in milliseconds. So in one column of round trips in milliseconds 50 is 50 s and 70 is 70 ms:
 # the fast ones become the slowest. A time below a million is in seconds, one up to 1e9 in milliseconds: on a clock in

@@ -1,6 +1,6 @@
 #!/bin/sh
 # utp 0.0.10 (npm), the transport protocol of BitTorrent in JavaScript, looks each 500 ms for packets to send again, and
-# takes all that are under way, however young (_resend in index.js: their age is computed as "sent - now" without a sign,
+# takes all that are under way, however young (_resend in index.js: their age is taken as "sent - now" without a sign,
 # which is about 2^32 us and never below the 500,000 us that it is compared with). So without any loss a path with a
 # round trip of 100 ms carries every fifth packet twice, one of 600 ms all of them. And it writes 0 where the peer
 # expects the delay of its last packet (createPacket), so a peer that backs off as queues grow, which is what the
@@ -25,7 +25,7 @@ const SPACING = 10
 const PERIOD = 500
 const DATA = 0 << 4 | 1 // type and version, the first byte
 
-/** Sends packets through a relay that delays them (ms, each way); counts the copies of each number, lists the delays. */
+/** Sends packets through a relay that delays them (ms, each way); copies of each number, and delays told. */
 async function run (delay) {
   const copies = new Map()
   const delays = new Set()
