@@ -4,8 +4,8 @@
 # helpers/stats.js), and then the mean distance of neighbours (jitter), by its own comment "between consecutive latency
 # measurements". Of sorted ones this is the range divided by 19, whatever their order was: the 20 that they take never
 # have more jitter than that. So a path that goes to and fro by 10 ms has half a millisecond, a twentieth, as a radio
-# with grants each 10 ms has it. Nothing is said. The right one is the mean difference of neighbours in time (RFC 3393,
-# 2.1 and 4.3, and of its name RFC 3550, 6.4.1). Minimum, median and average are right.
+# with grants each 10 ms has it. Nothing is said. Right are differences of neighbours in time (RFC 5481, 4.1; RFC 3550,
+# 6.4.1). Minimum, median and average are right.
 #
 # Seen, 20 answers after 50 and 60 ms in turn: jitter 0.53 ms by both, right is 10; latency 55 ms.
 set -eu

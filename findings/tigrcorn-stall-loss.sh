@@ -3,12 +3,12 @@
 # nothing has overtaken. After an acknowledgement it sets its loss timer for all that is still under way, and when
 # 9/8 of the round trip are over declares it lost, sends it again and halves the window (detect_lost_packets in
 # recovery/core.py, and _run_loss_detection). By RFC 9002, 6.1, only packets sent before an acknowledged one can be
-# lost; for others there is the probe timeout (6.2), which sends one or two packets and leaves the window as it is
-# (7.5). So on a path of 100 ms a pause of 13 ms within a flight, as a radio makes at each handover and many a
-# retransmission of its own, halves the window, though all arrives. Nothing is said.
+# lost; for others there is the probe timeout (6.2), which sends one or two packets and marks none as lost. So on a path
+# of 100 ms a pause of 13 ms within a flight, as a radio makes at each handover and many a retransmission of its own,
+# halves the window, though all arrives. Nothing is said.
 #
 # Seen, round trip of 100 ms, ten packets 1 ms apart, of which the first is acknowledged in time and the others late:
-# late: by 10 ms, 0 taken for lost; by 15 ms, all 9; right is 0. Window before 48,000 bytes, after 60,000 and 24,600.
+# by 10 ms, 0 taken for lost; by 15 ms, all 9; right is 0. Window before 48,000 bytes, after 60,000 and 24,600.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,10 +1,10 @@
 #!/bin/sh
-# uiperf3 0.1.2 (PyPI), an iperf3 in pure Python for small boards too, prints two numbers that are not the path's when it
-# receives UDP (-u -R). It divides the lost datagrams by the received ones plus twice the lost (print_line in uiperf3.py:
-# add_lost_packets has already counted the lost into what it adds them to again): a path that loses half loses "33.3%",
-# and one that loses nearly all 50 %, as half is the most there is. And it prints 0.000 ms of jitter in each line,
-# without having measured any. Nothing is said; it takes iperf3's columns and its results. By iperf3's manual jitter is
-# that of RFC 1889, and iperf3 3.12 divides the lost by all that were sent.
+# uiperf3 0.1.2 (PyPI), an iperf3 in pure Python for small boards too, prints two numbers that are not the path's when
+# it receives UDP (-u -R). It divides the lost datagrams by the received ones plus twice the lost (print_line in
+# uiperf3.py: add_lost_packets has already counted the lost into what it adds them to again): a path that loses half
+# loses "33.3%", and one that loses nearly all 50 %, as half is the most there is. And it prints 0.000 ms of jitter in
+# each line, without having measured any. Nothing is said; it takes iperf3's columns and its results. iperf3 3.12 has
+# the jitter of RFC 1889, A.8 (a comment in iperf_udp.c), and divides the lost by all that were sent.
 #
 # Seen, a path that drops every other datagram and lets the others through in pairs: uiperf3 "0.000 ms" and "(33.3%)",
 # with about 4500 of 9000; iperf3 about 2.4 ms and 50 %.
