@@ -46,6 +46,8 @@ documented! {
         Policer,
         /// The link or the path above it was down.
         Outage,
+        /// The base station that its mobile left discarded it.
+        Handover,
         /// A middlebox filtered it.
         Middlebox,
         /// No route to the destination.

@@ -109,6 +109,7 @@ mod linux {
             policer: None,
             outage: None,
             reconfiguration: None,
+            handover: None,
             rlc: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2000) },
         }

@@ -242,13 +242,18 @@ impl DirectionSettings {
         let DirectionSetup { config, trace, corrupt, .. } = setup;
         let variable = || "variable".to_owned();
         let slots = config.reconfiguration.as_deref();
+        let cells = config.handover.iter().flat_map(|handover| handover.times.cells());
+        let (cell_rate, cell_delay) = cells.fold((false, false), |(rate, delay), cell| {
+            (rate || cell.rate.is_some(), delay || cell.delay.is_some())
+        });
         Self {
             rate: match &config.rate {
-                LinkRate::Constant(rate) if trace.is_none() => rate.to_string(),
+                LinkRate::Constant(rate) if trace.is_none() && !cell_rate => rate.to_string(),
                 _ => variable(),
             },
             delay: match config.delay.variation.is_some()
                 || slots.is_some_and(|it| it.delay.is_some())
+                || cell_delay
             {
                 false => config.delay.base.to_string(),
                 true => variable(),

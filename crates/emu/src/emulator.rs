@@ -87,6 +87,9 @@ impl Setup<'_> {
         let DirectionSetup { config, trace, corrupt, log } = setup;
         let streams = LinkStreams::named(self.seed, name).of_path("link");
         let mut link = Link::new(config, streams);
+        if name == "up" {
+            link = link.from_mobile();
+        }
         if let Some(trace) = trace {
             link = link.with_trace(trace.clone());
         }

@@ -171,16 +171,19 @@ impl<W: Write> Text<W> {
             (Some(trace), _) => of_trace(trace),
             (None, LinkRate::Mahimahi(trace)) => of_trace(trace),
             (None, LinkRate::Constant(rate)) => {
-                (Bytes::ZERO, Capacity::Rate { rate: *rate, passed: 0 })
+                let of_cells = config.handover.as_ref().and_then(|it| it.rates(*rate));
+                let capacity = match of_cells {
+                    Some(rates) => Capacity::Table { rates: Arc::new(rates), passed: 0 },
+                    None => Capacity::Rate { rate: *rate, passed: 0 },
+                };
+                (Bytes::ZERO, capacity)
             }
             (None, LinkRate::Table(rates)) => {
                 (Bytes::ZERO, Capacity::Table { rates: rates.clone(), passed: 0 })
             }
         };
-        let outages = match config.outages() {
-            Some(outages) => outages.schedule,
-            None => Schedule::Listed(Vec::new()),
-        };
+        let none = || Schedule::Listed(Vec::new());
+        let outages = config.interruptions().unwrap_or_else(none);
         Self { to, header, capacity, outages, down: false }
     }
 
@@ -269,6 +272,7 @@ mod tests {
             policer: None,
             outage: None,
             reconfiguration: None,
+            handover: None,
             rlc: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
         }

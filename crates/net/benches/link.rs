@@ -25,6 +25,7 @@ fn config(delay: DelayConfig, loss: LossConfig) -> LinkConfig {
         policer: None,
         outage: None,
         reconfiguration: None,
+        handover: None,
         rlc: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(1000) },
     }

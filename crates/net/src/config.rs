@@ -45,6 +45,9 @@ settings! {
         /// Steps of delay and loss, and interruptions, at the ends of time slots.
         #[absent = "the path stays the same"]
         pub reconfiguration: Option<Box<ReconfigurationConfig>> = None,
+        /// Changes of the mobile's base station.
+        #[absent = "always the same base station"]
+        pub handover: Option<Box<HandoverConfig>> = None,
         /// Retransmissions below IP, as of a cellular link. The rate is then that of transport blocks.
         #[absent = "no retransmissions"]
         pub rlc: Option<Box<RlcConfig>> = None,
@@ -62,19 +65,32 @@ impl LinkConfig {
         self.outage.clone().or_else(interruptions)
     }
 
+    /// When nothing gets through: in its outages, or while its mobile is between base stations.
+    pub fn interruptions(&self) -> Option<Schedule> {
+        let of_handovers = || Some(self.handover.as_ref()?.interruptions());
+        self.outages().map(|outages| outages.schedule).or_else(of_handovers)
+    }
+
     /// The least delay that a packet may have.
     pub fn least_delay(&self) -> Duration {
         let of_slots = self.reconfiguration.as_ref().and_then(|it| it.delay.as_ref());
-        self.delay.least() + of_slots.map(Distribution::lower_bound).unwrap_or_default()
+        let cells = self.handover.iter().flat_map(|handover| handover.times.cells());
+        let of_cells = cells.filter_map(|cell| cell.delay).min().unwrap_or(Duration::MAX);
+        self.delay.least().min(of_cells)
+            + of_slots.map(Distribution::lower_bound).unwrap_or_default()
     }
 }
 
-/// A link has one schedule of outages, and its transport blocks one size.
+/// A link has one schedule of outages, its transport blocks one size, and each change a constant
+/// to replace.
 fn check_link<R: Reader>(from: &R, link: &LinkConfig) {
     let interruptions = link.reconfiguration.as_ref().and_then(|it| it.interruption);
     if link.outage.is_some() && interruptions.is_some() {
         let message = "contradicts the interruptions of `reconfiguration`".to_owned();
         from.refuse(Some("outage"), message, "either outage or interruption");
+    }
+    if let Some(handover) = &link.handover {
+        check_cells(from, link, handover);
     }
     match (&link.rlc, &link.rate) {
         (Some(rlc), LinkRate::Constant(rate)) if rlc.block_bits(*rate) == 0 => {
@@ -86,6 +102,31 @@ fn check_link<R: Reader>(from: &R, link: &LinkConfig) {
             from.refuse(Some("rlc"), message, "a constant rate beside it");
         }
         _ => {}
+    }
+}
+
+/// The interruptions of handovers are a link's only ones, and their cells change what is constant.
+fn check_cells<R: Reader>(from: &R, link: &LinkConfig, handover: &HandoverConfig) {
+    if link.outages().is_some() {
+        let message = "contradicts the link's other outages".to_owned();
+        from.refuse(Some("handover"), message, "either handovers or outages");
+    }
+    let mut cells = handover.times.cells().iter();
+    let rate = cells.clone().find_map(|cell| cell.rate);
+    if rate.is_some() && !matches!(link.rate, LinkRate::Constant(_)) {
+        let message = "has a rate of a cell, and the link's changes by itself".to_owned();
+        from.refuse(Some("handover"), message, "a constant rate of the link, or cells without");
+    }
+    if cells.any(|cell| cell.delay.is_some()) && link.delay.variation.is_some() {
+        let message = "has a delay of a cell, and the link's changes by itself".to_owned();
+        from.refuse(Some("handover"), message, "a constant delay of the link, or cells without");
+    }
+    let rates = handover.times.cells().iter().filter_map(|cell| cell.rate);
+    if let (Some(rlc), Some(rate)) = (&link.rlc, rates.min())
+        && rlc.block_bits(rate) == 0
+    {
+        let message = format!("at {rate}, a block of {} has less than a bit", rlc.tti);
+        from.refuse(Some("handover"), message, "a higher rate");
     }
 }
 
@@ -825,6 +866,246 @@ fn check_reconfiguration<R: Reader>(from: &R, config: &ReconfigurationConfig) {
             from.refuse(None, "changes nothing".to_owned(), "delay, loss or interruption");
         }
         _ => {}
+    }
+}
+
+settings! {
+    #[partial]
+    /// Handovers: the mobile at one end of the link changes the base station at the other. Both
+    /// directions are interrupted. What the mobile has to send waits there; `data` says what becomes
+    /// of what the source base station holds.
+    #[derive(Clone, Debug, PartialEq)]
+    #[table("link.handover", whole)]
+    #[check(check_handover)]
+    pub struct HandoverConfig {
+        /// Start of each handover, and the cells.
+        #[keys_of(HandoverTimes)]
+        pub times: HandoverTimes,
+        /// Time from the last packet in the old cell to the first in the new one. Mechanisms hear
+        /// of it as of an outage.
+        #[kind = POSITIVE_TIME]
+        #[source = "TS 36.300 §10.1.2.1"]
+        pub interruption: Duration,
+        /// What becomes of the data that the source base station holds.
+        #[keys_of(HandoverData)]
+        pub data: HandoverData,
+    }
+}
+
+impl HandoverConfig {
+    /// The rates of a link that begins with `first`; `None`: it does not change.
+    pub fn rates(&self, first: DataRate) -> Option<Rates> {
+        let mut steps = vec![(Instant::ZERO, Some(first))];
+        for (at, rate) in self.times.cells().iter().filter_map(|it| Some((it.at, it.rate?))) {
+            if at == Instant::ZERO {
+                steps.clear();
+            }
+            steps.push((at, Some(rate)));
+        }
+        if steps.len() == 1 && steps[0].1 == Some(first) {
+            return None;
+        }
+        Rates::new(table::Table::new(steps)?)
+    }
+
+    /// When the mobile is between base stations.
+    pub fn interruptions(&self) -> Schedule {
+        match &self.times {
+            HandoverTimes::Periodic { first, interval } => Schedule::Periodic {
+                origin: *first,
+                period: *interval,
+                start: Duration::ZERO,
+                end: self.interruption,
+            },
+            HandoverTimes::Listed(cells) => {
+                let interruption = |cell: &Cell| (cell.at, cell.at + self.interruption);
+                Schedule::Listed(cells.iter().map(interruption).collect())
+            }
+        }
+    }
+}
+
+/// A handover begins when nothing of the one before is under way any more.
+fn check_handover<R: Reader>(from: &R, config: &HandoverConfig) {
+    let HandoverConfig { times, interruption, data } = config;
+    let forwarding = match data {
+        HandoverData::Forward { forwarding_delay, .. } => *forwarding_delay,
+        HandoverData::Discard => Duration::ZERO,
+    };
+    if forwarding.is_zero() && from.written("end-marker") {
+        let message = "has no effect without a forwarding-delay".to_owned();
+        from.refuse(Some("end-marker"), message, "`forwarding-delay` beside it");
+    }
+    let busy = *interruption + forwarding;
+    let (key, shortest) = match times {
+        HandoverTimes::Periodic { interval, .. } => ("interval", Some(*interval)),
+        HandoverTimes::Listed(cells) => {
+            ("cells", cells.windows(2).map(|pair| pair[1].at.since(pair[0].at)).min())
+        }
+    };
+    if let Some(shortest) = shortest.filter(|&shortest| shortest <= busy) {
+        let message = format!("a handover takes {busy}, and the next begins after {shortest}");
+        from.refuse(Some(key), message, &format!("handovers more than {busy} apart"));
+    }
+}
+
+/// Start of each handover.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandoverTimes {
+    /// At regular intervals, between cells that are all the same.
+    Periodic {
+        /// The first one.
+        first: Instant,
+        /// Time from the start of one to the start of the next.
+        interval: Duration,
+    },
+    /// To each of these cells, in the order of time.
+    Listed(Vec<Cell>),
+}
+
+/// A cell, from the handover to it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Start of the handover.
+    pub at: Instant,
+    /// Rate of the link; `None`: as before.
+    pub rate: Option<DataRate>,
+    /// One-way propagation delay of the link; `None`: as before.
+    pub delay: Option<Duration>,
+}
+
+impl HandoverTimes {
+    /// The cells that are listed.
+    pub fn cells(&self) -> &[Cell] {
+        match self {
+            Self::Periodic { .. } => &[],
+            Self::Listed(cells) => cells,
+        }
+    }
+
+    /// The handover with this number, from 0.
+    pub fn nth(&self, n: u64) -> Option<Cell> {
+        match self {
+            Self::Periodic { first, interval } => {
+                Some(Cell { at: *first + *interval * n, rate: None, delay: None })
+            }
+            Self::Listed(cells) => cells.get(usize::try_from(n).ok()?).copied(),
+        }
+    }
+}
+
+static CELLS: Table = Table::new(
+    "link.handover.cells",
+    "A cell that the mobile comes to. Before the first handover, the link has its own rate and delay.",
+    &[Key::Fields(&[
+        field("at", TIME, Fallback::Required, "Start of the handover to it; ascending."),
+        field("rate", Kind::Rate, Fallback::Absent("as before"), "Rate of the link in this cell."),
+        field(
+            "delay",
+            TIME,
+            Fallback::Absent("as before"),
+            "One-way propagation delay of the link in this cell. Packets keep their order where it \
+             falls.",
+        ),
+    ])],
+);
+
+impl Settings for HandoverTimes {
+    const KEYS: &'static [Key] = &[Key::Fields(&[
+        field(
+            "interval",
+            POSITIVE_TIME,
+            Fallback::Absent("not periodic"),
+            "Time from the start of a handover to the start of the next, between cells that are all \
+             the same. Not together with `cells`.",
+        ),
+        field(
+            "offset",
+            TIME,
+            Fallback::Absent("`interval`"),
+            "Start of the first of these handovers.",
+        ),
+        field(
+            "cells",
+            Kind::Tables(&CELLS),
+            Fallback::Absent("none listed"),
+            "The cells that the mobile comes to, and when.",
+        ),
+    ])];
+
+    fn read<R: Reader>(from: &R, _base: Option<&Self>) -> Option<Self> {
+        let interval = from.get::<Option<Duration>>("interval");
+        let offset = from.get::<Option<Instant>>("offset");
+        if !from.written("interval") {
+            if from.written("offset") {
+                let message = "has no effect without interval".to_owned();
+                from.refuse(Some("offset"), message, "`interval` beside it");
+            }
+            if !from.written("cells") {
+                from.refuse(None, "has no times".to_owned(), "interval or cells");
+                return None;
+            }
+            return cells(from).map(Self::Listed);
+        }
+        if from.written("cells") {
+            let message = "contradicts interval".to_owned();
+            from.refuse(Some("cells"), message, "either interval or cells");
+        }
+        let interval = interval??;
+        Some(Self::Periodic { first: offset?.unwrap_or(Instant::ZERO + interval), interval })
+    }
+
+    /// A list of cells is not written on one line.
+    fn write(&self, to: &mut Vec<(&'static str, String)>) {
+        if let Self::Periodic { first, interval } = self {
+            to.extend(interval.show(&POSITIVE_TIME).map(|text| ("interval", text)));
+            to.extend(first.show(&TIME).map(|text| ("offset", text)));
+        }
+    }
+}
+
+/// Reads the cells of a table.
+fn cells<R: Reader>(table: &R) -> Option<Vec<Cell>> {
+    let mut read: Vec<Cell> = Vec::new();
+    let mut complete = true;
+    for cell in table.tables("cells") {
+        let at = cell.get::<Instant>("at");
+        let (rate, delay) = (cell.get::<Option<DataRate>>("rate"), cell.get("delay"));
+        let (Some(at), Some(rate), Some(delay)) = (at, rate, delay) else {
+            complete = false;
+            continue;
+        };
+        if let Some(last) = read.last().filter(|last| at <= last.at) {
+            let (since, before) = (at.since_start(), last.at.since_start());
+            let message = format!("{since} does not come after {before}");
+            cell.refuse(Some("at"), message, &format!("a time after {before}"));
+            return None;
+        }
+        read.push(Cell { at, rate, delay });
+    }
+    (complete && !read.is_empty()).then_some(read)
+}
+
+alternatives! {
+    /// What becomes of the data that a source base station holds.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[choice("data", "What becomes of the data that the source base station holds, and of what still comes to it.")]
+    #[source = "TS 36.300 §10.1.2.3; TS 38.300 §9.2.3.2"]
+    pub enum HandoverData {
+        /// it goes to the target base station. The target sends what the source held first, packets
+        /// being sent included, and without the limit of its queue
+        "forward" => Forward {
+            /// One-way delay from the source to the target base station (X2, Xn). 0: both are one,
+            /// as in a handover between cells of the same.
+            forwarding_delay: Duration = Duration::ZERO,
+            /// The target sends data of the new path only after the end marker, the last packet of
+            /// the old path, so that all stays in order. `false`: data that is forwarded late
+            /// arrives behind data of the new path.
+            #[source = "TS 36.300 §10.1.2.2"]
+            end_marker: bool = true,
+        },
+        /// it is lost
+        "discard" => Discard,
     }
 }
 

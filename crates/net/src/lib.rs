@@ -3,7 +3,8 @@
 //! Read in this order: [`config`] (what a link is made of), [`link`] (the machine: queue, server,
 //! flight), then its parts, each readable alone: [`queue`] (a file a discipline), [`loss`],
 //! `policer`, [`delay`], `slots` (a path through satellites), [`schedule`] (outages, of the link and
-//! above the MAC), [`trace`] (a recorded rate), `rlc` (a cellular link that repairs its own losses).
+//! above the MAC), `handover` (a mobile that changes its base station), [`trace`] (a recorded rate),
+//! `rlc` (a cellular link that repairs its own losses).
 //! [`wifi`] is the other medium: 802.11, shared by many stations, with its own narration;
 //! [`mobility`] says where the stations are.
 //!
@@ -13,6 +14,7 @@
 
 pub mod config;
 pub mod delay;
+mod handover;
 pub mod link;
 pub mod loss;
 pub mod mobility;

@@ -24,7 +24,8 @@
 //!   that looks after the rest itself.
 //! - A link that can be taken down at run time ([`Link::steered`]), or whose queue discipline drops,
 //!   marks or reorders waiting packets, is the exception to the second rule: what will happen is not
-//!   known beforehand, so a packet is decided when its service starts, which is one more wake-up.
+//!   known beforehand, so a packet is decided when its service starts, which is one more wake-up. So
+//!   is one with handovers, where packets may go back from the server to a queue (`handover`).
 //!   Where both ways are possible, the times are the same. What such a queue drops is reported at
 //!   that instant.
 
@@ -33,6 +34,7 @@ use crate::config::{
     Schedule,
 };
 use crate::delay::Delay;
+use crate::handover::{Forwarded, Handover, Way};
 use crate::loss::Loss;
 use crate::policer::Policer;
 use crate::queue::admission::{Admission, Admitted, Arrival, Verdict};
@@ -159,7 +161,7 @@ pub struct LinkCounters {
     pub duplicates: u64,
     /// Packets the policer dropped.
     pub policer_drops: u64,
-    /// Packets an outage took.
+    /// Packets an outage took, or a handover.
     pub outage_drops: u64,
     /// Longest queue in packets, not counting the one in service.
     pub max_queue_packets: u64,
@@ -256,6 +258,15 @@ impl Service {
         }
     }
 
+    /// A handover ends all that is under way.
+    fn restart(&mut self) {
+        match self {
+            Self::Trace(opportunities) => opportunities.restart(),
+            Self::Rlc(rlc) => rlc.reestablish(),
+            Self::Table(_) => {}
+        }
+    }
+
     /// Serves a packet from `start`.
     fn serve(&mut self, start: Instant, size: Bytes) -> Served {
         match self {
@@ -285,6 +296,7 @@ struct Deferred<T> {
     dropped: Vec<Queued<T>>,
     /// Present in a link that can be taken down at run time.
     steering: Option<Steering>,
+    handover: Option<Handover<T>>,
     /// Departures of the packets in service in such a link: several share a transport block.
     in_service: VecDeque<Instant>,
     /// Departures not yet reported, if the caller asked for them.
@@ -345,10 +357,57 @@ impl<T> Deferred<T> {
             next_start: Instant::MAX,
             dropped: Vec::new(),
             steering: None,
+            handover: None,
             in_service: VecDeque::new(),
             departures: None,
         }
     }
+
+    /// Packets whose turn it may be: in the queue, and before it after a handover.
+    fn waiting(&self) -> usize {
+        self.queue.len() + self.handover.as_ref().map_or(0, Handover::first_len)
+    }
+
+    /// The next packet to serve; those that the queue drops before it go to `dropped`.
+    fn dequeue(&mut self, now: Instant) -> Option<Queued<T>> {
+        let first = self.handover.as_mut().and_then(Handover::take_first);
+        first.or_else(|| self.queue.dequeue(now, &mut self.dropped))
+    }
+
+    /// The next thing to happen, and its time; [`Instant::MAX`]: nothing does.
+    fn next_step(&self) -> (Instant, Step) {
+        let service = (self.next_start, Step::Service);
+        let Some(handover) = &self.handover else { return service };
+        let begin = (handover.next(), Step::Handover);
+        let forwarded = (handover.next_forwarded(), Step::Forwarded);
+        // At one time, a packet comes before a handover begins, and no service starts then.
+        let next = if begin.0 <= service.0 { begin } else { service };
+        if forwarded.0 < next.0 || (forwarded.0 == begin.0 && next.0 == begin.0) {
+            return forwarded;
+        }
+        next
+    }
+
+    /// The time of the next thing to happen, if it is one to wake up for.
+    fn next_deadline(&self) -> Instant {
+        match &self.handover {
+            // Without packets, the next call will do.
+            Some(it) if self.queue.len() == 0 && it.len() == 0 => Instant::MAX,
+            Some(_) => self.next_step().0,
+            None => self.next_start,
+        }
+    }
+}
+
+/// What happens in a link that decides packets later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// A service starts.
+    Service,
+    /// A handover begins.
+    Handover,
+    /// A forwarded packet comes to the target base station.
+    Forwarded,
 }
 
 impl<T> Link<T> {
@@ -366,16 +425,21 @@ impl<T> Link<T> {
             && policer.is_none()
             && outage.is_none()
             && slots.is_none()
+            && config.handover.is_none()
             && delay.is_constant()
             && matches!(queue, QueueConfig::DropTail { .. });
         // One that decides packets later does so in `deferred`.
-        let (admission, deferred) = match queue.decides_on_arrival() {
+        let at_once = queue.decides_on_arrival() && config.handover.is_none();
+        let (admission, mut deferred) = match at_once {
             true => (Admission::new(queue, streams.of("red")), None),
             false => {
                 let queue = Queue::new(queue, streams.of("red"));
                 (Admission::DropTail(QueueLimit::Packets(0)), Some(Box::new(Deferred::new(queue))))
             }
         };
+        if let (Some(deferred), Some(handover)) = (&mut deferred, &config.handover) {
+            deferred.handover = Some(Handover::new(handover, rate.mean()));
+        }
         Self {
             rate: rate.mean(),
             transmission: (Bytes::ZERO, Duration::ZERO),
@@ -408,6 +472,16 @@ impl<T> Link<T> {
         self.is_plain = false;
         self.rate = trace.mean_rate();
         self.service = Some(Service::Trace(Box::new(Opportunities::new(trace))));
+        self
+    }
+
+    /// The link from the mobile to the base station, if its mobile has handovers; before the first
+    /// packet. The mobile keeps what it has not sent.
+    pub fn from_mobile(mut self) -> Self {
+        let handover = self.deferred.as_mut().and_then(|deferred| deferred.handover.as_mut());
+        if let Some(handover) = handover {
+            handover.set_from_mobile();
+        }
         self
     }
 
@@ -476,13 +550,17 @@ impl<T> Link<T> {
     /// Only for a steered link.
     pub fn set_rate(&mut self, now: Instant, rate: DataRate) {
         self.start_services_before(now);
+        self.change_rate(rate);
+        self.foresee_service(now);
+    }
+
+    fn change_rate(&mut self, rate: DataRate) {
         self.rate = rate;
         self.transmission = (Bytes::ZERO, Duration::ZERO);
         match &mut self.service {
             Some(Service::Rlc(rlc)) => rlc.set_rate(rate),
             other => *other = None,
         }
-        self.foresee_service(now);
     }
 
     /// Makes the delay constant, for packets whose service starts from `now` on; they keep behind
@@ -526,9 +604,10 @@ impl<T> Link<T> {
         copied
     }
 
-    /// True if the link is down at `now`, by hand or by schedule.
+    /// True if the link is down at `now`, by hand, by schedule or in a handover.
     pub fn is_down(&self, now: Instant) -> bool {
         self.steering().is_some_and(|steering| steering.down)
+            || self.handover().is_some_and(|handover| handover.interrupts(now))
             || self.outage.as_ref().is_some_and(|outage| outage.schedule.is_down(now))
     }
 
@@ -703,7 +782,7 @@ impl<T> Link<T> {
         let mut next = self.in_flight.next_arrival();
         if let Some(deferred) = &self.deferred {
             // Also when the next packet is to be decided.
-            next = next.into_iter().chain([deferred.next_start]).min();
+            next = next.into_iter().chain([deferred.next_deadline()]).min();
         }
         // A packet behind an outage without end never arrives.
         next.filter(|&next| next < Instant::MAX)
@@ -739,8 +818,8 @@ impl<T> Link<T> {
     #[inline]
     fn take_out(&mut self, until: Instant) -> Option<Output<T>> {
         let (flight, passage) = self.in_flight.pop_due(until)?;
-        if flight.fate.lost == Some(DropReason::Queue) {
-            return Some(Output::Drop(flight.item, DropReason::Queue));
+        if let Some(reason @ (DropReason::Queue | DropReason::Handover)) = flight.fate.lost {
+            return Some(Output::Drop(flight.item, reason));
         }
         self.counters.packets_sent += 1;
         self.counters.bytes_sent += flight.size;
@@ -783,26 +862,48 @@ impl<T> Link<T> {
     /// ([`Link::latest_wait`]).
     pub fn next_service(&mut self, now: Instant, flow: u32) -> Option<Instant> {
         self.start_services(now);
-        let deferred = self.deferred.as_ref().filter(|deferred| deferred.queue.holds(flow))?;
-        Some(deferred.next_start)
+        let deferred = self.deferred.as_ref()?;
+        let is_first = || deferred.handover.as_ref().is_some_and(|it| it.is_first(flow));
+        match deferred.queue.holds(flow) || is_first() {
+            true => Some(deferred.next_start),
+            false => deferred.handover.as_ref()?.next_of(flow),
+        }
     }
 
     /// Packets waiting for the server, the one in service not counted, as of the latest call.
     pub fn queue_len(&self) -> usize {
-        self.deferred.as_ref().map_or(self.waiting.len(), |deferred| deferred.queue.len())
+        self.deferred.as_ref().map_or(self.waiting.len(), |deferred| deferred.waiting())
     }
 
     /// Packets accepted and not yet reported by [`Link::poll`].
     pub fn in_transit(&self) -> usize {
-        self.in_flight.len() + self.deferred.as_ref().map_or(0, |deferred| deferred.queue.len())
+        let queued = self.deferred.as_ref().map_or(0, |deferred| deferred.queue.len());
+        self.in_flight.len() + queued + self.handover().map_or(0, Handover::len)
+    }
+
+    /// Bits that the link could have sent in so long a time from the start, at its rate, the mean
+    /// rate of its file, or those of the cells.
+    pub fn capacity(&self, elapsed: Duration) -> f64 {
+        match self.handover() {
+            Some(handover) => handover.capacity(elapsed),
+            None => self.rate.bits_per_sec() as f64 * elapsed.as_secs_f64(),
+        }
+    }
+
+    fn handover(&self) -> Option<&Handover<T>> {
+        self.deferred.as_ref()?.handover.as_ref()
     }
 
     /// Packets whose service has started by `now` leave the queue.
     #[inline]
     fn start_services(&mut self, now: Instant) {
         self.start_foreseen(now);
-        while let Some(start) = self.deferred_start(now) {
-            self.serve_next(start);
+        while let Some((at, step)) = self.deferred_step(now) {
+            match step {
+                Step::Service => self.serve_next(at),
+                Step::Handover => self.hand_over(at),
+                Step::Forwarded => self.receive_forwarded(at),
+            }
         }
     }
 
@@ -820,10 +921,10 @@ impl<T> Link<T> {
         self.start_services(Instant::from_nanos(now.as_nanos().saturating_sub(1)));
     }
 
-    /// Next service in a link that decides later, if it starts by `now`.
+    /// What happens next in a link that decides later, if it does by `now`.
     #[inline]
-    fn deferred_start(&self, now: Instant) -> Option<Instant> {
-        self.deferred.as_ref().map(|deferred| deferred.next_start).filter(|&start| start <= now)
+    fn deferred_step(&self, now: Instant) -> Option<(Instant, Step)> {
+        self.deferred.as_ref().map(|deferred| deferred.next_step()).filter(|&(at, _)| at <= now)
     }
 
     /// [`Link::send`] for a link that decides packets when their service starts.
@@ -833,6 +934,28 @@ impl<T> Link<T> {
         if let Err(reason) = self.pass_entrance(now, &meta) {
             return Err(Dropped(item, reason));
         }
+        let packet = Queued::new(now, item, meta);
+        let handover = self.deferred.as_mut().and_then(|deferred| deferred.handover.as_mut());
+        if let Some(handover) = handover {
+            match handover.way(now) {
+                Way::Queue => {}
+                Way::Later(at) => {
+                    handover.delay(at, packet);
+                    self.latest_wait = Duration::ZERO;
+                    return Ok(());
+                }
+                Way::Discarded => {
+                    self.counters.outage_drops += 1;
+                    return Err(Dropped(packet.item, DropReason::Handover));
+                }
+            }
+        }
+        self.enqueue_deferred(now, packet).map_err(|item| Dropped(item, DropReason::Queue))
+    }
+
+    /// A packet comes to the queue of such a link, which may hand it back.
+    fn enqueue_deferred(&mut self, now: Instant, packet: Queued<T>) -> Result<(), T> {
+        let meta = packet.meta;
         let start = self.service_start(now);
         let empty = self.queue_len() == 0;
         let mut server = Server::default();
@@ -846,9 +969,9 @@ impl<T> Link<T> {
             // The server asked for a packet when it became free, and there was none.
             queue.dequeue(now, dropped);
         }
-        if let Err(refused) = queue.enqueue(Queued::new(now, item, meta), server, dropped) {
+        if let Err(refused) = queue.enqueue(packet, server, dropped) {
             self.counters.queue_drops += 1;
-            return Err(Dropped(refused.item, DropReason::Queue));
+            return Err(refused.item);
         }
         if empty {
             *next_start = start;
@@ -867,23 +990,80 @@ impl<T> Link<T> {
     #[inline(never)]
     fn serve_next(&mut self, start: Instant) {
         let Some(deferred) = &mut self.deferred else { return };
-        let packet = deferred.queue.dequeue(start, &mut deferred.dropped);
+        let packet = deferred.dequeue(start);
         self.report_dropped(start);
-        if let Some(Queued { item, meta, arrived, marked }) = packet {
-            self.counters.ecn_marks += u64::from(marked);
-            let mut fate = self.serve(arrived, start, &meta);
-            if !self.delay.reorders() {
-                // It comes out after its predecessors.
-                fate.arrival = self.latest_arrival;
-            }
-            let passage = Passage { waited: start.since(arrived), marked };
-            self.in_flight.push_with(Flight { fate, size: meta.size, item }, passage);
-            let (at, size, lost) = (self.free_at, meta.size, fate.lost.is_some());
-            self.note_service(start);
-            self.report_departure(Departure { arrived, at, size, lost });
+        if let Some(packet) = packet {
+            self.serve_packet(start, packet);
         }
         // The packets that wait now came before `start`.
         self.foresee_service(Instant::from_nanos(start.as_nanos().saturating_sub(1)));
+    }
+
+    /// The server has taken a packet at `start`.
+    fn serve_packet(&mut self, start: Instant, packet: Queued<T>) {
+        let served = self.transmit(start, packet.meta.size);
+        if let Some(handover) = self.deferred.as_mut().and_then(|it| it.handover.as_mut())
+            && served.received > handover.next()
+        {
+            self.free_at = served.departure;
+            handover.interrupt(packet);
+            return;
+        }
+        let Queued { item, meta, arrived, marked } = packet;
+        self.counters.ecn_marks += u64::from(marked);
+        let mut fate = self.decide(arrived, start, &meta, served);
+        if !self.delay.reorders() {
+            // It comes out after its predecessors.
+            fate.arrival = self.latest_arrival;
+        }
+        let passage = Passage { waited: start.since(arrived), marked };
+        self.in_flight.push_with(Flight { fate, size: meta.size, item }, passage);
+        let (at, size, lost) = (self.free_at, meta.size, fate.lost.is_some());
+        self.note_service(start);
+        self.report_departure(Departure { arrived, at, size, lost });
+    }
+
+    /// A handover begins at `now`: the source stops sending, and forwards or discards what it has.
+    #[inline(never)]
+    fn hand_over(&mut self, now: Instant) {
+        let Some(deferred) = &mut self.deferred else { return };
+        let Some(handover) = &mut deferred.handover else { return };
+        let (cell, discarded) = handover.begin(|| deferred.queue.take());
+        self.free_at = handover.until();
+        for packet in discarded {
+            self.counters.outage_drops += 1;
+            self.report_lost(now, packet, DropReason::Handover);
+        }
+        if let Some(service) = &mut self.service {
+            service.restart();
+        }
+        if let Some(rate) = cell.and_then(|cell| cell.rate) {
+            self.change_rate(rate);
+        }
+        if let Some(delay) = cell.and_then(|cell| cell.delay) {
+            self.delay = Delay::constant(delay);
+        }
+        self.foresee_service(now);
+    }
+
+    /// A forwarded packet comes to the target base station at `now`.
+    #[inline(never)]
+    fn receive_forwarded(&mut self, now: Instant) {
+        let Some(handover) = self.deferred.as_mut().and_then(|it| it.handover.as_mut()) else {
+            return;
+        };
+        let Some(Forwarded { held, packet, .. }) = handover.take_forwarded() else { return };
+        if held {
+            handover.send_first(packet);
+            if self.queue_len() == 1 {
+                self.foresee_service(now);
+            }
+            return;
+        }
+        let (arrived, meta) = (packet.arrived, packet.meta);
+        if let Err(item) = self.enqueue_deferred(now, packet) {
+            self.report_lost(now, Queued::new(arrived, item, meta), DropReason::Queue);
+        }
     }
 
     /// Sets the time at which the server takes the next of the packets that have been waiting since
@@ -905,15 +1085,21 @@ impl<T> Link<T> {
             return;
         }
         let mut dropped = std::mem::take(&mut deferred.dropped);
-        for Queued { item, meta, arrived, .. } in dropped.drain(..) {
+        for packet in dropped.drain(..) {
             self.counters.queue_drops += 1;
-            let fate = Fate { next_since: now, arrival: now, lost: Some(DropReason::Queue) };
-            self.in_flight.push(Flight { fate, size: meta.size, item });
-            self.report_departure(Departure { arrived, at: now, size: meta.size, lost: true });
+            self.report_lost(now, packet, DropReason::Queue);
         }
         if let Some(deferred) = &mut self.deferred {
             deferred.dropped = dropped;
         }
+    }
+
+    /// Reports a packet that had been accepted and is not served.
+    fn report_lost(&mut self, now: Instant, packet: Queued<T>, reason: DropReason) {
+        let Queued { item, meta, arrived, .. } = packet;
+        let fate = Fate { next_since: now, arrival: now, lost: Some(reason) };
+        self.in_flight.push(Flight { fate, size: meta.size, item });
+        self.report_departure(Departure { arrived, at: now, size: meta.size, lost: true });
     }
 
     /// The latest packet is in service from `start` on.
@@ -957,6 +1143,7 @@ impl<T> Link<T> {
             Some(steering) => now.max(steering.up_since),
             None => now,
         };
+        let now = self.handover().map_or(now, |handover| now.max(handover.until()));
         if let Some(service) = self.service.as_ref().filter(|service| service.is_slotted()) {
             return start_in_slot(service, self.outage.as_deref(), now);
         }
@@ -969,26 +1156,39 @@ impl<T> Link<T> {
 
     /// Decides the packet's times and fate.
     #[inline(always)]
-    fn serve(
+    fn serve(&mut self, offered: Instant, start: Instant, meta: &PacketMeta) -> Fate {
+        let served = self.transmit(start, meta.size);
+        self.decide(offered, start, meta, served)
+    }
+
+    /// The server takes a packet at `start`.
+    #[inline(always)]
+    fn transmit(&mut self, start: Instant, size: Bytes) -> Served {
+        match &mut self.service {
+            Some(service) => service.serve(start, size),
+            None => Served::at(start + self.transmission_time(size)),
+        }
+    }
+
+    /// Decides the times and fate of a packet that the server takes at `start`.
+    #[inline(always)]
+    fn decide(
         &mut self,
         offered: Instant,
         start: Instant,
-        &PacketMeta { size, data, .. }: &PacketMeta,
+        meta: &PacketMeta,
+        Served { departure, received, lost: given_up }: Served,
     ) -> Fate {
         self.latest_wait = start.since(offered);
         // Behind an outage without end there is no service.
         if start < Instant::MAX {
             self.waits.record(self.latest_wait);
         }
-        let Served { departure, received, lost: given_up } = match &mut self.service {
-            Some(service) => service.serve(start, size),
-            None => Served::at(start + self.transmission_time(size)),
-        };
         let mut arrival = received + self.delay.draw(departure);
         if let Some(slots) = &mut self.slots {
             arrival += slots.delay(departure);
         }
-        let unlucky = self.loss_place == LossPlace::Medium && self.loses(departure, data);
+        let unlucky = self.loss_place == LossPlace::Medium && self.loses(departure, meta.data);
         let lost = if self.outage_takes(start, departure) {
             Some(DropReason::Outage)
         } else {
@@ -1202,7 +1402,8 @@ impl<T> Overtaking<T> {
         let mut flights = std::mem::take(&mut self.heap).into_vec();
         flights.sort_by_key(|ranked| ranked.ordinal);
         // Not those that never left the queue.
-        let left = |ranked: &&mut Ranked<T>| ranked.flight.fate.lost != Some(DropReason::Queue);
+        let unserved = [Some(DropReason::Queue), Some(DropReason::Handover)];
+        let left = |ranked: &&mut Ranked<T>| !unserved.contains(&ranked.flight.fate.lost);
         for newest in flights.iter_mut().rev().filter(left).take(count) {
             newest.flight.fate.lost = Some(DropReason::Outage);
         }

@@ -99,6 +99,15 @@ impl Rlc {
         self.bits = self.config.block_bits(rate).max(1);
     }
 
+    /// Forgets all blocks: both ends begin anew, as in a handover (TS 36.322 §5.4).
+    pub(crate) fn reestablish(&mut self) {
+        self.taken.clear();
+        self.reports.clear();
+        self.next = 0;
+        self.block = Block::default();
+        self.delivered = Instant::ZERO;
+    }
+
     /// Start of service of a packet that waits from `now`.
     pub(crate) fn start(&self, now: Instant) -> Instant {
         let latest = self.begin(self.block.tti);

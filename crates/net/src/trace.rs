@@ -121,6 +121,13 @@ impl Opportunities {
         Self { trace, next: 0, last: (Instant::ZERO, Bytes::ZERO) }
     }
 
+    /// Forgets the opportunities used so far. The next start of service comes after all that have
+    /// been served.
+    pub(crate) fn restart(&mut self) {
+        self.next = 0;
+        self.last = (Instant::ZERO, Bytes::ZERO);
+    }
+
     /// Start of service of a packet that waits from `now`.
     pub(crate) fn start(&self, now: Instant) -> Instant {
         let (time, left) = self.last;
@@ -249,6 +256,7 @@ mod tests {
                 mode: OutageMode::Hold,
             }),
             reconfiguration: None,
+            handover: None,
             rlc: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
         };

@@ -217,12 +217,12 @@ documented! {
         pub duplicates: u64,
         /// Packets the policer dropped.
         pub policer_drops: u64,
-        /// Packets an outage of the link took.
+        /// Packets an outage of the link took, or a handover.
         pub outage_drops: u64,
         /// Longest queue, packets.
         pub max_queue_packets: u64,
-        /// Share of what the link could have sent during the run, at its rate or the mean rate of
-        /// its trace, that it did send.
+        /// Share of what the link could have sent during the run, at its rate, the mean rate of
+        /// its trace or the rates of its cells, that it did send.
         pub utilisation: f64,
         /// Median of the packets' queueing delays, s, to within 1.6 %; `None` without packets. The
         /// delay runs from a packet's arrival to the start of its transmission, outages that hold
@@ -239,7 +239,7 @@ impl LinkMetrics {
     /// Those of the link `name` after the time `elapsed`.
     pub fn new<T>(name: &str, link: &Link<T>, elapsed: Duration) -> Self {
         let counters = link.counters();
-        let sendable = link.rate().bits_per_sec() as f64 * elapsed.as_secs_f64();
+        let sendable = link.capacity(elapsed);
         let [queueing_delay_p50, queueing_delay_p95, queueing_delay_p99] =
             percentiles(link.waits());
         Self {

@@ -136,8 +136,7 @@ fn warnings_with(key: &str) -> Vec<String> {
 #[test]
 fn outages_that_begin_after_the_end_are_told() {
     let told = warnings_with(r#"outage = { listed = [["10 s", "11 s"]] }"#);
-    let late =
-        "link a>b and link b>a: no outage before the end of the run at 10 s, the first is at 10 s.";
+    let late = "link a>b and link b>a: no outage or handover before the end of the run at 10 s, the first is at 10 s.";
     assert!(matches!(&told[..], [only] if only.starts_with(late)), "{told:?}");
     assert_eq!(warnings_with(r#"outage = { listed = [["9 s", "11 s"]] }"#), [""; 0]);
 }

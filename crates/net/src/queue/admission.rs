@@ -118,6 +118,10 @@ impl<T> Discipline<T> for Admitted<T> {
         self.fifo.pop()
     }
 
+    fn take(&mut self) -> Option<Waiting<T>> {
+        self.fifo.pop()
+    }
+
     fn len(&self) -> usize {
         self.fifo.len()
     }

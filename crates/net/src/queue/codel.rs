@@ -244,6 +244,10 @@ impl<T> Discipline<T> for Codel<T> {
         control.dequeue(now, rules, largest.get(), pop, dropped)
     }
 
+    fn take(&mut self) -> Option<Waiting<T>> {
+        self.fifo.pop()
+    }
+
     fn len(&self) -> usize {
         self.fifo.len()
     }

@@ -217,6 +217,12 @@ impl<T> Discipline<T> for DualPi2<T> {
         None
     }
 
+    fn take(&mut self) -> Option<Waiting<T>> {
+        let (packet, _, change) = self.schedule()?;
+        self.credit += change;
+        Some(packet)
+    }
+
     fn len(&self) -> usize {
         self.l4s.len() + self.classic.len()
     }

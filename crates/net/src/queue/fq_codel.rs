@@ -167,6 +167,14 @@ impl<T> FqCodel<T> {
         }
     }
 
+    /// The queue that is first on its list is empty. A new one must pass through the old list once,
+    /// or a flow could stay new for ever (§4.2).
+    fn retire(&mut self, index: u32) {
+        let is_new = self.queues[index as usize].list == List::New;
+        let passes = is_new && !self.old.is_empty();
+        self.move_first(index, if passes { List::Old } else { List::None });
+    }
+
     /// Moves the queue that is first on its list to the end of another.
     fn move_first(&mut self, index: u32, to: List) {
         let queue = &mut self.queues[index as usize];
@@ -222,10 +230,21 @@ impl<T> Discipline<T> for FqCodel<T> {
                 queue.credit -= packet.meta.size.get() as i64;
                 return Some(packet);
             }
-            // An empty new queue must pass through the old list once, or a flow could stay new for
-            // ever (§4.2).
-            let passes = queue.list == List::New && !self.old.is_empty();
-            self.move_first(index, if passes { List::Old } else { List::None });
+            self.retire(index);
+        }
+        None
+    }
+
+    fn take(&mut self) -> Option<Waiting<T>> {
+        while let Some(index) = self.next_queue() {
+            let queue = &mut self.queues[index as usize];
+            if let Some(packet) = queue.fifo.pop() {
+                queue.credit -= packet.meta.size.get() as i64;
+                self.packets -= 1;
+                self.bytes -= packet.meta.size;
+                return Some(packet);
+            }
+            self.retire(index);
         }
         None
     }

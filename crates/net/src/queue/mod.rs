@@ -86,6 +86,9 @@ pub(crate) trait Discipline<T> {
     /// before it are added to `dropped`.
     fn dequeue(&mut self, now: Instant, dropped: &mut Vec<Waiting<T>>) -> Option<Waiting<T>>;
 
+    /// Takes out the packet whose turn it is, without a decision about it: it goes on elsewhere.
+    fn take(&mut self) -> Option<Waiting<T>>;
+
     /// Number of packets waiting.
     fn len(&self) -> usize;
 
@@ -154,6 +157,11 @@ impl<T> Queue<T> {
         dropped: &mut Vec<Waiting<T>>,
     ) -> Option<Waiting<T>> {
         self.discipline_mut().dequeue(now, dropped)
+    }
+
+    /// Takes the next packet out as it is ([`Discipline::take`]).
+    pub(crate) fn take(&mut self) -> Option<Waiting<T>> {
+        self.discipline_mut().take()
     }
 
     /// Number of packets waiting.

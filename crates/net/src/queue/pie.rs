@@ -200,6 +200,10 @@ impl<T> Discipline<T> for Pie<T> {
         Some(packet)
     }
 
+    fn take(&mut self) -> Option<Waiting<T>> {
+        self.fifo.pop()
+    }
+
     fn len(&self) -> usize {
         self.fifo.len()
     }

@@ -26,6 +26,7 @@ pub(crate) fn plain() -> LinkConfig {
         policer: None,
         outage: None,
         reconfiguration: None,
+        handover: None,
         rlc: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(50) },
     }

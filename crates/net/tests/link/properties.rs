@@ -102,7 +102,7 @@ fn cellular() -> impl Strategy<Value = Option<RlcConfig>> {
     proptest::option::weighted(0.3, rlc)
 }
 
-fn queues() -> impl Strategy<Value = QueueConfig> {
+pub(crate) fn queues() -> impl Strategy<Value = QueueConfig> {
     prop_oneof![
         (0u64..20).prop_map(|n| QueueConfig::DropTail { limit: QueueLimit::Packets(n) }),
         (0u64..20_000).prop_map(|n| QueueConfig::DropTail { limit: QueueLimit::Bytes(Bytes(n)) }),
@@ -137,6 +137,7 @@ pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
             policer,
             outage,
             reconfiguration: reconfiguration.map(Box::new),
+            handover: None,
             rlc: rlc.map(Box::new),
             queue,
         },

@@ -20,6 +20,8 @@ pub struct Link {
     pub to: NodeId,
     /// Rate, delay, queue, loss and outages.
     pub config: LinkConfig,
+    /// The sending node is the mobile whose base station changes.
+    pub from_mobile: bool,
 }
 
 impl Link {
@@ -54,6 +56,12 @@ pub(super) static LINK: Table = Table::new(
         ]),
         Key::All(LinkConfig::KEYS),
         Key::Fields(&[
+            field(
+                "mobile",
+                Kind::Name,
+                Absent("required with `handover`"),
+                "The node of `between` whose base station, the other node, changes.",
+            ),
             field(
                 "forward",
                 Kind::Table(&DIRECTION),
@@ -102,6 +110,8 @@ pub(super) fn links(sections: &[Section<'_>], nodes: &Nodes, names: &Names) -> V
         let (Some(a), Some(b)) = (a, b) else { continue };
         let Some(pairs) = pairs(section, "between", a, b) else { continue };
         let (Some(forward), Some(backward)) = (forward, backward) else { continue };
+        let has_handovers = forward.handover.is_some() || backward.handover.is_some();
+        let Some(mobile) = mobile(section, &ends, has_handovers) else { continue };
         for (a, b) in pairs {
             let name_of = |id: NodeId| &nodes[id].name;
             if !linked.insert((a.min(b), a.max(b))) {
@@ -109,11 +119,37 @@ pub(super) fn links(sections: &[Section<'_>], nodes: &Nodes, names: &Names) -> V
                 section.push(section.problem("between", message));
                 break;
             }
-            for (from, to, config) in [(a, b, &forward), (b, a, &backward)] {
+            for (i, (from, to, config)) in
+                [(a, b, &forward), (b, a, &backward)].into_iter().enumerate()
+            {
                 let name = format!("{}>{}", name_of(from), name_of(to));
-                links.push(Link { name, from, to, config: config.clone() });
+                let from_mobile = mobile == Some(i);
+                links.push(Link { name, from, to, config: config.clone(), from_mobile });
             }
         }
     }
     links
+}
+
+/// Index of the end that is the mobile, if the link has handovers; `None`: a mistake.
+fn mobile(section: &Section<'_>, ends: &[Name], has_handovers: bool) -> Option<Option<usize>> {
+    let refuse = |message: String, expected: &str| {
+        section.push(section.problem("mobile", message).expected(expected));
+        None
+    };
+    let either = || format!("{} or {}", ends[0].text, ends[1].text);
+    match (section.get::<Option<Name>>("mobile")?, has_handovers) {
+        (None, false) => Some(None),
+        (None, true) => {
+            section.missing("mobile", either());
+            None
+        }
+        (Some(_), false) => {
+            refuse("has no effect without handover".to_owned(), "`handover` beside it")
+        }
+        (Some(mobile), true) => match ends.iter().position(|end| end.text == mobile.text) {
+            Some(end) => Some(Some(end)),
+            None => refuse(format!("{:?} is not an end of the link", mobile.text), &either()),
+        },
+    }
 }

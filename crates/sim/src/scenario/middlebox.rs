@@ -482,13 +482,14 @@ impl<'a> Surroundings<'a> {
     /// The name of a node or link that has an outage.
     fn an_outage(&self) -> Option<&str> {
         let of_node = self.nodes.iter().find(|node| node.outage.is_some()).map(|node| &node.name);
-        let of_link = || self.links.iter().find(|link| link.config.outages().is_some());
+        let of_link = || self.links.iter().find(|link| link.config.interruptions().is_some());
         of_node.or_else(|| of_link().map(|link| &link.name)).map(String::as_str)
     }
 
     /// A mobile has outages, or a link that packets may take between it and the edge node.
     fn hears(&self, edge: NodeId, mobiles: &[NodeId]) -> bool {
-        let mut with_outage = self.links.iter().filter(|link| link.config.outages().is_some());
+        let mut with_outage =
+            self.links.iter().filter(|link| link.config.interruptions().is_some());
         mobiles.iter().any(|&mobile| self.nodes[mobile].outage.is_some())
             || with_outage.clone().next().is_some() && {
                 let beyond = self.beyond(edge, mobiles);

@@ -9,7 +9,10 @@ use airtcp_edge::{
     Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Open, Resume,
     SnoopConfig,
 };
-use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
+use airtcp_net::config::{
+    Cell, Distribution, HandoverConfig, HandoverData, HandoverTimes, LossConfig, OutageMode,
+    QueueConfig, QueueLimit, Schedule,
+};
 use airtcp_net::mobility::MobilityConfig;
 use airtcp_net::wifi::level::LevelThresholds;
 use airtcp_net::wifi::preset::Preset;
@@ -89,7 +92,8 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
         "delay = \"170 ms\"\nwibble = 1",
         &[
             "t.toml:16:1: link.BS-MH.wibble: unknown key (expected one of between, name, rate, delay, \
-             loss, duplicate, policer, outage, reconfiguration, rlc, queue, forward, backward)",
+             loss, duplicate, policer, outage, reconfiguration, handover, rlc, queue, mobile, forward, \
+             backward)",
         ],
     );
 }
@@ -300,6 +304,131 @@ fn outages_are_ordered_and_fit_their_cycle() {
         &["t.toml:16:10: link.BS-MH.outage: has no times (expected listed = [[start, end], …] or \
              period and end)"],
     );
+}
+
+#[test]
+fn handovers_are_read_with_their_cells() {
+    let keys = "mobile = \"MH\"\ndelay = \"9 ms\"\n[link.handover]\ninterruption = \"50 ms\"\n\
+                data = \"forward\"\nforwarding-delay = \"10 ms\"\ncells = [{ at = \"5 s\" }, \
+                { at = \"7 s\", rate = \"1 Mbit/s\", delay = \"4 ms\" }]";
+    let scenario = parse(&BASE.replace(DELAY, keys)).unwrap();
+    let [down, up] = [2, 3].map(|i| &scenario.links[i]);
+    assert_eq!((down.from_mobile, up.from_mobile), (false, true));
+    let (at, delay) = (Instant::from_secs, Some(Duration::from_millis(4)));
+    let cells = vec![
+        Cell { at: at(5), rate: None, delay: None },
+        Cell { at: at(7), rate: Some(DataRate::mbps(1)), delay },
+    ];
+    let expected = HandoverConfig {
+        times: HandoverTimes::Listed(cells),
+        interruption: Duration::from_millis(50),
+        data: HandoverData::Forward {
+            forwarding_delay: Duration::from_millis(10),
+            end_marker: true,
+        },
+    };
+    assert_eq!(down.config.handover.as_deref(), Some(&expected));
+    let interruption = |at: u64| (Instant::from_millis(at), Instant::from_millis(at + 50));
+    let listed = Schedule::Listed([5000, 7000].map(interruption).to_vec());
+    assert_eq!(up.config.interruptions(), Some(listed));
+    assert_eq!(down.config.least_delay(), Duration::from_millis(4));
+
+    let keys = "mobile = \"MH\"\ndelay = \"9 ms\"\nhandover = { interval = \"4 s\", interruption \
+                = \"30 ms\", data = \"discard\" }";
+    let scenario = parse(&BASE.replace(DELAY, keys)).unwrap();
+    let schedule = Schedule::Periodic {
+        origin: Instant::from_secs(4),
+        period: Duration::from_secs(4),
+        start: Duration::ZERO,
+        end: Duration::from_millis(30),
+    };
+    assert_eq!(scenario.links[2].config.interruptions(), Some(schedule));
+}
+
+#[test]
+fn a_handover_that_cannot_be_is_refused() {
+    const HANDOVER: &str = "interruption = \"50 ms\", data = \"forward\"";
+    let link = |keys: &str| format!("delay = \"9 ms\"\nmobile = \"MH\"\nhandover = {{ {keys} }}");
+    for (keys, expected) in [
+        (
+            HANDOVER.to_owned(),
+            "t.toml:17:12: link.BS-MH.handover: has no times (expected interval or cells)",
+        ),
+        (
+            format!("{HANDOVER}, interval = \"4 s\", end-marker = false"),
+            "t.toml:17:87: link.BS-MH.handover.end-marker: has no effect without a forwarding-delay \
+             (expected `forwarding-delay` beside it)",
+        ),
+        (
+            "interruption = \"50 ms\", data = \"discard\", interval = \"4 s\", forwarding-delay = \
+             \"10 ms\""
+                .to_owned(),
+            "t.toml:17:74: link.BS-MH.handover.forwarding-delay: has no effect with data = \
+             \"discard\" (expected data = \"forward\")",
+        ),
+        (
+            format!("{HANDOVER}, forwarding-delay = \"10 ms\", interval = \"60 ms\""),
+            "t.toml:17:95: link.BS-MH.handover.interval: a handover takes 60 ms, and the next begins \
+             after 60 ms (expected handovers more than 60 ms apart)",
+        ),
+        (
+            format!("{HANDOVER}, cells = [{{ at = \"5 s\" }}, {{ at = \"5 s\" }}]"),
+            "t.toml:17:88: link.BS-MH.handover.cells.1.at: 5 s does not come after 5 s (expected a \
+             time after 5 s)",
+        ),
+        (
+            format!("{HANDOVER}, interval = \"4 s\", cells = [{{ at = \"5 s\" }}]"),
+            "t.toml:17:82: link.BS-MH.handover.cells: contradicts interval (expected either interval \
+             or cells)",
+        ),
+        (
+            format!("{HANDOVER}, cells = [{{ at = \"5 s\" }}], offset = \"1 s\""),
+            "t.toml:17:91: link.BS-MH.handover.offset: has no effect without interval (expected \
+             `interval` beside it)",
+        ),
+    ] {
+        assert_eq!(errors(DELAY, &link(&keys)), expected);
+    }
+    let keys = |handover: &str, others: &str| format!("{}\n{others}", link(handover));
+    for (text, expected) in [
+        (
+            keys(
+                &format!("{HANDOVER}, interval = \"4 s\""),
+                "outage = { period = \"9 s\", end = \"1 s\" }",
+            ),
+            "t.toml:17:12: link.BS-MH.handover: contradicts the link's other outages (expected either \
+             handovers or outages)",
+        ),
+        (
+            keys(&format!("{HANDOVER}, cells = [{{ at = \"5 s\", delay = \"1 ms\" }}]"), "")
+                .replace("\"9 ms\"", "{ uniform = [\"1 ms\", \"2 ms\"] }"),
+            "t.toml:17:12: link.BS-MH.handover: has a delay of a cell, and the link's changes by itself \
+             (expected a constant delay of the link, or cells without)",
+        ),
+        (
+            keys(
+                &format!("{HANDOVER}, cells = [{{ at = \"5 s\", rate = \"10 bit/s\" }}]"),
+                "rlc = { bler = 0.1 }",
+            ),
+            "t.toml:17:12: link.BS-MH.handover: at 10 bit/s, a block of 1 ms has less than a bit \
+             (expected a higher rate)",
+        ),
+        (
+            keys(&format!("{HANDOVER}, interval = \"4 s\""), "").replace("\"MH\"", "\"FH\""),
+            "t.toml:16:10: link.BS-MH.mobile: \"FH\" is not an end of the link (expected BS or MH)",
+        ),
+        (
+            keys(&format!("{HANDOVER}, interval = \"4 s\""), "").replace("mobile = \"MH\"", ""),
+            "t.toml:12:1: link.BS-MH.mobile: missing (expected BS or MH)",
+        ),
+        (
+            "delay = \"9 ms\"\nmobile = \"MH\"".to_owned(),
+            "t.toml:16:10: link.BS-MH.mobile: has no effect without handover (expected `handover` \
+             beside it)",
+        ),
+    ] {
+        assert_eq!(errors(DELAY, &text), expected);
+    }
 }
 
 #[test]

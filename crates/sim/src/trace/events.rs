@@ -200,6 +200,7 @@ fn drop_word(reason: DropReason) -> &'static str {
         DropReason::Loss => "loss",
         DropReason::Policer => "policer",
         DropReason::Outage => "outage",
+        DropReason::Handover => "handover",
         DropReason::Middlebox => "middlebox",
         DropReason::NoRoute => "no_route",
         DropReason::TtlExpired => "ttl_expired",

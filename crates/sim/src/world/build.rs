@@ -377,7 +377,7 @@ impl World {
                 at = match self.radio_link(link) {
                     None => {
                         let link = &scenario.links[link.index()];
-                        outages.extend(link.config.outages().map(|outages| outages.schedule));
+                        outages.extend(link.config.interruptions());
                         link.to
                     }
                     Some(radio) => radio.node,
@@ -479,13 +479,16 @@ impl EndpointSpec {
 
 impl LinkState {
     fn new(link: &scenario::Link, seed: u64) -> Self {
-        let scenario::Link { name, from, to, config } = link;
+        let scenario::Link { name, from, to, config, from_mobile } = link;
         let path = config.reconfiguration.as_ref().map(|_| link.path());
         let mut streams = LinkStreams::named(seed, name);
         if let Some(path) = &path {
             streams = streams.of_path(path);
         }
-        let link = Link::new(config, streams);
+        let mut link = Link::new(config, streams);
+        if *from_mobile {
+            link = link.from_mobile();
+        }
         Self { link, from: *from, to: *to, feeds: false, host: None }
     }
 }
@@ -609,7 +612,7 @@ fn first_outages(scenario: &Scenario) -> Vec<FirstOutage> {
     let of_links = scenario
         .links
         .iter()
-        .filter_map(|link| Some((format!("link {}", link.name), link.config.outages()?.schedule)));
+        .filter_map(|link| Some((format!("link {}", link.name), link.config.interruptions()?)));
     let first = |(whose, schedule): (String, Schedule)| {
         let (start, _) = schedule.next_outage(Instant::ZERO)?;
         Some(FirstOutage { whose, start })

@@ -290,7 +290,8 @@ impl World {
         }
         if self.packets.leaves_first_hop(packet) {
             // A packet that the medium took is replaced at once; one that never reached it, later.
-            let refused = [DropReason::Queue, DropReason::Outage, DropReason::NoRoute];
+            let refused =
+                [DropReason::Queue, DropReason::Outage, DropReason::Handover, DropReason::NoRoute];
             self.left_first_hop(packet, !refused.contains(&reason));
         }
         self.packets.remove(packet);

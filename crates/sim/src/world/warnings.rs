@@ -75,8 +75,8 @@ impl World {
         let start = late.iter().map(|first| first.start).min()?.since(Instant::ZERO);
         let names: Vec<&str> = late.iter().map(|first| &*first.whose).collect();
         Some(format!(
-            "{}: no outage before the end of the run at {}, the first is at {start}. Set a longer \
-             `duration`, or earlier outages",
+            "{}: no outage or handover before the end of the run at {}, the first is at {start}. Set a longer \
+             `duration`, or earlier ones",
             listed(&names),
             self.duration,
         ))

@@ -22,6 +22,7 @@ pub(crate) fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
         policer: None,
         outage: None,
         reconfiguration: None,
+        handover: None,
         rlc: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(queue) },
     }
@@ -47,7 +48,7 @@ impl Network {
     pub(crate) fn connect(&mut self, a: NodeId, b: NodeId, config: &LinkConfig) {
         for (from, to) in [(a, b), (b, a)] {
             let name = format!("n{}>n{}", from.0, to.0);
-            self.0.links.push(Link { name, from, to, config: config.clone() });
+            self.0.links.push(Link { name, from, to, config: config.clone(), from_mobile: false });
         }
     }
 

@@ -495,8 +495,8 @@ fn measure(args: &AdviseArgs, variants: &[Variant]) -> Result<Vec<Vec<RunMetrics
 
 /// Time until the first outage of a direction.
 fn first_outage(down: &LinkConfig, up: &LinkConfig) -> Option<Duration> {
-    let outages = [down, up].into_iter().filter_map(LinkConfig::outages);
-    let first = outages.filter_map(|outage| outage.schedule.next_outage(Instant::ZERO));
+    let outages = [down, up].into_iter().filter_map(LinkConfig::interruptions);
+    let first = outages.filter_map(|outages| outages.next_outage(Instant::ZERO));
     first.map(|(start, _)| start.since_start()).min()
 }
 
@@ -597,6 +597,7 @@ fn with_link(
     };
     scenario.links[DOWN].config = LinkConfig { queue, ..down.clone() };
     scenario.links[UP].config = up.clone();
+    scenario.links[UP].from_mobile = true;
     scenario
 }
 

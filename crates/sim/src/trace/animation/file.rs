@@ -167,9 +167,9 @@ fn linked_pairs(scenario: &Scenario) -> Vec<(u32, u32)> {
 
 /// The outages within `span`; those that are the same for several links or nodes appear once.
 fn outages(scenario: &Scenario, span: &Range<Instant>) -> Vec<(u64, u64)> {
-    let links = scenario.links.iter().filter_map(|link| link.config.outages());
+    let links = scenario.links.iter().filter_map(|link| link.config.interruptions());
     let nodes = scenario.nodes.iter().filter_map(|node| node.outage.as_ref());
-    let schedules = links.map(|it| it.schedule).chain(nodes.map(|it| it.schedule.clone()));
+    let schedules = links.chain(nodes.map(|it| it.schedule.clone()));
     let mut outages = Vec::new();
     for schedule in schedules {
         let mut at = span.start;
