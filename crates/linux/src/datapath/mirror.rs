@@ -820,5 +820,6 @@ pub(super) fn intercepted(record: &[u8], pool: &Arc<BufferPool>) -> Option<Inter
             2 => Some(silence(true)),
             _ => None,
         },
+        is_closing: field(20)? == 3,
     })
 }
