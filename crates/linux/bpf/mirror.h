@@ -359,35 +359,49 @@ static inline_always void *ring_at(__u32 place)
 	return bpf_map_lookup_elem(&rings, &place);
 }
 
-/* Reserves a record; NULL if no ring buffer has room. */
-static inline_always void *reserve(__u64 size)
+/* Place of the first ring buffer to try. */
+static inline_always __u32 first_place(void)
 {
-	void *first = ring_at(RING_FIRST), *backlog = ring_at(RING_BACKLOG), *record = 0;
+	void *backlog = ring_at(RING_BACKLOG);
 
-	if (first && (!backlog || !bpf_ringbuf_query(backlog, UNREAD_BYTES)))
-		record = bpf_ringbuf_reserve(first, size, 0);
-	if (!record && backlog)
-		record = bpf_ringbuf_reserve(backlog, size, 0);
-	return record;
+	return backlog && bpf_ringbuf_query(backlog, UNREAD_BYTES) ? RING_BACKLOG : RING_FIRST;
 }
 
 /* Copies the packet to a record with room for `most` bytes. A reader that has read all earlier records
-   is woken. The size must be constant for the verifier. */
+   is woken. The record's size must be constant for the verifier. Older ones (Linux 6.1) want more: a record
+   must be compared with NULL once, for the second time they believe that it may be NULL; and a length on
+   the stack may be longer than its copy in a register that was found short enough. */
 #define mirror_within(most)                                                                          \
 	do {                                                                                         \
-		struct {                                                                             \
-			struct mirror_header head;                                                   \
-			__u8 bytes[most];                                                            \
-		} *record = reserve(sizeof(*record));                                                \
-		if (!record)                                                                         \
-			return miss();                                                               \
-		record->head = *head;                                                                \
-		if (copy_packet(packet, record->bytes, len)) {                                       \
-			bpf_ringbuf_discard(record, 0);                                              \
-			return miss();                                                               \
+		_Pragma("clang loop unroll(disable)")                                                \
+		for (__u32 place = first_place(); place < RINGS; place++) {                          \
+			struct {                                                                     \
+				struct mirror_header head;                                           \
+				__u8 bytes[most];                                                    \
+			} *record;                                                                   \
+			void *ring = ring_at(place);                                                 \
+			if (!ring)                                                                   \
+				continue;                                                            \
+			record = bpf_ringbuf_reserve(ring, sizeof(*record), 0);                      \
+			if (!record)                                                                 \
+				continue;                                                            \
+			record->head = *head;                                                        \
+			__u64 size = len;                                                            \
+			asm volatile("" : "+r"(size));                                               \
+			int is_copied = size <= (most);                                              \
+			if (is_copied) {                                                             \
+				/* Keeps the comparison with another limit apart. */                 \
+				asm volatile("" : "+r"(size));                                       \
+				is_copied = !copy_packet(packet, record->bytes, size);               \
+			}                                                                            \
+			if (!is_copied) {                                                            \
+				bpf_ringbuf_discard(record, 0);                                      \
+				return miss();                                                       \
+			}                                                                            \
+			bpf_ringbuf_submit(record, 0);                                               \
+			return 1;                                                                    \
 		}                                                                                    \
-		bpf_ringbuf_submit(record, 0);                                                       \
-		return 1;                                                                            \
+		return miss();                                                                       \
 	} while (0)
 
 static int miss(void)
