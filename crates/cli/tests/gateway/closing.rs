@@ -178,8 +178,10 @@ fn expect_forgotten(plan: &Plan) {
     assert!(dead.is_within(WOKEN), "{plan:?}: {dead:?}");
     // What wake still has to send.
     thread::sleep(Duration::from_millis(500));
-    let sent: BTreeSet<[u16; 2]> =
-        capture.finish().map(|(_, segment)| [segment.flow.src.port, segment.flow.dst.port]).collect();
+    let sent: BTreeSet<[u16; 2]> = capture
+        .finish()
+        .map(|(_, segment)| [segment.flow.src.port, segment.flow.dst.port])
+        .collect();
     for connection in &all {
         let is_sent = sent.contains(&connection.ports);
         assert_eq!(is_sent, connection.end.is_open(), "{plan:?}: {:?}", connection.end);
