@@ -196,7 +196,7 @@ enum {
 
 struct closing {
 	__u32 state;
-	/* The acknowledgement number that the FIN asks for. */
+	/* The number that acknowledges the FIN. */
 	__u32 fin_end;
 };
 
@@ -368,9 +368,9 @@ static inline_always __u32 first_place(void)
 }
 
 /* Copies the packet to a record with room for `most` bytes. A reader that has read all earlier records
-   is woken. The record's size must be constant for the verifier. Older ones (Linux 6.1) want more: a record
-   must be compared with NULL once, for the second time they believe that it may be NULL; and a length on
-   the stack may be longer than its copy in a register that was found short enough. */
+   is woken. The record's size must be constant for the verifier. Older ones (Linux 6.1) want more. A record
+   is compared with NULL once: the second time they believe again that it may be NULL. The length is
+   compared right before the copy: they do not know that a value on the stack is the one in a register. */
 #define mirror_within(most)                                                                          \
 	do {                                                                                         \
 		_Pragma("clang loop unroll(disable)")                                                \
@@ -486,7 +486,7 @@ struct transport {
 	__u8 is_short;
 	/* TCP: flags; 0 of a fragment. */
 	__u8 flags;
-	/* TCP: the acknowledgement number for all of it. */
+	/* TCP: the number that acknowledges all of it. */
 	__u32 end;
 };
 
