@@ -344,8 +344,8 @@ impl<Q: Packet> Kept<Q> {
     /// Unless the silence is `long`, a new connection of the same ports displaces the old one.
     fn on_segment(&mut self, from: Side, packet: &Q, long: bool) -> bool {
         let (Some(half), Some(header)) = (&mut self.half, packet.header()) else { return false };
-        // The numbers before it were not shown, and a forgery harms nothing: what the sender sends
-        // into the next silence is kept again.
+        // The numbers before it were not shown, and a forgery costs little: what the sender sends
+        // into the next silence, at the latest when its timer expires, is kept again.
         if packet.is_closing() && header.flags.contains(Flags::RST) {
             return true;
         }
@@ -796,7 +796,7 @@ impl<Q: Packet> Wake<Q> {
         {
             return self.forget(mobile, &id);
         }
-        // The mobile answers: no packet of its flows waits for long.
+        // A mobile that answers owes nothing yet, and the data path may not show the answer.
         if packet.is_closing() || packet.is_boundary() || !packet.elicits_reply() {
             return;
         }
