@@ -88,6 +88,7 @@ impl Gateway {
             checksums: Checksums::Verify,
             datagram: None,
             silence: None,
+            is_closing: false,
         };
         self.dispatcher.on_packet(self.now, &intercepted, &mut self.effects);
         self.dispatcher.settle();

@@ -105,6 +105,7 @@ impl Middlebox<Length> for Node {
             checksums: Checksums::Verify,
             datagram: None,
             silence: None,
+            is_closing: false,
         };
         match self.dispatcher.on_packet(now, &intercepted, &mut self.effects) {
             Verdict::Drop if !self.is_mirrored => {

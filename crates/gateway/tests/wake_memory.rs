@@ -48,6 +48,7 @@ fn memory_of_a_flow(flows: u32, of_each_kind: u32, protocol: u8, packet: MakePac
             checksums: Checksums::Ignore,
             datagram,
             silence: None,
+            is_closing: false,
         };
         let kept = Kept::new(FlowId { protocol, flow }, &intercepted).unwrap();
         assert!(!kept.is_too_large());

@@ -73,7 +73,7 @@ fn set_presence(object: &Object, (key, value): &(Vec<u8>, Vec<u8>), since: u64) 
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("a clock");
     let now = Duration::from(now).as_nanos() as u64;
     let second = 1_000_000_000;
-    let presence = [now - since, now, second, second, 0].map(u64::to_ne_bytes).concat();
+    let presence = [now - since, now, second, second, 0, 0].map(u64::to_ne_bytes).concat();
     set(object, "mobile_cache", key, &[&value[..PRESENCE], &presence].concat());
 }
 

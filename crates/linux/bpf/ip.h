@@ -70,7 +70,14 @@ struct tcp_header {
 };
 
 enum {
+	TCP_FIN = 0x01,
 	TCP_FIN_SYN = 0x03,
+	TCP_RST = 0x04,
+	TCP_FIN_RST = 0x05,
+	TCP_ACK = 0x10,
 };
+
+/* Offset and MF flag of a fragment (RFC 791). */
+#define IPV4_FRAGMENT 0x3fff
 
 #endif

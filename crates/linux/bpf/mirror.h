@@ -124,6 +124,8 @@ struct presence {
 	__u64 round_trip;
 	/* Packets were mirrored since the last answer. */
 	__u64 is_notified;
+	/* Time of the last FIN over the link (`closing`). */
+	__u64 fin_sent;
 };
 
 /* Presence of mobiles that have been seen. Packets to any other address were never answered, and are
@@ -180,6 +182,34 @@ struct {
 /* Units of 2^30 ns, about a second. */
 #define SEEN_SHIFT 30
 
+/*
+ * Connections of which the daemon may keep packets, because they were mirrored. It has to learn when
+ * they end, even while the mobile answers: so it is shown the FIN, its acknowledgement, and resets.
+ */
+enum {
+	/* The daemon has nothing of it. */
+	NOT_KEPT,
+	KEPT,
+	/* A FIN was sent over the link, and not acknowledged. */
+	FIN_SENT,
+};
+
+struct closing {
+	__u32 state;
+	/* The number that acknowledges the FIN. */
+	__u32 fin_end;
+};
+
+#define CLOSING_BITS 16
+
+/* By a hash of the flow over the link; of flows that collide, an end may be missed. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1 << CLOSING_BITS);
+	type_field(key, __u32);
+	type_field(value, struct closing);
+} closing SEC(".maps");
+
 #define MILLISECOND 1000000ull
 /* A shorter silence means nothing. Linux sends a tail loss probe two ticks after two round trips; it
    must not be missed. */
@@ -193,6 +223,8 @@ enum {
 	FLOW_UNKNOWN,
 	FLOW_KNOWN,
 	FLOW_NEW,
+	/* It may end with this packet, which is mirrored for that alone. */
+	FLOW_CLOSING,
 };
 
 enum {
@@ -213,8 +245,8 @@ struct mirror_header {
 	__u32 checksums;
 	/* Payload bytes of each segment of a super-packet (GRO, GSO); 0 if it is none. */
 	__u32 datagram;
-	/* FLOW_KNOWN if the flow sent something before the silence. FLOW_UNKNOWN: the fields below are
-	   not valid. */
+	/* FLOW_KNOWN if the flow sent something before the silence. FLOW_UNKNOWN, FLOW_CLOSING: the fields
+	   below are not valid. */
 	__u32 flow;
 	/* Fields of the mobile's `presence`. */
 	__u64 waits_since;
@@ -327,35 +359,49 @@ static inline_always void *ring_at(__u32 place)
 	return bpf_map_lookup_elem(&rings, &place);
 }
 
-/* Reserves a record; NULL if no ring buffer has room. */
-static inline_always void *reserve(__u64 size)
+/* Place of the first ring buffer to try. */
+static inline_always __u32 first_place(void)
 {
-	void *first = ring_at(RING_FIRST), *backlog = ring_at(RING_BACKLOG), *record = 0;
+	void *backlog = ring_at(RING_BACKLOG);
 
-	if (first && (!backlog || !bpf_ringbuf_query(backlog, UNREAD_BYTES)))
-		record = bpf_ringbuf_reserve(first, size, 0);
-	if (!record && backlog)
-		record = bpf_ringbuf_reserve(backlog, size, 0);
-	return record;
+	return backlog && bpf_ringbuf_query(backlog, UNREAD_BYTES) ? RING_BACKLOG : RING_FIRST;
 }
 
 /* Copies the packet to a record with room for `most` bytes. A reader that has read all earlier records
-   is woken. The size must be constant for the verifier. */
+   is woken. The record's size must be constant for the verifier. Older ones (Linux 6.1) want more. A record
+   is compared with NULL once: the second time they believe again that it may be NULL. The length is
+   compared right before the copy: they do not know that a value on the stack is the one in a register. */
 #define mirror_within(most)                                                                          \
 	do {                                                                                         \
-		struct {                                                                             \
-			struct mirror_header head;                                                   \
-			__u8 bytes[most];                                                            \
-		} *record = reserve(sizeof(*record));                                                \
-		if (!record)                                                                         \
-			return miss();                                                               \
-		record->head = *head;                                                                \
-		if (copy_packet(packet, record->bytes, len)) {                                       \
-			bpf_ringbuf_discard(record, 0);                                              \
-			return miss();                                                               \
+		_Pragma("clang loop unroll(disable)")                                                \
+		for (__u32 place = first_place(); place < RINGS; place++) {                          \
+			struct {                                                                     \
+				struct mirror_header head;                                           \
+				__u8 bytes[most];                                                    \
+			} *record;                                                                   \
+			void *ring = ring_at(place);                                                 \
+			if (!ring)                                                                   \
+				continue;                                                            \
+			record = bpf_ringbuf_reserve(ring, sizeof(*record), 0);                      \
+			if (!record)                                                                 \
+				continue;                                                            \
+			record->head = *head;                                                        \
+			__u64 size = len;                                                            \
+			asm volatile("" : "+r"(size));                                               \
+			int is_copied = size <= (most);                                              \
+			if (is_copied) {                                                             \
+				/* Keeps the comparison with another limit apart. */                 \
+				asm volatile("" : "+r"(size));                                       \
+				is_copied = !copy_packet(packet, record->bytes, size);               \
+			}                                                                            \
+			if (!is_copied) {                                                            \
+				bpf_ringbuf_discard(record, 0);                                      \
+				return miss();                                                       \
+			}                                                                            \
+			bpf_ringbuf_submit(record, 0);                                               \
+			return 1;                                                                    \
 		}                                                                                    \
-		bpf_ringbuf_submit(record, 0);                                                       \
-		return 1;                                                                            \
+		return miss();                                                                       \
 	} while (0)
 
 static int miss(void)
@@ -419,31 +465,46 @@ static inline_always int is_answer_due(const struct presence *presence, __u64 no
 	return since && !presence->is_notified && elapsed(since, now) <= SHORTEST_SILENCE;
 }
 
-/* A packet over the link, from its transport header on. */
-struct outgoing {
+/* Addresses of a packet, and where its transport header is. */
+struct outline {
+	struct address source, target;
+	__u32 header;
+	__u8 protocol;
+	/* TCP may follow extension headers. */
+	__u8 is_tcp;
+	/* Of IPv4; those of IPv6 are not taken for TCP. */
+	__u8 is_fragment;
+};
+
+/* A packet from its transport header on. */
+struct transport {
 	struct tcp_header tcp;
 	__u8 protocol;
 	/* The receiver will answer it. Pure ACKs are not answered. */
 	__u8 expects_answer;
 	/* Shorter than its headers; the daemon counts such packets. */
 	__u8 is_short;
+	/* TCP: flags; 0 of a fragment. */
+	__u8 flags;
+	/* TCP: the number that acknowledges all of it. */
+	__u32 end;
 };
 
-static inline_always struct outgoing read_outgoing(const struct packet *packet, __u32 header,
-						   __u8 protocol)
+static inline_always struct transport read_tcp(const struct packet *packet,
+					       const struct outline *outline)
 {
-	struct outgoing read = { .protocol = protocol, .expects_answer = 1 };
+	struct transport read = { .protocol = PROTOCOL_TCP };
 
-	if (protocol == PROTOCOL_TCP) {
-		if (read_words(packet, header, (__u32 *)&read.tcp, sizeof(read.tcp) / 4))
-			read.is_short = 1;
-		else
-			read.expects_answer = length_of(packet) != header + (read.tcp.offset >> 4) * 4 ||
-				    read.tcp.flags & TCP_FIN_SYN;
-	} else if (protocol == PROTOCOL_UDP) {
-		if (read_words(packet, header, &read.tcp.ports, 1))
-			read.is_short = 1;
+	if (read_words(packet, outline->header, (__u32 *)&read.tcp, sizeof(read.tcp) / 4)) {
+		read.expects_answer = read.is_short = 1;
+		return read;
 	}
+
+	__u32 payload = length_of(packet) - outline->header - (read.tcp.offset >> 4) * 4;
+
+	read.expects_answer = payload || read.tcp.flags & TCP_FIN_SYN;
+	read.flags = outline->is_fragment ? 0 : read.tcp.flags;
+	read.end = ntoh32(read.tcp.seq) + payload + (read.tcp.flags & TCP_FIN);
 	return read;
 }
 
@@ -463,11 +524,50 @@ static inline_always __u32 place_of(__u64 secret, const struct address *source,
 }
 
 static inline_always __u32 *seen_of(__u64 secret, const struct address *source,
-				    const struct address *target, const struct outgoing *read)
+				    const struct address *target, const struct transport *read)
 {
 	__u32 at = place_of(secret, source, target, read->tcp.ports, read->protocol);
 
 	return bpf_map_lookup_elem(&seen, &at);
+}
+
+/* Entry of a connection in `closing`; `source` is the host whose packets go over the link. */
+static inline_always struct closing *closing_of(__u64 secret, const struct address *source,
+						const struct address *target, __u32 ports)
+{
+	__u32 at = place_of(secret, source, target, ports, PROTOCOL_TCP) >> (SEEN_BITS - CLOSING_BITS);
+
+	return bpf_map_lookup_elem(&closing, &at);
+}
+
+/* Handles a segment over the link that is mirrored anyway, or has FIN or RST. True if the daemon may have
+   something of its connection, which may end with it. */
+static inline_always int on_sent(struct closing *flow, const struct transport *read, int is_mirrored)
+{
+	if (is_mirrored && read->expects_answer && flow->state == NOT_KEPT)
+		flow->state = KEPT;
+	if (flow->state == NOT_KEPT)
+		return 0;
+	if (read->flags & TCP_FIN) {
+		flow->fin_end = read->end;
+		flow->state = FIN_SENT;
+	} else if (read->flags & TCP_RST && !is_mirrored) {
+		flow->state = NOT_KEPT;
+	}
+	return 1;
+}
+
+/* True if a segment that came over the link shows the end of a connection of which the daemon may have
+   something. */
+static inline_always int is_end(struct closing *flow, const struct transport *read)
+{
+	int is_acked = read->flags & TCP_ACK && flow->state == FIN_SENT &&
+		       ntoh32(read->tcp.ack) == flow->fin_end;
+
+	if (flow->state == NOT_KEPT || !(read->flags & TCP_RST || is_acked))
+		return 0;
+	flow->state = NOT_KEPT;
+	return 1;
 }
 
 /* Counts a packet between a mobile and another host; its transport header begins at `header`. */
@@ -670,7 +770,8 @@ static inline_always int find(struct party *party, __u64 secret, __u64 as_of,
 /* Begins to track a mobile with its first answer. */
 static inline_always void note_first_answer(const struct party *party, const struct address *mobile)
 {
-	struct presence first = { .response = 0 };
+	/* A FIN may have been its first packet. */
+	struct presence first = { .fin_sent = party->now };
 
 	if (party->cached) {
 		party->cached->presence = first;
@@ -679,15 +780,6 @@ static inline_always void note_first_answer(const struct party *party, const str
 		bpf_map_update_elem(&presences, mobile, &first, 0);
 	}
 }
-
-/* Addresses of a packet, and where its transport header is. */
-struct outline {
-	struct address source, target;
-	__u32 header;
-	__u8 protocol;
-	/* TCP may follow extension headers. */
-	__u8 is_tcp;
-};
 
 /* Reads the header of IP; not 0 if the packet is shorter. */
 static inline_always int read_outline(const struct packet *packet, int is_ipv4, struct outline *to)
@@ -702,6 +794,7 @@ static inline_always int read_outline(const struct packet *packet, int is_ipv4, 
 			return -1;
 		to->protocol = ip.v4.protocol;
 		to->is_tcp = to->protocol == PROTOCOL_TCP;
+		to->is_fragment = (ip.v4.fragment & ntoh16(IPV4_FRAGMENT)) != 0;
 		to->header = (ip.v4.version_ihl & 15) * 4;
 		to->source = mapped(ip.v4.src);
 		to->target = mapped(ip.v4.dst);
@@ -710,6 +803,7 @@ static inline_always int read_outline(const struct packet *packet, int is_ipv4, 
 			return -1;
 		to->protocol = ip.v6.next_header;
 		to->is_tcp = may_be_tcp(to->protocol);
+		to->is_fragment = 0;
 		to->header = sizeof(ip.v6);
 		to->source = ip.v6.src;
 		to->target = ip.v6.dst;
@@ -738,8 +832,16 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 	struct presence *presence = party->presence, *answered = 0;
 	int is_answer = is_to_mobile != (selection == TO_SILENT_MOBILE);
 	int is_watched = party->override != NO_OVERRIDE;
+	struct transport read = { .protocol = protocol, .expects_answer = 1 };
 
-	if (presence && !is_answer && is_answer_due(presence, party->now))
+	if (is_partial(selection) && protocol == PROTOCOL_TCP)
+		read = read_tcp(packet, outline);
+
+	/* A gateway that only observes keeps nothing. */
+	__u8 flags = wanted->observes ? 0 : read.flags;
+
+	if (presence && !is_answer && !(flags & TCP_FIN_RST) &&
+	    is_answer_due(presence, party->now))
 		return;
 	if (party->override == QUEUED)
 		return;
@@ -747,7 +849,7 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 	struct mirror_header head = { .len = length_of(packet), .flow = FLOW_UNKNOWN };
 
 	if (is_partial(selection)) {
-		int is_needed = 1;
+		int is_needed = 1, is_closing = 0;
 
 		if (is_answer) {
 			if (presence)
@@ -756,8 +858,8 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 				note_first_answer(party, mobile);
 			answered = presence;
 		} else if (presence) {
-			struct outgoing read = read_outgoing(packet, header, protocol);
-
+			if (protocol == PROTOCOL_UDP)
+				read.is_short = read_words(packet, header, &read.tcp.ports, 1) != 0;
 			if (!read.expects_answer)
 				is_needed = presence->is_notified != 0;
 			else if (!read.is_short) {
@@ -771,8 +873,27 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 					presence->is_notified = 1;
 			}
 		}
-		if (!is_needed && !is_watched)
-			return;
+		is_needed |= is_watched;
+
+		if (flags && !is_answer && (is_needed || flags & TCP_FIN_RST)) {
+			struct closing *flow =
+				closing_of(wanted->secret, source, target, read.tcp.ports);
+
+			is_closing = flow && on_sent(flow, &read, is_needed);
+			if (presence && flags & TCP_FIN)
+				presence->fin_sent = party->now;
+		} else if (flags && answered && !is_needed &&
+			   (flags & TCP_RST || elapsed(answered->fin_sent, party->now) < IDLE)) {
+			__u32 ports = read.tcp.ports << 16 | read.tcp.ports >> 16;
+			struct closing *flow = closing_of(wanted->secret, target, source, ports);
+
+			is_closing = flow && is_end(flow, &read);
+		}
+		if (!is_needed) {
+			if (!is_closing)
+				return;
+			head.flow = FLOW_CLOSING;
+		}
 	}
 	head.input = input;
 	head.output = output;

@@ -122,6 +122,7 @@ impl Bench {
             checksums: Checksums::Ignore,
             datagram: None,
             silence: None,
+            is_closing: false,
         };
         self.dispatcher.on_packet(self.now, &intercepted, &mut self.effects);
     }

@@ -1,21 +1,18 @@
 //! `airtcp cc`: Karak in the kernel against the implementation in `airtcp-tcp`, and what loading
 //! and unloading leaves behind.
 
-use crate::host::Host;
+use crate::capture::Capture;
 use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::{Load, Transfer};
 use airtcp_core::{Events, Instant, Segment, SeqNum};
 use airtcp_tcp::config::{Congestion, InitialWindow, KarakConfig, Recovery, TcpConfig};
 use airtcp_tcp::{Endpoint, Io};
 use airtcp_testing::skip;
-use airtcp_wire::{Checksums, decode};
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::Value;
-use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
@@ -177,7 +174,9 @@ impl Case {
         let load = Load { allowed: Some(self.segments * SEGMENT), ..Load::endless("karak") };
         let transfer = bed.download(&load);
         let of_kernel = first_loss(&transfer);
-        let heard = capture.finish(&transfer);
+        // What arrived for the sender so far.
+        let flow = transfer.flow().reversed();
+        let heard = capture.finish().filter(|(_, segment)| segment.flow == flow).collect();
         transfer.allow(u64::MAX);
         // An orphan whose testbed is gone would hold Karak for minutes.
         transfer.reset_by_sender(Duration::ZERO);
@@ -237,44 +236,6 @@ fn first_loss(transfer: &Transfer) -> Windows {
         }
         assert!(std::time::Instant::now() < until, "no time-out");
         thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// IPv4 packets of all interfaces of a host.
-struct Capture {
-    stop: &'static AtomicBool,
-    thread: thread::JoinHandle<Vec<(Duration, Vec<u8>)>>,
-}
-
-impl Capture {
-    fn start(host: &Host) -> Self {
-        let protocol = Protocol::from(i32::from((libc::ETH_P_IP as u16).to_be()));
-        let mut socket =
-            host.within(|| Socket::new(Domain::PACKET, Type::DGRAM, Some(protocol)).unwrap());
-        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-        let stop: &'static AtomicBool = Box::leak(Box::default());
-        let thread = thread::spawn(move || {
-            let (begin, mut packets) = (std::time::Instant::now(), Vec::new());
-            let mut buffer = vec![0; 1 << 16];
-            while !stop.load(Ordering::Relaxed) {
-                if let Ok(size) = socket.read(&mut buffer) {
-                    packets.push((begin.elapsed(), buffer[..size].to_vec()));
-                }
-            }
-            packets
-        });
-        Self { stop, thread }
-    }
-
-    /// Packets that arrived for the sender so far.
-    fn finish(self, transfer: &Transfer) -> Vec<(Duration, Segment<Vec<u8>>)> {
-        self.stop.store(true, Ordering::Relaxed);
-        let flow = transfer.flow().reversed();
-        let packets = self.thread.join().unwrap().into_iter();
-        let decoded = packets.filter_map(|(at, packet)| {
-            decode(&packet, Checksums::Ignore).ok().map(|segment| (at, segment))
-        });
-        decoded.filter(|(_, segment)| segment.flow == flow).collect()
     }
 }
 

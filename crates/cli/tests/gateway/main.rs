@@ -6,6 +6,8 @@
 #![cfg(target_os = "linux")]
 
 mod agent;
+mod capture;
+mod closing;
 mod congestion;
 mod control;
 mod data_path;

@@ -21,7 +21,9 @@
 //! A TCP flow is forgotten when its sender waits for nothing any more: its FIN is acknowledged, or
 //! either host has reset the connection. Segments must be valid to show that (`conntrack::half`),
 //! and must be seen. Where they are not, the flow stays, and is sent again only if it sent something
-//! in the five seconds before the silence.
+//! in the five seconds before the silence. A data path that shows few packets of a mobile that
+//! answers shows these ([`Packet::is_closing`]). Its resets count without the number that comes
+//! next, which nobody knows then.
 //!
 //! When the path is back both are sent. A TCP sender whose ACKs were lost with the link learns
 //! nothing from a repeated head, and waits for its probe of the tail (RFC 8985 §7).
@@ -244,6 +246,11 @@ pub trait Packet: Clone {
     fn silence(&self) -> Option<Silence> {
         None
     }
+    /// The data path, which shows few packets of a mobile that answers, shows this one for one
+    /// reason: its connection may end with it.
+    fn is_closing(&self) -> bool {
+        false
+    }
     /// A small packet that the other side answers, and that changes nothing there: of TCP a
     /// keep-alive of its flow (RFC 9293 §3.8.4), else an echo request. `None`: there is none.
     fn keep_alive(&self) -> Option<Self> {
@@ -337,6 +344,11 @@ impl<Q: Packet> Kept<Q> {
     /// Unless the silence is `long`, a new connection of the same ports displaces the old one.
     fn on_segment(&mut self, from: Side, packet: &Q, long: bool) -> bool {
         let (Some(half), Some(header)) = (&mut self.half, packet.header()) else { return false };
+        // The numbers before it were not shown, and a forgery costs little: what the sender sends
+        // into the next silence, at the latest when its timer expires, is kept again.
+        if packet.is_closing() && header.flags.contains(Flags::RST) {
+            return true;
+        }
         match half.on_segment(from, header) {
             Seen::Ended => return true,
             Seen::Renewed if !long => {
@@ -784,7 +796,8 @@ impl<Q: Packet> Wake<Q> {
         {
             return self.forget(mobile, &id);
         }
-        if packet.is_boundary() || !packet.elicits_reply() {
+        // A mobile that answers owes nothing yet, and the data path may not show the answer.
+        if packet.is_closing() || packet.is_boundary() || !packet.elicits_reply() {
             return;
         }
         if self.is_refused(now, mobile, packet) {

@@ -173,6 +173,7 @@ impl Bench {
             checksums: Checksums::Verify,
             datagram: self.part,
             silence: None,
+            is_closing: false,
         };
         self.dispatcher.on_packet(self.now, &intercepted, &mut self.effects)
     }

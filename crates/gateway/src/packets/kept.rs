@@ -30,6 +30,7 @@ pub struct Kept {
     is_boundary: bool,
     elicits_reply: bool,
     silence: Option<Silence>,
+    is_closing: bool,
     content: Content,
 }
 
@@ -51,7 +52,7 @@ impl Kept {
     /// # Errors
     /// It is no IP packet, or malformed.
     pub fn new(id: FlowId, intercepted: &Intercepted) -> Result<Self, DecodeError> {
-        let &Intercepted { ref packet, datagram, silence, checksums, .. } = intercepted;
+        let &Intercepted { ref packet, datagram, silence, is_closing, checksums, .. } = intercepted;
         let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
         Ok(match decode_with(packet, checksums, payload) {
             Ok(Decoded { segment, foreign_option }) => Self {
@@ -60,6 +61,7 @@ impl Kept {
                 is_boundary: segment.is_boundary(),
                 elicits_reply: segment.elicits_reply(),
                 silence,
+                is_closing,
                 content: match foreign_option {
                     None => Content::Tcp(Box::new(segment)),
                     // What a connection depends on and a segment does not hold would be lost.
@@ -80,6 +82,7 @@ impl Kept {
                     is_boundary: false,
                     elicits_reply: true,
                     silence,
+                    is_closing,
                     content,
                 }
             }
@@ -158,6 +161,10 @@ impl Packet for Kept {
         self.silence
     }
 
+    fn is_closing(&self) -> bool {
+        self.is_closing
+    }
+
     fn keep_alive(&self) -> Option<Self> {
         let content = match &self.content {
             Content::Tcp(segment) => Content::Tcp(Box::new(segment.keep_alive()?)),
@@ -193,8 +200,9 @@ mod tests {
     fn kept(packet: Vec<u8>, datagram: Option<u16>) -> Kept {
         let (protocol, flow) = outline(&packet).unwrap();
         let (packet, checksums) = (packet.into(), Checksums::Ignore);
-        let (id, input, output, silence) = (None, None, None, None);
-        let intercepted = Intercepted { id, packet, input, output, checksums, datagram, silence };
+        let (id, input, output, silence, is_closing) = (None, None, None, None, false);
+        let intercepted =
+            Intercepted { id, packet, input, output, checksums, datagram, silence, is_closing };
         Kept::new(FlowId { protocol, flow }, &intercepted).unwrap()
     }
 

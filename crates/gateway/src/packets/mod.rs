@@ -35,6 +35,8 @@ pub struct Intercepted {
     /// The mobile's silence as the kernel knew it, where it copies only packets sent into a
     /// silence.
     pub silence: Option<Silence>,
+    /// A copy that the kernel made for one reason: its connection may end with it.
+    pub is_closing: bool,
 }
 
 impl Intercepted {

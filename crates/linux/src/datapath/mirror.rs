@@ -17,7 +17,8 @@
 //! something and when it last answered, and mirrors packets once an answer is overdue
 //! (docs/internals/wake.md says why that is enough), with the state of the silence ([`Silence`]).
 //! Packets of mobiles that are reported fading or down are all mirrored. A gateway that only
-//! observes sees the same packets, and the program counts packets for it.
+//! observes sees the same packets, and the program counts packets for it. Of connections that were
+//! mirrored, wake also sees the end ([`Intercepted::is_closing`]).
 //!
 //! The program treats an uplink like a mobile, identified by its interface instead of an address.
 //! Packets of this host's own connections are part of an uplink's traffic.
@@ -820,5 +821,6 @@ pub(super) fn intercepted(record: &[u8], pool: &Arc<BufferPool>) -> Option<Inter
             2 => Some(silence(true)),
             _ => None,
         },
+        is_closing: field(20)? == 3,
     })
 }

@@ -392,7 +392,17 @@ impl ReceiveBuffer {
             self.pool.wrap(buffer, range)
         };
         let (id, datagram, silence) = (Some(id), None, None);
-        Ok(Some(Intercepted { id, packet, input, output, checksums, datagram, silence }))
+        let is_closing = false;
+        Ok(Some(Intercepted {
+            id,
+            packet,
+            input,
+            output,
+            checksums,
+            datagram,
+            silence,
+            is_closing,
+        }))
     }
 }
 

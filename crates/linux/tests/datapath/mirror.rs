@@ -1,7 +1,7 @@
 //! Mirrored packets, in network namespaces.
 
 use super::*;
-use airtcp_core::{Addr, Flow, SeqNum};
+use airtcp_core::{Addr, Flags, Flow, SeqNum};
 use airtcp_edge::{Towards, WakeConfig};
 use airtcp_gateway::config::FastPathMode;
 use airtcp_linux::datapath::mirror::{Mirror, Taken};
@@ -291,6 +291,120 @@ fn a_pure_ack_asks_for_no_answer_and_a_segment_does() {
         );
         let Some(copies) = copies else { continue };
         assert_eq!(copies.iter().map(Vec::len).collect::<Vec<_>>(), [1, 0, 0, 1], "{path:?}");
+    }
+}
+
+/// Flags and payload of a segment of the fixed host, which begins at 1000, or of the mobile.
+type Shown = (bool, u32, u32, Flags, usize);
+
+#[test]
+fn the_end_of_a_connection_that_was_mirrored_is_mirrored_while_the_mobile_answers() {
+    if !possible() {
+        return;
+    }
+    const FIXED: bool = true;
+    const MOBILE: bool = false;
+    let (none, fin, rst) = (Flags::empty(), Flags::FIN, Flags::RST);
+    // Connection, what passes, and how much of it is mirrored.
+    let steps: [(u16, &[Shown], usize); 13] = [
+        // The mobile is there.
+        (1, &[(MOBILE, 1, 1000, none, 0)], 1),
+        // Of what goes to a mobile that answers nothing is mirrored, its end neither.
+        (1, &[(FIXED, 1000, 1, fin, 10), (MOBILE, 1, 1011, none, 0)], 0),
+        (1, &[(MOBILE, 1, 1011, rst, 0), (FIXED, 1011, 1, rst, 0)], 0),
+        // An answer fails to come, and comes late.
+        (2, &[(FIXED, 1000, 1, none, 10)], 0),
+        (2, &[(FIXED, 1000, 1, none, 10), (MOBILE, 1, 1010, none, 0)], 2),
+        (2, &[(FIXED, 1010, 1, none, 10), (MOBILE, 1, 1020, none, 0)], 0),
+        // The mobile's FIN says nothing of the fixed host's data; of the fixed host's FIN the
+        // acknowledgement of all of it counts, with or without data.
+        (2, &[(MOBILE, 1, 1020, fin, 0), (FIXED, 1020, 2, none, 0)], 0),
+        (2, &[(FIXED, 1020, 2, fin, 500), (MOBILE, 2, 1520, none, 0)], 1),
+        (2, &[(MOBILE, 2, 1521, none, 0), (MOBILE, 2, 1521, none, 0)], 1),
+        (2, &[(FIXED, 1020, 2, fin, 500), (MOBILE, 2, 1521, none, 0)], 0),
+        // Resets by either host.
+        (3, &[(FIXED, 1000, 1, none, 10)], 0),
+        (3, &[(FIXED, 1000, 1, none, 10), (MOBILE, 1, 1010, none, 0), (FIXED, 7, 0, rst, 0)], 3),
+        (3, &[(FIXED, 7, 0, rst, 0), (MOBILE, 1, 0, rst, 0)], 0),
+    ];
+    for (path, family) in PATHS.into_iter().flat_map(|path| [(path, 0), (path, 1)]) {
+        let net = net_with_nobody();
+        let mut turns = steps.iter();
+        let copies = mirrored_of(
+            &net,
+            by(path, waking(Towards::Mobile)),
+            vec![(); steps.len()],
+            |_, ()| {},
+            || {
+                let (port, segments, mirrored) = turns.next().unwrap();
+                for &(is_of_fixed, seq, ack, flags, len) in *segments {
+                    let flow = flow(family, *port);
+                    let flow = if is_of_fixed { flow } else { flow.reversed() };
+                    let (seq, ack, payload) = (SeqNum(seq), Some(SeqNum(ack)), vec![7; len]);
+                    let segment = Segment { flow, seq, ack, flags, payload, ..Segment::default() };
+                    let mut packet = Vec::new();
+                    encode(&segment, &mut packet).unwrap();
+                    send_raw(&net, if is_of_fixed { "a" } else { "b" }, vec![packet]);
+                }
+                // The next comes into a silence.
+                if *mirrored == 0 && segments.len() == 1 {
+                    std::thread::sleep(SILENCE);
+                }
+            },
+        );
+        let Some(copies) = copies else { continue };
+        let expected: Vec<usize> = steps.iter().map(|&(.., mirrored)| mirrored).collect();
+        let mirrored: Vec<usize> = copies.iter().map(Vec::len).collect();
+        assert_eq!(mirrored, expected, "{path:?}, {family}");
+        let closing: Vec<bool> = copies[7..9]
+            .iter()
+            .chain([&copies[11]])
+            .flatten()
+            .map(|copy| copy.is_closing)
+            .collect();
+        assert_eq!(closing, [true, true, false, false, true], "{path:?}, {family}");
+        assert!(copies[7][0].silence.is_none());
+    }
+}
+
+#[test]
+fn a_fragment_ends_no_connection() {
+    if !possible() {
+        return;
+    }
+    for path in PATHS {
+        let net = net_with_nobody();
+        let segment = |flags, fragment: u16| {
+            let (flow, payload, ack) = (flow(0, 1), vec![7; 16], Some(SeqNum(1)));
+            let mut packet = Vec::new();
+            let segment = Segment { flow, ack, flags, payload, ..Segment::default() };
+            encode(&segment, &mut packet).unwrap();
+            packet[6..8].copy_from_slice(&fragment.to_be_bytes());
+            packet
+        };
+        let mut turn = 0;
+        let copies = mirrored_of(
+            &net,
+            by(path, waking(Towards::Mobile)),
+            vec![(); 3],
+            |_, ()| {},
+            || {
+                match turn {
+                    // Mirrored: nobody has answered yet.
+                    0 => send_raw(&net, "a", vec![segment(Flags::empty(), 0)]),
+                    1 => send_raw(&net, "b", vec![udp(flow(0, 1).reversed())]),
+                    // The beginning of a packet, and a later part of one.
+                    _ => {
+                        let fragments = [0x2000, 0x0002, 0];
+                        let fragments = fragments.map(|fragment| segment(Flags::RST, fragment));
+                        send_raw(&net, "a", fragments.into());
+                    }
+                }
+                turn += 1;
+            },
+        );
+        let Some(copies) = copies else { continue };
+        assert_eq!(copies.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1], "{path:?}");
     }
 }
 

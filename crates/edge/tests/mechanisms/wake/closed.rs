@@ -4,8 +4,8 @@
 use super::{MOBILE, TCP, id, ip};
 use airtcp_core::{Duration, Flags, Instant, Length, LinkSignal, Segment, SeqNum};
 use airtcp_edge::{
-    Action, Actions, FlowPhase, FlowTableConfig, Middlebox, MobileId, Side, Towards, Wake,
-    WakeConfig,
+    Action, Actions, FlowId, FlowPhase, FlowTableConfig, Middlebox, MobileId, Packet, Side,
+    Towards, Wake, WakeConfig,
 };
 use proptest::prelude::*;
 
@@ -440,4 +440,74 @@ proptest! {
         }
         prop_assert_eq!((node.flows(), node.outage()), (1, vec![next]));
     }
+}
+
+/// A segment of a data path that shows few packets of a mobile that answers.
+#[derive(Clone, Debug)]
+struct Shown(Segment<Length>, bool);
+
+impl Packet for Shown {
+    fn id(&self) -> FlowId {
+        self.0.id()
+    }
+    fn seq_end(&self) -> Option<SeqNum> {
+        Packet::seq_end(&self.0)
+    }
+    fn header(&self) -> Option<Segment<Length>> {
+        self.0.header()
+    }
+    fn is_boundary(&self) -> bool {
+        self.0.is_boundary()
+    }
+    fn elicits_reply(&self) -> bool {
+        self.0.elicits_reply()
+    }
+    fn is_closing(&self) -> bool {
+        self.1
+    }
+}
+
+/// S has sent into a silence, which M has ended. Then these were shown because they may close the
+/// connection: flows and deadlines left.
+fn closing(segments: &[Segment<Length>]) -> [usize; 2] {
+    let mut wake = Wake::new(WakeConfig::default(), FlowTableConfig::default());
+    let [data, ack] = [segment(S, 0, 500, 100, NONE), segment(M, 100, 0, 500, NONE)];
+    let shown = [Shown(data, false), Shown(ack, false)];
+    let closing = segments.iter().map(|segment| Shown(segment.clone(), true));
+    for (n, packet) in shown.into_iter().chain(closing).enumerate() {
+        let now = Instant::ZERO + Duration::from_millis(1 + n as u64);
+        match packet.0.flow == id(TCP, 80, MOBILE).flow {
+            true => wake.on_sent(now, mobile(), &packet),
+            false => wake.on_heard(now, mobile(), Some(&packet)),
+        }
+    }
+    let end = Instant::ZERO + Duration::from_secs(1);
+    let mut sent = 0;
+    while let Some(due) = wake.deadline().filter(|&due| due <= end) {
+        wake.on_deadline(due, |_| sent += 1);
+    }
+    [wake.flows(), sent]
+}
+
+#[test]
+fn a_fin_and_its_acknowledgement_end_a_flow_of_which_a_megabyte_was_not_shown() {
+    let fin = segment(S, 1_000_500, 0, 90_000, Flags::FIN);
+    assert_eq!(closing(std::slice::from_ref(&fin)), [1, 0], "M answers: nothing is sent again");
+    assert_eq!(closing(&[fin.clone(), segment(M, 90_000, 0, 1_000_400, NONE)]), [1, 0]);
+    assert_eq!(closing(&[fin, segment(M, 90_000, 0, 1_000_501, NONE)]), [0, 0]);
+}
+
+#[test]
+fn a_reset_ends_a_flow_of_which_the_numbers_before_it_were_not_shown() {
+    for from in [S, M] {
+        assert_eq!(closing(&[segment(from, 1_000_500, 0, 90_000, Flags::RST)]), [0, 0]);
+    }
+}
+
+#[test]
+fn the_end_of_a_flow_that_is_not_known_is_not_kept() {
+    let mut wake = Wake::new(WakeConfig::default(), FlowTableConfig::default());
+    let fin = Shown(segment(S, 500, 100, 100, Flags::FIN), true);
+    wake.on_sent(Instant::ZERO, mobile(), &fin);
+    assert_eq!((wake.flows(), wake.deadline()), (0, None));
 }
