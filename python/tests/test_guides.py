@@ -40,6 +40,14 @@ CODE = ("crates", "python", "scripts", "examples", "studies", "benches", "dist",
 PAGE_IN_CODE = re.compile(r"\bdocs/[\w/-]+\.md\b")
 
 
+MERGE_CONFLICT = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", LINKING, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_page_has_an_unresolved_merge_conflict(path: Path) -> None:
+    assert not MERGE_CONFLICT.search(path.read_text())
+
+
 def prose(path: Path) -> str:
     """The text without code blocks and comments."""
     return COMMENT.sub("", FENCED.sub("", path.read_text()))

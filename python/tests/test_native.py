@@ -315,7 +315,7 @@ metrics = ["goodput"]
     ) as process:
         runs = tmp_path / "out" / "runs"
         deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and len(list(runs.glob("*.npz"))) < 3:
+        while time.monotonic() < deadline and len(list(runs.glob("*.run"))) < 3:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
