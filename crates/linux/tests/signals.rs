@@ -146,6 +146,33 @@ fn a_carrier_that_is_lost_and_found_is_told() {
     expect(&inbox, Down, SignalSource::Carrier);
 }
 
+/// By itself, the kernel looks for a neighbour once a second.
+#[test]
+fn a_neighbour_that_was_sought_without_a_carrier_is_found_when_it_is_back() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new("sought");
+    net.send();
+    let (_running, inbox) = net.start(&Signals { carrier: true, ..Signals::default() });
+    expect(&inbox, Up, SignalSource::Carrier);
+    ip(&format!("-n {} link set eth0 down", net.mobile));
+    expect(&inbox, Down, SignalSource::Carrier);
+    net.send();
+    ip(&format!("-n {} link set eth0 up", net.mobile));
+    let back = Instant::now();
+    expect(&inbox, Up, SignalSource::Carrier);
+    let is_found = || {
+        let shown =
+            Program::new("ip").args(["-n", &net.gateway, "neigh", "show"]).output().unwrap();
+        String::from_utf8(shown.stdout).unwrap().contains("REACHABLE")
+    };
+    while !is_found() {
+        assert!(back.elapsed() < Duration::from_millis(500), "{:?}", back.elapsed());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn an_interface_may_vanish_and_come_back() {
     if !possible() {

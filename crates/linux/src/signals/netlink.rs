@@ -96,23 +96,35 @@ fn link(kind: u16, body: &[u8]) -> Option<Event> {
     Some(Event::Link { index, name, has_carrier: flags & all == all })
 }
 
+/// An entry of the neighbour table.
+struct Entry {
+    index: u32,
+    address: IpAddr,
+    state: u16,
+}
+
 /// Parses `struct ndmsg`: family (1), padding (3), interface (4), state (2), flags (1), type (1).
+fn entry(body: &[u8]) -> Option<Entry> {
+    let (index, state) = (u32_at(body, 4)?, u16_at(body, 8)?);
+    let (family, address) = (i32::from(*body.first()?), value_of(body.get(12..)?, libc::NDA_DST)?);
+    let address = match family {
+        libc::AF_INET => IpAddr::from(<[u8; 4]>::try_from(address).ok()?),
+        libc::AF_INET6 => IpAddr::from(<[u8; 16]>::try_from(address).ok()?),
+        _ => return None,
+    };
+    Some(Entry { index, address, state })
+}
+
 fn neighbour(body: &[u8]) -> Option<Event> {
     const VALID: u16 = libc::NUD_REACHABLE
         | libc::NUD_STALE
         | libc::NUD_DELAY
         | libc::NUD_PROBE
         | libc::NUD_PERMANENT;
-    let (index, state) = (u32_at(body, 4)?, u16_at(body, 8)?);
+    let Entry { index, address, state } = entry(body)?;
     let answers = match state {
         libc::NUD_FAILED => false,
         state if state & VALID != 0 => true,
-        _ => return None,
-    };
-    let (family, address) = (i32::from(*body.first()?), value_of(body.get(12..)?, libc::NDA_DST)?);
-    let address = match family {
-        libc::AF_INET => IpAddr::from(<[u8; 4]>::try_from(address).ok()?),
-        libc::AF_INET6 => IpAddr::from(<[u8; 16]>::try_from(address).ok()?),
         _ => return None,
     };
     Some(Event::Neighbour { index, address, answers })
@@ -264,6 +276,13 @@ impl Watch {
     fn is_uplink(&self, index: u32) -> bool {
         let link = self.links.get(&index);
         link.is_some_and(|(name, _)| self.uplinks.keys().any(|uplink| uplink.as_str() == name))
+    }
+
+    /// Mobiles are behind this interface, or it is an uplink; and it has a carrier.
+    fn serves(&self, index: u32) -> bool {
+        let behind = |name: &str| self.groups.iter().any(|group| group.is_behind(name));
+        let link = self.links.get(&index);
+        link.is_some_and(|(name, carrier)| *carrier && (behind(name) || self.is_uplink(index)))
     }
 
     /// New signals of uplinks.
@@ -518,6 +537,20 @@ impl Listener {
         }
     }
 
+    /// Has the kernel look at once for the neighbours that it failed to find without the carrier. By
+    /// itself it waits for its next attempt, which is up to a second off.
+    fn solicit(&mut self) -> io::Result<()> {
+        const UNRESOLVED: u16 = libc::NUD_INCOMPLETE | libc::NUD_FAILED;
+        for (_, body) in self.requests.dump(&dump(libc::RTM_GETNEIGH, &[0; 12]))? {
+            let Some(Entry { index, address, state }) = entry(&body) else { continue };
+            if state & UNRESOLVED != 0 && self.watch.serves(index) {
+                self.requests.ask(&forget(index, address))?;
+                self.requests.ask(&probe(index, address))?;
+            }
+        }
+        Ok(())
+    }
+
     fn send(&mut self, handle: &Handle, signals: Vec<MobileSignal>) {
         // Sent first: packets that a signal causes may leave by this interface.
         for (interface, index) in self.watch.moved() {
@@ -532,6 +565,13 @@ impl Listener {
                 }
             }
             handle.send(Command::Interface(interface, index));
+        }
+        let is_back =
+            |it: &MobileSignal| (it.source, it.signal) == (SignalSource::Carrier, LinkSignal::Up);
+        if signals.iter().any(is_back)
+            && let Err(error) = self.solicit()
+        {
+            tracing::debug!(%error, "cannot look for neighbours");
         }
         for signal in signals {
             tracing::info!(mobile = %signal.mobile, signal = ?signal.signal, source = ?signal.source, "link signal from the kernel");
@@ -556,17 +596,27 @@ fn dump(kind: u16, header: &[u8]) -> Vec<u8> {
 }
 
 /// Request that makes the kernel probe a neighbour, as if there were something to send (`NTF_USE`).
-fn probe(index: u32, mobile: IpAddr) -> Vec<u8> {
-    let (family, address) = match mobile {
+fn probe(index: u32, address: IpAddr) -> Vec<u8> {
+    let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE;
+    about(index, address, libc::RTM_NEWNEIGH, flags, libc::NTF_USE)
+}
+
+/// Request that removes a neighbour's entry.
+fn forget(index: u32, address: IpAddr) -> Vec<u8> {
+    about(index, address, libc::RTM_DELNEIGH, libc::NLM_F_ACK, 0)
+}
+
+/// Request about a neighbour; `entry_flags` are those of its `struct ndmsg`.
+fn about(index: u32, neighbour: IpAddr, kind: u16, flags: i32, entry_flags: u8) -> Vec<u8> {
+    let (family, address) = match neighbour {
         IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
         IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
     };
     let mut header = vec![family as u8, 0, 0, 0];
     header.extend(index.to_ne_bytes());
     header.extend(libc::NUD_NONE.to_ne_bytes());
-    header.extend([libc::NTF_USE, 0]);
-    let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE;
-    Message::new(libc::RTM_NEWNEIGH, flags, &header).with(libc::NDA_DST, &address).finish()
+    header.extend([entry_flags, 0]);
+    Message::new(kind, flags, &header).with(libc::NDA_DST, &address).finish()
 }
 
 #[cfg(test)]
