@@ -1,5 +1,5 @@
 //! The Internet checksum of a TCP segment or UDP datagram (RFC 9293 §3.1, RFC 768; RFC 8200 §8.1
-//! for IPv6) or of an ICMPv6 message (RFC 4443 §2.3).
+//! for IPv6), of an ICMPv6 message (RFC 4443 §2.3), or of an IPv4 header (RFC 791 §3.1).
 
 use etherparse::checksum::Sum16BitWords;
 use std::net::IpAddr;
@@ -16,6 +16,11 @@ pub(crate) const ICMPV6: u8 = 58;
 /// field is right, this is zero.
 pub(crate) fn transport_checksum(protocol: u8, src: IpAddr, dst: IpAddr, message: &[u8]) -> u16 {
     pseudo_header(protocol, src, dst, message.len()).add_slice(message).ones_complement().to_be()
+}
+
+/// Checksum over the header of an IPv4 packet (RFC 791 §3.1); zero if its field is right.
+pub(crate) fn header_checksum(header: &[u8]) -> u16 {
+    Sum16BitWords::new().add_slice(header).ones_complement().to_be()
 }
 
 /// Sum of the pseudo-header alone, which a sender leaves in the checksum field for a network card

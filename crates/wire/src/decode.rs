@@ -1,6 +1,6 @@
 //! Packet → segment.
 
-use crate::checksum::{TCP, transport_checksum};
+use crate::checksum::{TCP, header_checksum, transport_checksum};
 use crate::options::decode_options;
 use airtcp_core::{Addr, Ecn, Flags, Flow, Length, Segment, SeqNum};
 use etherparse::err::{LenError, ip, tcp};
@@ -152,11 +152,10 @@ pub fn decode_with<P>(
     let tcp = TcpHeaderSlice::from_slice(message)?;
     let (src, dst) = (ip.source_addr(), ip.destination_addr());
     if checksums == Checksums::Verify {
-        if let IpSlice::Ipv4(ipv4) = &ip {
-            let header = ipv4.header();
-            if header.header_checksum() != header.to_header().calc_header_checksum() {
-                return Err(DecodeError::BadIpChecksum);
-            }
+        if let IpSlice::Ipv4(ipv4) = &ip
+            && header_checksum(ipv4.header().slice()) != 0
+        {
+            return Err(DecodeError::BadIpChecksum);
         }
         if transport_checksum(TCP, src, dst, message) != 0 {
             return Err(DecodeError::BadTcpChecksum);

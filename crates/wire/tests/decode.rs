@@ -95,6 +95,23 @@ fn the_ip_header_checksum_is_verified() {
     assert_eq!(decode(&packet, Checksums::Ignore), Ok(hello()));
 }
 
+/// Also one that no field has, as the reserved flag of IPv4 and those of TCP.
+#[test]
+fn no_flipped_bit_of_a_packet_goes_unnoticed() {
+    for segment in [hello(), ipv6([1; 16], [2; 16])] {
+        let packet = encoded(&segment);
+        // Of IPv6, neither traffic class and flow label nor the hop limit are in any checksum.
+        let is_covered = |byte: &usize| packet[0] >> 4 == 4 || ![0, 1, 2, 3, 7].contains(byte);
+        for byte in (0..packet.len()).filter(is_covered) {
+            for bit in 0..8 {
+                let mut flipped = packet.clone();
+                flipped[byte] ^= 1 << bit;
+                assert!(decode(&flipped, Checksums::Verify).is_err(), "bit {bit} of byte {byte}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_flipped_payload_bit_fails_the_tcp_checksum() {
     for segment in [hello(), ipv6([1; 16], [2; 16])] {
