@@ -124,7 +124,11 @@ fn warnings_with(key: &str) -> Vec<String> {
         duration = "10 s"
         node = [{{ name = "a" }}, {{ name = "b" }}]
         link = [{{ between = ["a", "b"], rate = "10 Mbit/s", delay = "10 ms", {key} }}]
-        flow = [{{ name = "f", count = 3, from = "a", to = "b" }}]
+        flow = [
+            {{ name = "f", count = 3, from = "a", to = "b" }},
+            {{ name = "q", from = "a", to = "b", transport = "quic" }},
+        ]
+        udp = [{{ from = "a", to = "b", rate = "100 kbit/s" }}]
         "#
     );
     let scenario = Scenario::parse("warnings.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
@@ -144,7 +148,9 @@ fn outages_that_begin_after_the_end_are_told() {
 #[test]
 fn connections_that_nobody_answers_are_told() {
     let told = warnings_with(r#"outage = { listed = [["0 s", "10 s"]] }"#);
-    let unanswered = "flows f0, f1 and 1 more were never answered: their goodput of 0 ";
-    assert!(matches!(&told[..], [only] if only.starts_with(unanswered)), "{told:?}");
+    let unanswered = "flows f0, f1 and 2 more were never answered: their goodput of 0 ";
+    let [tcp_and_quic, udp] = &told[..] else { panic!("{told:?}") };
+    assert!(tcp_and_quic.starts_with(unanswered), "{told:?}");
+    assert_eq!(udp, "UDP of a-b: no packet arrived. Bring the ends into range");
     assert_eq!(warnings_with(r#"outage = { listed = [["0 s", "5 s"]] }"#), [""; 0]);
 }

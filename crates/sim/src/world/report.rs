@@ -62,8 +62,7 @@ impl World {
             .zip(&self.links)
             .map(|(name, state)| LinkMetrics::new(name, &state.link, elapsed))
             .collect();
-        let warnings = self.warnings(&links);
-        RunMetrics {
+        let mut metrics = RunMetrics {
             scenario: self.scenario.clone(),
             seed: self.seed,
             duration: self.now.as_secs_f64(),
@@ -84,8 +83,10 @@ impl World {
                 .iter()
                 .map(|m| m.metrics(&self.node_names[m.node]))
                 .collect(),
-            warnings,
-        }
+            warnings: Vec::new(),
+        };
+        metrics.warnings = self.warnings(&metrics);
+        metrics
     }
 
     fn station_metrics(&self) -> Vec<StationMetrics> {

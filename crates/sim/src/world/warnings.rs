@@ -1,13 +1,13 @@
 //! What makes the numbers of a run doubtful.
 
 use super::{LinkState, Socket, World};
-use crate::metrics::LinkMetrics;
+use crate::metrics::{LinkMetrics, QuicMetrics, RunMetrics, UdpMetrics};
 use airtcp_core::{Duration, Id, Instant};
 use airtcp_routing::{LinkId, NodeId};
 use airtcp_tcp::TcpState;
 use std::collections::BTreeSet;
 
-/// A connection that was not answered for so long: its first SYN and one or two more.
+/// A connection that was not answered for so long: its first packet and two or three more.
 const UNANSWERED: Duration = Duration::from_secs(5);
 
 /// The first outage of a node or of a link.
@@ -18,10 +18,15 @@ pub(super) struct FirstOutage {
 }
 
 impl World {
-    /// The warnings of the run so far.
-    pub(super) fn warnings(&self, links: &[LinkMetrics]) -> Vec<String> {
-        let [queues, outages] = [self.short_sender_queues(links), self.late_outages()];
-        queues.into_iter().chain(outages).chain(self.unanswered()).collect()
+    /// The warnings of the run so far, which has these metrics.
+    pub(super) fn warnings(&self, metrics: &RunMetrics) -> Vec<String> {
+        let all = [
+            self.short_sender_queues(&metrics.links),
+            self.late_outages(),
+            self.unanswered(&metrics.quic),
+            unheard(&metrics.udp),
+        ];
+        all.into_iter().flatten().collect()
     }
 
     /// A warning if bursts overflow the queues of senders' own links, although later links are
@@ -83,9 +88,9 @@ impl World {
     }
 
     /// A warning if connections were not answered from their start to now.
-    fn unanswered(&self) -> Option<String> {
+    fn unanswered(&self, quic: &[QuicMetrics]) -> Option<String> {
         let senders = self.sockets.iter().step_by(2);
-        let names: Vec<&str> = (self.flows.iter().zip(senders))
+        let by_tcp = (self.flows.iter().zip(senders))
             .filter(|(flow, sender)| {
                 let endpoint = &sender.endpoint;
                 let gave_up =
@@ -93,17 +98,35 @@ impl World {
                 let tries = endpoint.state() == TcpState::SynSent;
                 gave_up || tries && self.now.since(flow.start) >= UNANSWERED
             })
-            .map(|(flow, _)| &*flow.name)
-            .collect();
+            .map(|(flow, _)| &*flow.name);
+        let by_quic = (self.quic_flows.iter().zip(quic))
+            .filter(|(flow, known)| {
+                let gave_up = known.aborted.is_some() && known.delivered_bytes == 0;
+                let tries = known.state == "Handshake";
+                gave_up || tries && self.now.since(flow.start) >= UNANSWERED
+            })
+            .map(|(flow, _)| &*flow.name);
+        let names: Vec<&str> = by_tcp.chain(by_quic).collect();
         let whose = match names[..] {
             [] => return None,
             [only] => format!("flow {only} was never answered: its"),
             _ => format!("flows {} were never answered: their", listed(&names)),
         };
         Some(format!(
-            "{whose} goodput of 0 says nothing about TCP. Bring the ends into range, or shorten outages and losses"
+            "{whose} goodput of 0 says nothing about congestion control. Bring the ends into range, or shorten \
+             outages and losses"
         ))
     }
+}
+
+/// A warning if nothing of what some sources of UDP sent arrived.
+fn unheard(sources: &[UdpMetrics]) -> Option<String> {
+    /// Fewer packets may be on their way.
+    const SOME: u64 = 10;
+    let silent = sources.iter().filter(|it| it.packets_received == 0 && it.packets_sent >= SOME);
+    let names: Vec<&str> = silent.map(|it| &*it.name).collect();
+    (!names.is_empty())
+        .then(|| format!("UDP of {}: no packet arrived. Bring the ends into range", listed(&names)))
 }
 
 /// "a", "a and b", "a, b and 3 more".
