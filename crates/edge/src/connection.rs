@@ -7,7 +7,7 @@
 use crate::conntrack::flow_table::FlowState;
 use crate::conntrack::validate::InvalidPackets;
 use crate::middlebox::{Actions, Side};
-use airtcp_core::{Instant, LinkSignal, Payload, Segment, Timestamps};
+use airtcp_core::{Duration, Instant, LinkSignal, Payload, Segment, Timestamps};
 use std::fmt::Debug;
 
 /// A mechanism's state machine for one connection.
@@ -24,16 +24,9 @@ pub trait Connection<P: Payload>: FlowState + Clone {
         segment: Segment<P>,
         cx: &mut Context<'_, P, Self>,
     );
-    /// As [`Middlebox::on_link`](crate::Middlebox::on_link). `turn` connections of the mobile were
-    /// given the signal before this one. Nothing, for a mechanism that looks at segments only.
-    fn on_link(
-        &mut self,
-        _now: Instant,
-        _signal: LinkSignal,
-        _turn: u32,
-        _cx: &mut Context<'_, P, Self>,
-    ) {
-    }
+    /// As [`Middlebox::on_link`](crate::Middlebox::on_link). Nothing, for a mechanism that looks at
+    /// segments only.
+    fn on_link(&mut self, _now: Instant, _signal: LinkSignal, _cx: &mut Context<'_, P, Self>) {}
     /// As [`Middlebox::on_timer`](crate::Middlebox::on_timer); called only when the deadline has
     /// passed, and must move it beyond `now`. Nothing, for a mechanism without timers.
     fn on_timer(&mut self, _now: Instant, _cx: &mut Context<'_, P, Self>) {}
@@ -42,11 +35,21 @@ pub trait Connection<P: Payload>: FlowState + Clone {
     /// copies sent later must not seem older (RFC 7323 §5). Nothing, for a mechanism that sends no
     /// copies.
     fn on_passed(&mut self, _timestamps: Timestamps) {}
-    /// Its mobile was reported down, and has not answered a probe since. A segment of the mobile
-    /// that ends this proves to all of its connections that it is back. `false`, for a mechanism
-    /// that sends no probes.
-    fn is_away(&self) -> bool {
-        false
+    /// Interval of the keep-alives that a mobile gets while it is away; `None`: none.
+    fn probe_interval(_config: &Self::Config) -> Option<Duration> {
+        None
+    }
+    /// Time from which on this connection may send its mobile the next of them; `None`: the mobile
+    /// is not away. The connections of a mobile take turns.
+    fn keep_alive_due(&self, _interval: Duration) -> Option<Instant> {
+        None
+    }
+    /// It is its turn: sends the keep-alive.
+    fn on_turn(&mut self, _now: Instant, _cx: &mut Context<'_, P, Self>) {}
+    /// Time of the last signal that its mobile is down, if a segment of the mobile would now prove
+    /// that it is back: to all of its connections.
+    fn probed_since(&self) -> Option<Instant> {
+        None
     }
     /// As [`Middlebox::next_deadline`](crate::Middlebox::next_deadline). `None`, for a mechanism
     /// without timers.
@@ -67,11 +70,7 @@ pub struct Context<'a, P: Payload, C: Connection<P>> {
     pub out: &'a mut Actions<P>,
     /// Payload bytes that all connections together may still take up.
     pub room: u64,
-    /// Connections that are not [`FlowPhase::Connected`](crate::FlowPhase::Connected): all of them
-    /// probe their mobiles.
-    pub interrupted: u64,
-    /// Those of them that belong to the same mobile: they take turns at probing it.
-    pub interrupted_of_mobile: u32,
-    /// Those of these that hold something: all of them may send the mobile copies.
+    /// Connections of the mobile that are not [`FlowPhase::Connected`](crate::FlowPhase::Connected),
+    /// and hold something: all of these may send it copies.
     pub waiting: u32,
 }

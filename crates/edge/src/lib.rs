@@ -21,6 +21,7 @@ pub mod interface;
 pub mod mechanisms;
 pub mod middlebox;
 pub mod per_connection;
+mod probing;
 
 pub use connection::{Connection, Context};
 pub use conntrack::flow_table::{FlowPhase, FlowReport, FlowState, FlowTable, FlowTableConfig};

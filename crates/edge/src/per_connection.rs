@@ -14,7 +14,9 @@ use crate::conntrack::flow_table::{
 };
 use crate::conntrack::validate::InvalidPackets;
 use crate::hold::journal::{Call, ConnectionSnapshot, Input, Journal, JournalNote};
+use crate::mechanisms::away::FIRST_PROBE_DELAY;
 use crate::middlebox::{Action, Actions, Middlebox, MobileId, Side};
+use crate::probing::Probers;
 use airtcp_core::{Addr, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use hashlink::LinkedHashMap;
 use std::cmp::Ordering;
@@ -55,13 +57,11 @@ pub struct PerConnection<P: Payload, C: Connection<P>> {
 #[derive(Clone, Copy, Debug)]
 struct PendingSignal {
     signal: LinkSignal,
-    /// Only to connections to which the mobile is [away](Connection::is_away): it was heard on one.
+    /// Only to connections that are frozen: the mobile was heard on another.
     is_heard: bool,
     since: Instant,
     /// The last connection that was given the signal, or passed over.
     last: Option<OfMobile>,
-    /// Connections that were given the signal.
-    given: u32,
 }
 
 /// A flow from the fixed to the mobile host, in the order of the mobiles.
@@ -103,6 +103,7 @@ struct Shared<P: Payload, C: Connection<P>> {
     memory: u64,
     /// Deadlines of connections; entries may be stale, and then do nothing.
     deadlines: BTreeSet<(Instant, Flow)>,
+    probers: Probers,
     journal: Option<Journal<P, C, C::Config>>,
 }
 
@@ -110,14 +111,22 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     /// Without connections. They will hold at most `memory` payload bytes in all.
     pub fn new(config: C::Config, table: FlowTableConfig, memory: u64) -> Self {
         let (counters, invalid_packets) = (C::Counters::default(), InvalidPackets::default());
-        let deadlines = BTreeSet::new();
+        let (deadlines, probers) = (BTreeSet::new(), Probers::default());
         Self {
             connections: FlowTable::new(table),
             of_mobiles: BTreeSet::new(),
             looked_at: OfMobile(Flow::default()),
             pending: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
             left: (Instant::ZERO, TURN),
-            shared: Shared { config, counters, invalid_packets, memory, deadlines, journal: None },
+            shared: Shared {
+                config,
+                counters,
+                invalid_packets,
+                memory,
+                deadlines,
+                probers,
+                journal: None,
+            },
             signals: BTreeMap::new(),
         }
     }
@@ -201,6 +210,15 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         if let Some(journal) = &mut self.shared.journal {
             journal.are_behind();
         }
+        self.shared.probers = Probers::default();
+        if let Some(interval) = C::probe_interval(&self.shared.config) {
+            for (flow, connection) in self.connections.iter() {
+                if let Some(due) = connection.keep_alive_due(interval) {
+                    let mobile = self.connections.mobile_of(flow);
+                    self.shared.probers.want(mobile, due, interval);
+                }
+            }
+        }
     }
 
     /// Takes notes from now on: see [`journal`](crate::hold::journal). Take them out after each
@@ -250,6 +268,11 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
             journal.note(flow, &self.shared.config, &connection, None);
         }
         let deadline = connection.next_deadline();
+        if let Some(interval) = C::probe_interval(&self.shared.config)
+            && let Some(due) = connection.keep_alive_due(interval)
+        {
+            self.shared.probers.want(self.connections.mobile_of(&flow), due, interval);
+        }
         self.connections.insert(now, flow, connection);
         self.enlist(flow);
         self.shared.deadlines.extend(deadline.map(|deadline| (deadline, flow)));
@@ -288,15 +311,14 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
                     break;
                 };
                 pending.last = Some(next);
-                let is_meant = |tracked: &Tracked<'_, C>| {
-                    let state = tracked.state();
-                    FlowPhase::of(state) != FlowPhase::Closed
-                        && (!pending.is_heard || state.is_away())
+                let call = Call::Link(pending.signal);
+                let is_heard = pending.is_heard;
+                let is_meant = |tracked: &Tracked<'_, C>| match FlowPhase::of(tracked.state()) {
+                    FlowPhase::Closed => false,
+                    phase => !is_heard || phase == FlowPhase::Frozen,
                 };
                 let known = self.connections.get(&next.0).filter(is_meant);
                 let cost = known.map_or(1, |mut tracked| {
-                    let call = Call::Link { signal: pending.signal, turn: pending.given };
-                    pending.given += 1;
                     self.shared.call_in_turn(now, next.0, &mut tracked, call, out)
                 });
                 left = left.saturating_sub(cost);
@@ -336,35 +358,23 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
         out: &mut Actions<P>,
     ) {
         let room = self.memory.saturating_sub(tracked.all_held());
-        let (interrupted, waiting) = (tracked.all_interrupted(), tracked.waiting());
-        let interrupted_of_mobile = tracked.interrupted_of_mobile();
+        let waiting = tracked.waiting();
         let config = &self.config;
         let (counters, invalid_packets) = (&mut self.counters, &mut self.invalid_packets);
         let is_noted = self.journal.is_some() && tracked.state().is_interrupted();
-        let input = is_noted.then(|| Input {
-            now,
-            room,
-            interrupted,
-            interrupted_of_mobile,
-            waiting,
-            call: call.clone(),
-        });
+        let input = is_noted.then(|| Input { now, room, waiting, call: call.clone() });
         let earlier = tracked.with(now, |connection| {
             let before = connection.next_deadline();
-            let mut cx = Context {
-                config,
-                counters,
-                invalid_packets,
-                out,
-                room,
-                interrupted,
-                interrupted_of_mobile,
-                waiting,
-            };
+            let mut cx = Context { config, counters, invalid_packets, out, room, waiting };
             call.make(now, connection, &mut cx);
             connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
         });
         self.deadlines.extend(earlier.map(|deadline| (deadline, key)));
+        if let Some(interval) = C::probe_interval(&self.config)
+            && let Some(due) = tracked.state().keep_alive_due(interval)
+        {
+            self.probers.want(tracked.mobile(), due, interval);
+        }
         if let Some(journal) = &mut self.journal {
             journal.note(key, &self.config, tracked.state(), input);
         }
@@ -378,18 +388,21 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
             return out.forward(from.opposite(), segment);
         };
         let (is_new, mobile) = (tracked.is_new, tracked.mobile());
-        let was_away = tracked.state().is_away();
         if is_new && let Some(&signal) = self.signals.get(&mobile) {
-            let turn = tracked.interrupted_of_mobile();
-            self.shared.call(now, key, &mut tracked, Call::Link { signal, turn }, out);
+            self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
         }
+        let probed = tracked.state().probed_since();
         self.shared.call(now, key, &mut tracked, Call::Segment(from, segment), out);
         let is_closed = tracked.state().is_closed();
-        let is_back = from == Side::Mobile && was_away && !tracked.state().is_away();
+        // It answered the probe, or reset the connection.
+        let is_heard = from == Side::Mobile
+            && probed.is_some_and(|signal| now.since(signal) >= FIRST_PROBE_DELAY)
+            && (is_closed || tracked.state().probed_since().is_none());
         if is_closed {
             self.connections.retire(&key);
-        } else if is_back {
-            self.on_back(now, mobile);
+        }
+        if is_heard {
+            self.on_heard(now, mobile);
         }
         if is_new {
             self.enlist(key);
@@ -398,14 +411,61 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
 
     /// The mobile has answered a probe on one of its connections: the others, whose turn to probe
     /// it may be far off, are told.
-    fn on_back(&mut self, now: Instant, mobile: MobileId) {
-        self.signals.remove(&mobile);
-        let is_told = self.pending.get(&mobile).is_some_and(|it| it.signal == LinkSignal::Up);
-        if !is_told && self.connections.is_interrupted(mobile) {
-            let signal = LinkSignal::Up;
-            let heard = PendingSignal { signal, is_heard: true, since: now, last: None, given: 0 };
-            self.pending.replace(mobile, heard);
+    fn on_heard(&mut self, now: Instant, mobile: MobileId) {
+        // A signal that not all of them have been given yet may be later than the answer.
+        if self.pending.contains_key(&mobile) {
+            return;
         }
+        self.signals.remove(&mobile);
+        if self.connections.is_interrupted(mobile) {
+            let signal = LinkSignal::Up;
+            let heard = PendingSignal { signal, is_heard: true, since: now, last: None };
+            self.pending.insert(mobile, heard);
+        }
+    }
+
+    /// The mobile's connections, from the one after `last` on, each once.
+    fn in_turn(&self, mobile: MobileId, last: Option<OfMobile>) -> impl Iterator<Item = OfMobile> {
+        let from = move |begin| {
+            let others = self.of_mobiles.range((begin, Bound::Unbounded)).copied();
+            others.take_while(move |next| self.connections.mobile_of(&next.0) == mobile)
+        };
+        let first = Bound::Included(OfMobile::first(mobile));
+        let up_to_last = from(first).take_while(move |&next| last.is_some_and(|last| next <= last));
+        from(last.map_or(first, Bound::Excluded)).chain(up_to_last)
+    }
+
+    /// Probes mobiles whose turn it is, at the cost of `left` at most; what is left of that.
+    fn probe(&mut self, now: Instant, mut left: usize, out: &mut Actions<P>) -> usize {
+        let Some(interval) = C::probe_interval(&self.shared.config) else { return left };
+        while left > 0
+            && let Some((mobile, last)) = self.shared.probers.pop(now)
+        {
+            left -= 1;
+            let mut earliest: Option<Instant> = None;
+            let mut found = None;
+            for candidate in self.in_turn(mobile, last.map(OfMobile)) {
+                let Some(state) = self.connections.state(&candidate.0) else { continue };
+                match state.keep_alive_due(interval) {
+                    Some(due) if due <= now => {
+                        found = Some(candidate.0);
+                        break;
+                    }
+                    due => earliest = earliest.into_iter().chain(due).min(),
+                }
+            }
+            if let Some(key) = found
+                && let Some(mut tracked) = self.connections.get(&key)
+            {
+                self.shared.call(now, key, &mut tracked, Call::Turn, out);
+                self.shared.probers.sent(now, mobile, key, interval);
+            } else if let Some(due) = earliest {
+                self.shared.probers.want(mobile, due, interval);
+            } else {
+                self.shared.probers.forget(mobile);
+            }
+        }
+        left
     }
 }
 
@@ -432,10 +492,8 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
         };
         // The last signal counts, also for connections that were not given the one before.
         let is_first = self.pending.is_empty();
-        self.pending.replace(
-            mobile,
-            PendingSignal { signal, is_heard: false, since: now, last: None, given: 0 },
-        );
+        let pending = PendingSignal { signal, is_heard: false, since: now, last: None };
+        self.pending.replace(mobile, pending);
         if self.left.0 != now {
             self.left = (now, TURN);
         }
@@ -445,7 +503,8 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
     }
 
     fn on_timer(&mut self, now: Instant, out: &mut Actions<P>) {
-        let mut left = self.deliver_signals(now, TURN, out);
+        let left = self.deliver_signals(now, TURN, out);
+        let mut left = self.probe(now, left, out);
         while left > 0
             && let Some(&(deadline, key)) = self.shared.deadlines.first()
             && deadline <= now
@@ -466,6 +525,7 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
     fn next_deadline(&self) -> Option<Instant> {
         let pending = self.pending.front().map(|(_, pending)| pending.since);
         let timer = self.shared.deadlines.first().map(|&(deadline, _)| deadline);
-        pending.into_iter().chain(timer).min()
+        let probe = self.shared.probers.next_deadline();
+        pending.into_iter().chain(timer).chain(probe).min()
     }
 }

@@ -207,7 +207,7 @@ fn a_mobile_that_is_down_is_probed_as_often_with_1500_connections_as_with_one() 
         gateway.wait(SECOND * 4);
         let probed: Vec<_> = gateway.sent_to_mobile().iter().map(port).collect();
         // From 500 ms on every 100 ms.
-        assert_eq!(probed.len(), 35, "{mechanism}");
+        assert_eq!(probed.len(), 36, "{mechanism}");
         assert_eq!(gateway.states(), all("frozen", Status::LISTED as u64), "{mechanism}");
         // It is back and answers the first probe.
         let n = probed[0] - flow(0).dst.port;

@@ -235,11 +235,6 @@ impl<S: FlowState> Tracked<'_, S> {
         self.totals.all_interrupted
     }
 
-    /// Number of the mobile's connections that are not [`FlowPhase::Connected`].
-    pub fn interrupted_of_mobile(&self) -> u32 {
-        self.totals.of(self.mobile).interrupted
-    }
-
     /// Number of the mobile's connections that are not [`FlowPhase::Connected`] and hold something.
     pub fn waiting(&self) -> u32 {
         self.totals.of(self.mobile).waiting
@@ -462,6 +457,11 @@ impl<S: FlowState> FlowTable<S> {
     /// A known connection has ended: it is the first to make room.
     pub fn retire(&mut self, key: &Flow) {
         self.flows.to_front(key);
+    }
+
+    /// The state of a known connection.
+    pub fn state(&self, key: &Flow) -> Option<&S> {
+        self.flows.get(key).map(|entry| &entry.state)
     }
 
     /// A known connection, by its flow from the fixed to the mobile host.

@@ -37,16 +37,13 @@ pub enum Call<P> {
     /// A call of [`Connection::on_segment`].
     Segment(Side, Segment<P>),
     /// A call of [`Connection::on_link`].
-    Link {
-        /// The signal.
-        signal: LinkSignal,
-        /// Connections of the mobile that were given it before.
-        turn: u32,
-    },
+    Link(LinkSignal),
     /// [`Connection::on_timer`], if the deadline has passed.
     Timer,
     /// A call of [`Connection::on_passed`].
     Passed(Timestamps),
+    /// A call of [`Connection::on_turn`].
+    Turn,
 }
 
 impl<P: Payload> Call<P> {
@@ -59,13 +56,14 @@ impl<P: Payload> Call<P> {
     ) {
         match self {
             Self::Segment(from, segment) => connection.on_segment(now, from, segment, cx),
-            Self::Link { signal, turn } => connection.on_link(now, signal, turn, cx),
+            Self::Link(signal) => connection.on_link(now, signal, cx),
             Self::Timer => {
                 if connection.next_deadline().is_some_and(|due| due <= now) {
                     connection.on_timer(now, cx);
                 }
             }
             Self::Passed(timestamps) => connection.on_passed(timestamps),
+            Self::Turn => connection.on_turn(now, cx),
         }
     }
 }
@@ -77,10 +75,6 @@ pub struct Input<P> {
     pub now: Instant,
     /// Memory left for all connections: see [`Context::room`].
     pub room: u64,
-    /// Interrupted connections: see [`Context::interrupted`].
-    pub interrupted: u64,
-    /// Those of the same mobile: see [`Context::interrupted_of_mobile`].
-    pub interrupted_of_mobile: u32,
     /// As [`Context::waiting`]. Not written down, as the pace of a replay is not.
     #[serde(skip)]
     pub waiting: u32,
@@ -92,7 +86,7 @@ impl<P: Payload> Input<P> {
     fn size(&self) -> u64 {
         let payload = match &self.call {
             Call::Segment(_, segment) => segment.payload.len() as u64,
-            Call::Link { .. } | Call::Timer | Call::Passed(_) => 0,
+            Call::Link(_) | Call::Timer | Call::Passed(_) | Call::Turn => 0,
         };
         payload + INPUT_SIZE
     }
@@ -113,21 +107,12 @@ impl<C, Config> ConnectionSnapshot<C, Config> {
     where
         C: Connection<P, Config = Config>,
     {
-        let Input { now, room, interrupted, interrupted_of_mobile, waiting, call } = input;
+        let Input { now, room, waiting, call } = input;
         let (counters, invalid_packets) =
             (&mut C::Counters::default(), &mut InvalidPackets::default());
         let out = &mut Actions::new();
         let config = &self.config;
-        let mut cx = Context {
-            config,
-            counters,
-            invalid_packets,
-            out,
-            room,
-            interrupted,
-            interrupted_of_mobile,
-            waiting,
-        };
+        let mut cx = Context { config, counters, invalid_packets, out, room, waiting };
         call.make(now, &mut self.connection, &mut cx);
     }
 }

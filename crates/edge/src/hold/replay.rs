@@ -347,9 +347,14 @@ impl Replay {
             self.deadline = now + self.timeout;
             return self.flight.as_mut().map_or(0, |flight| flight.probe(now, store, out));
         }
+        self.postpone(now);
+        store.resend_first(out)
+    }
+
+    /// The deadline passed, and nothing is to be sent.
+    pub fn postpone(&mut self, now: Instant) {
         let timeout = (self.timeout * 2).min(LONGEST_TIMEOUT);
         *self = Self { deadline: now + timeout, timeout, ..Self::waiting(now) };
-        store.resend_first(out)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::hold::journal;
 use crate::hold::replay::Replay;
 use crate::hold::store::{Kept, Store, close_if_reset};
 use crate::hold::tail::Tail;
-use crate::mechanisms::away::{Away, Interval, MAX_DOWN, PROBE_INTERVAL};
+use crate::mechanisms::away::{Away, MAX_DOWN, PROBE_INTERVAL};
 use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
 use airtcp_core::{
@@ -195,8 +195,8 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
         close_if_reset(self, Self::has_all, cx.out);
     }
 
-    fn on_link(&mut self, now: Instant, signal: LinkSignal, turn: u32, cx: &mut Cx<'_, P>) {
-        self.on_signal(now, signal, turn, cx);
+    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+        self.on_signal(now, signal, cx);
         close_if_reset(self, Self::has_all, cx.out);
     }
 
@@ -219,11 +219,30 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
             cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
         }
         cx.counters.copies_resent += Tail::on_timer(&mut self.tail, now, store, cx.out);
-        if let HoldoverPhase::Frozen(frozen) = &mut self.phase
-            && frozen.away.on_timer(now, interval(cx))
-        {
-            cx.counters.probes_sent += 1;
-            cx.out.inject(Side::Mobile, store.peers.keep_alive());
+    }
+
+    fn probe_interval(config: &HoldoverConfig) -> Option<Duration> {
+        config.probe_interval
+    }
+
+    fn keep_alive_due(&self, interval: Duration) -> Option<Instant> {
+        let HoldoverPhase::Frozen(frozen) = &self.phase else { return None };
+        let store = self.conntrack.established.as_ref()?;
+        frozen.away.keep_alive_due(interval, store.peers.flow())
+    }
+
+    fn on_turn(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        let HoldoverPhase::Frozen(frozen) = &mut self.phase else { return };
+        let Some(store) = &self.conntrack.established else { return };
+        frozen.away.note_keep_alive(now);
+        cx.counters.probes_sent += 1;
+        cx.out.inject(Side::Mobile, store.peers.keep_alive());
+    }
+
+    fn probed_since(&self) -> Option<Instant> {
+        match &self.phase {
+            HoldoverPhase::Frozen(frozen) => frozen.away.probed_since(),
+            HoldoverPhase::Connected { .. } | HoldoverPhase::Reset => None,
         }
     }
 
@@ -233,18 +252,14 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
         }
     }
 
-    fn is_away(&self) -> bool {
-        matches!(&self.phase, HoldoverPhase::Frozen(frozen) if frozen.away.is_down())
-    }
-
     fn next_deadline(&self) -> Option<Instant> {
-        let [give_up, probe] = match &self.phase {
-            HoldoverPhase::Frozen(frozen) => [frozen.give_up, frozen.away.deadline()],
-            HoldoverPhase::Connected { .. } | HoldoverPhase::Reset => [None; 2],
+        let give_up = match &self.phase {
+            HoldoverPhase::Frozen(frozen) => frozen.give_up,
+            HoldoverPhase::Connected { .. } | HoldoverPhase::Reset => None,
         };
         let replay = self.replay.as_ref().map(Replay::deadline);
         let tail = self.tail.as_ref().and_then(|tail| tail.deadline());
-        [replay, tail, probe, give_up].into_iter().flatten().min()
+        [replay, tail, give_up].into_iter().flatten().min()
     }
 }
 
@@ -285,7 +300,7 @@ impl<P: Payload> HoldoverState<P> {
                 }
             }
             (Side::Fixed, HoldoverPhase::Frozen(frozen)) => {
-                frozen.away.start_probing(now, interval(cx), store.peers.flow());
+                frozen.away.note_segment(now);
                 let again = again || frozen.away.is_sent_since_signal(now);
                 frozen.on_fixed(now, again, &mut self.replay, store, segment, cx);
             }
@@ -293,7 +308,7 @@ impl<P: Payload> HoldoverState<P> {
         }
     }
 
-    fn on_signal(&mut self, now: Instant, signal: LinkSignal, turn: u32, cx: &mut Cx<'_, P>) {
+    fn on_signal(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.conntrack.established else { return };
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
@@ -310,13 +325,13 @@ impl<P: Payload> HoldoverState<P> {
             }
             (HoldoverPhase::Connected { .. }, _) => {
                 cx.counters.freezes += 1;
-                let mut away = Away::new(now, down, turn);
+                let mut away = Away::new(now, down);
                 let is_closed = shown_window(&away, store) == 0;
                 if is_closed {
                     let ack = store.peers.mobile_ack();
                     cx.out.inject(Side::Fixed, store.peers.acknowledge(ack, 0, None));
                 }
-                away.start_probing(now, interval(cx), store.peers.flow());
+                away.note_segment(now);
                 self.phase =
                     HoldoverPhase::Frozen(Frozen { away, is_closed, give_up: deadline(now, cx) });
                 self.replay = None;
@@ -340,8 +355,8 @@ impl<P: Payload> HoldoverState<P> {
                 if self.replay.take().is_some() {
                     frozen.give_up = deadline(now, cx);
                 }
-                frozen.away.on_signal(now, down, turn);
-                frozen.away.start_probing(now, interval(cx), store.peers.flow());
+                frozen.away.on_signal(now, down);
+                frozen.away.note_segment(now);
                 frozen.open(store, cx);
             }
             (HoldoverPhase::Reset, LinkSignal::Up) => {
@@ -528,8 +543,4 @@ fn keep<P: Payload>(store: &mut Store<P>, segment: &ValidPacket<P>, cx: &mut Cx<
 
 fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {
     cx.config.max_down.map(|max| now + max)
-}
-
-fn interval<P: Payload>(cx: &Cx<'_, P>) -> Interval {
-    Interval::new(cx.config.probe_interval, cx.interrupted_of_mobile, cx.interrupted)
 }

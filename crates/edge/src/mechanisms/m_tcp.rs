@@ -271,7 +271,7 @@ impl<P: Payload> Connection<P> for MTcpState<P> {
         }
     }
 
-    fn on_link(&mut self, now: Instant, signal: LinkSignal, turn: u32, cx: &mut Cx<'_, P>) {
+    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         let Some(store) = &self.conntrack.established else { return };
         let (last_ack, window) = (store.peers.mobile_ack(), store.peers.mobile().window);
         let down = signal == LinkSignal::Down;
@@ -284,7 +284,7 @@ impl<P: Payload> Connection<P> for MTcpState<P> {
                 self.give_up = None;
                 self.deadline = None;
             }
-            (Some(away), _) => away.on_signal(now, down, turn),
+            (Some(away), _) => away.on_signal(now, down),
             (None, LinkSignal::Up) => {}
             (None, _) => {
                 let listens = cx.config.detect == Detect::Signal;
@@ -293,7 +293,7 @@ impl<P: Payload> Connection<P> for MTcpState<P> {
                     cx.out.inject(Side::Fixed, store.peers.acknowledge(last_ack, 0, None));
                     self.withheld = false;
                     self.shrunk = true;
-                    self.away = Some(Away::new(now, down, turn));
+                    self.away = Some(Away::new(now, down));
                     self.give_up = cx.config.max_down.map(|max| now + max);
                     self.deadline = self.give_up;
                 }

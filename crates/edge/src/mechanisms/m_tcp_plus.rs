@@ -69,7 +69,7 @@ use crate::hold::replay::{INITIAL_WINDOW, LARGEST_INITIAL_WINDOW, Replay};
 use crate::hold::store::{Kept, LONGEST_SEGMENT, Store, close_if_reset};
 use crate::hold::tail::Tail;
 use crate::mechanisms::ack_timing::AckTiming;
-use crate::mechanisms::away::{Away, Interval, MAX_DOWN, PROBE_INTERVAL};
+use crate::mechanisms::away::{Away, MAX_DOWN, PROBE_INTERVAL};
 use crate::middlebox::{Actions, Side};
 use crate::per_connection::PerConnection;
 use airtcp_core::{
@@ -325,6 +325,16 @@ impl MTcpPlusPhase {
         tail: None,
         steps: None,
     };
+
+    fn away(&self) -> Option<&Away> {
+        match self {
+            Self::Frozen(frozen) => match &frozen.link {
+                Link::Away(away) => Some(away),
+                Link::Resuming | Link::AwaitingProbe => None,
+            },
+            Self::Connected { .. } | Self::Reset => None,
+        }
+    }
 }
 
 impl<P> Default for MTcpPlusState<P> {
@@ -397,8 +407,8 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
         close_if_reset(self, Self::has_all, cx.out);
     }
 
-    fn on_link(&mut self, now: Instant, signal: LinkSignal, turn: u32, cx: &mut Cx<'_, P>) {
-        self.on_signal(now, signal, turn, cx);
+    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+        self.on_signal(now, signal, cx);
         close_if_reset(self, Self::has_all, cx.out);
     }
 
@@ -435,13 +445,28 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
         }
     }
 
-    fn is_away(&self) -> bool {
-        match &self.phase {
-            MTcpPlusPhase::Frozen(frozen) => {
-                matches!(&frozen.link, Link::Away(away) if away.is_down())
-            }
-            MTcpPlusPhase::Connected { .. } | MTcpPlusPhase::Reset => false,
+    fn probe_interval(config: &MTcpPlusConfig) -> Option<Duration> {
+        config.probe_interval
+    }
+
+    fn keep_alive_due(&self, interval: Duration) -> Option<Instant> {
+        let store = self.conntrack.established.as_ref()?;
+        self.phase.away()?.keep_alive_due(interval, store.peers.flow())
+    }
+
+    fn on_turn(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        let Some(store) = &self.conntrack.established else { return };
+        if let MTcpPlusPhase::Frozen(frozen) = &mut self.phase
+            && let Link::Away(away) = &mut frozen.link
+        {
+            away.note_keep_alive(now);
+            cx.counters.probes_sent += 1;
+            cx.out.inject(Side::Mobile, store.peers.keep_alive());
         }
+    }
+
+    fn probed_since(&self) -> Option<Instant> {
+        self.phase.away()?.probed_since()
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -456,13 +481,9 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
             MTcpPlusPhase::Reset => return None,
         };
         let replay = frozen.replay.as_ref().map(Replay::deadline);
-        let probe = match &frozen.link {
-            Link::Away(away) => away.deadline(),
-            Link::Resuming | Link::AwaitingProbe => None,
-        };
         let store = self.conntrack.established.as_ref();
         let ack_early = store.and_then(|store| frozen.early_ack_due(store, &self.clock));
-        [replay, probe, ack_early, frozen.give_up].into_iter().flatten().min()
+        [replay, ack_early, frozen.give_up].into_iter().flatten().min()
     }
 }
 
@@ -548,7 +569,7 @@ impl<P: Payload> MTcpPlusState<P> {
         }
     }
 
-    fn on_signal(&mut self, now: Instant, signal: LinkSignal, turn: u32, cx: &mut Cx<'_, P>) {
+    fn on_signal(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.conntrack.established else { return };
         match (&mut self.phase, signal) {
             (MTcpPlusPhase::Connected { sent_again, replay, tail, .. }, LinkSignal::Up) => {
@@ -571,14 +592,7 @@ impl<P: Payload> MTcpPlusState<P> {
                 let is_timed = reported.is_some() || !*sent_again;
                 let paced_acks =
                     is_timed.then(|| PacedAcks::new(now, *reported, store, &self.clock)).flatten();
-                let frozen = Frozen::new(
-                    now,
-                    Away::new(now, down, turn),
-                    paced_acks,
-                    store,
-                    &self.clock,
-                    cx,
-                );
+                let frozen = Frozen::new(now, down, paced_acks, store, &self.clock, cx);
                 self.phase = MTcpPlusPhase::Frozen(Box::new(frozen));
             }
             (MTcpPlusPhase::Frozen(frozen), LinkSignal::Up) => {
@@ -587,7 +601,7 @@ impl<P: Payload> MTcpPlusState<P> {
                 }
             }
             (MTcpPlusPhase::Frozen(frozen), _) => {
-                frozen.disconnect(now, signal == LinkSignal::Down, turn, store, cx);
+                frozen.disconnect(now, signal == LinkSignal::Down, store, cx);
             }
             (MTcpPlusPhase::Reset, _) => {}
         }
@@ -607,7 +621,7 @@ impl Frozen {
     /// Freezes the fixed host (Algorithm 2).
     fn new<P: Payload>(
         now: Instant,
-        away: Away,
+        down: bool,
         paced_acks: Option<PacedAcks>,
         store: &Store<P>,
         clock: &AckTiming,
@@ -617,13 +631,13 @@ impl Frozen {
         let window = (acked_fh, store.peers.mobile().window);
         cx.counters.freezes += 1;
         cx.out.inject(Side::Fixed, store.peers.acknowledge(acked_fh, 0, None));
-        let link = Link::Away(away);
+        let link = Link::Away(Away::new(now, down));
         let give_up = deadline(now, cx);
         let mut frozen = Self { acked_fh, echo, link, paced_acks, window, replay: None, give_up };
         if frozen.ack_early(now, store, clock, cx) {
             cx.out.inject(Side::Fixed, frozen.answer(store));
         }
-        frozen.set_timers(now, store, cx);
+        frozen.set_timers(now, store);
         frozen
     }
 
@@ -727,19 +741,18 @@ impl Frozen {
         &mut self,
         now: Instant,
         down: bool,
-        turn: u32,
         store: &Store<P>,
         cx: &mut Cx<'_, P>,
     ) {
         match &mut self.link {
-            Link::Away(away) => away.on_signal(now, down, turn),
+            Link::Away(away) => away.on_signal(now, down),
             Link::Resuming | Link::AwaitingProbe => {
-                self.link = Link::Away(Away::new(now, down, turn));
+                self.link = Link::Away(Away::new(now, down));
                 self.give_up = deadline(now, cx);
             }
         }
         self.replay = None;
-        self.set_timers(now, store, cx);
+        self.set_timers(now, store);
     }
 
     /// The mobile is back: replays all. True: the fixed host was released at once, there is no ACK
@@ -771,18 +784,13 @@ impl Frozen {
         released
     }
 
-    /// The timer of the probes runs while a host waits for the mobile, that of the copies while
-    /// there are any to send again and no probe shows whether the mobile is there.
-    fn set_timers<P: Payload>(&mut self, now: Instant, store: &Store<P>, cx: &Cx<'_, P>) {
+    /// The timer of the copies runs while there are any to send again. Keep-alives back off unless a
+    /// host sends something.
+    fn set_timers<P: Payload>(&mut self, now: Instant, store: &Store<P>) {
         if let Link::Away(away) = &mut self.link {
-            away.start_probing(now, interval(cx), store.peers.flow());
+            away.note_segment(now);
         }
-        let is_left = match &self.link {
-            Link::Away(away) => away.is_down() && away.is_probing(),
-            Link::Resuming => false,
-            Link::AwaitingProbe => true,
-        };
-        if store.is_empty() || is_left {
+        if store.is_empty() || self.link == Link::AwaitingProbe {
             self.replay = None;
         } else if self.replay.is_none() {
             self.replay = Some(Replay::waiting(now));
@@ -804,16 +812,18 @@ impl Frozen {
         if let Some(replay) = &mut self.replay
             && replay.deadline() <= now
         {
-            cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
-            if let Link::Away(away) = &mut self.link {
-                away.note_probe();
+            match &mut self.link {
+                // Keep-alives show whether it is there.
+                Link::Away(away) if away.is_down() && cx.config.probe_interval.is_some() => {
+                    replay.postpone(now);
+                }
+                link => {
+                    cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
+                    if let Link::Away(away) = link {
+                        away.note_probe();
+                    }
+                }
             }
-        }
-        if let Link::Away(away) = &mut self.link
-            && away.on_timer(now, interval(cx))
-        {
-            cx.counters.probes_sent += 1;
-            cx.out.inject(Side::Mobile, store.peers.keep_alive());
         }
     }
 
@@ -858,7 +868,7 @@ impl Frozen {
         // One byte where new data belongs; of old data one byte, or none (keep-alives, Linux).
         let probe = in_order && segment.payload.len() <= 1 && !segment.flags.contains(Flags::FIN);
         let kept = if probe { Kept::Old } else { keep(now, store, clock, &segment, cx) };
-        self.set_timers(now, store, cx);
+        self.set_timers(now, store);
         let is_more = self.ack_early(now, store, clock, cx);
         cx.counters.answers += u64::from(kept == Kept::Old);
         // An answer that repeats the last one would report a loss.
@@ -920,7 +930,8 @@ impl Frozen {
         }
         let lacks = self.acked_fh.after(mobile.ack);
         match &mut self.link {
-            Link::Away(away) if !is_back(away, lacks || store.data_end().after(mobile.ack)) => {}
+            Link::Away(away) if !is_back(away, lacks || store.data_end().after(mobile.ack), cx) => {
+            }
             Link::AwaitingProbe => {}
             _ if !lacks && acked_early && cx.config.resume == Resume::Probe => self.await_probe(),
             _ if !lacks => {
@@ -934,7 +945,7 @@ impl Frozen {
                 self.reconnect(now, store, cx);
             }
         }
-        self.set_timers(now, store, cx);
+        self.set_timers(now, store);
         // The fixed host must see no open window. A gap in what was held may be closed now; but
         // while waiting for a probe the node takes on nothing more.
         let held = match self.link {
@@ -1042,8 +1053,9 @@ impl PacedAcks {
 
 /// The mobile is heard: whether it is back. If the node sends no probes, it is enough that the
 /// mobile lacks data: a replay to an absent mobile does no harm.
-fn is_back(away: &Away, lacks: bool) -> bool {
-    away.is_probed() || away.is_down() && lacks && !away.is_probing()
+fn is_back<P: Payload>(away: &Away, lacks: bool, cx: &Cx<'_, P>) -> bool {
+    let probes = cx.config.probe_interval.is_some();
+    away.is_probed() || away.is_down() && lacks && !probes
 }
 
 /// Keeps a copy if the segment brings anything new and there is room.
@@ -1079,8 +1091,4 @@ fn tail_after<P: Payload>(
 
 fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {
     cx.config.max_down.map(|max| now + max)
-}
-
-fn interval<P: Payload>(cx: &Cx<'_, P>) -> Interval {
-    Interval::new(cx.config.probe_interval, cx.interrupted_of_mobile, cx.interrupted)
 }

@@ -96,7 +96,7 @@ impl<P: Payload, const SKIPPED: usize, const FORGETS: bool> Connection<P>
         }
         cx.out.forward(from.opposite(), segment);
     }
-    fn on_link(&mut self, _: Instant, signal: LinkSignal, _: u32, cx: &mut Context<'_, P, Self>) {
+    fn on_link(&mut self, _: Instant, signal: LinkSignal, cx: &mut Context<'_, P, Self>) {
         self.down = signal == LinkSignal::Down;
         if signal == LinkSignal::Up {
             for copy in self.cache.iter() {
@@ -131,7 +131,7 @@ impl<P: Payload> Connection<P> for WaitsForUp {
             cx.out.forward(from.opposite(), segment);
         }
     }
-    fn on_link(&mut self, _: Instant, signal: LinkSignal, _: u32, _: &mut Context<'_, P, Self>) {
+    fn on_link(&mut self, _: Instant, signal: LinkSignal, _: &mut Context<'_, P, Self>) {
         self.down = signal != LinkSignal::Up;
     }
 }
@@ -168,7 +168,7 @@ impl<P: Payload> Connection<P> for AcknowledgesFin {
         }
         cx.out.forward(from.opposite(), segment);
     }
-    fn on_link(&mut self, _: Instant, signal: LinkSignal, _: u32, _: &mut Context<'_, P, Self>) {
+    fn on_link(&mut self, _: Instant, signal: LinkSignal, _: &mut Context<'_, P, Self>) {
         self.down = signal == LinkSignal::Down;
     }
 }

@@ -280,7 +280,10 @@ where
     }
 
     fn has_timer(&self, node: u32) -> bool {
-        self.states[node as usize].next_deadline().is_some()
+        let state = &self.states[node as usize];
+        let interval = C::probe_interval(self.config);
+        state.next_deadline().is_some()
+            || interval.and_then(|interval| state.keep_alive_due(interval)).is_some()
     }
 
     fn react(&mut self, node: u32, input: Input) -> Result<Reaction, Violation> {
@@ -298,8 +301,6 @@ where
             invalid_packets: &mut invalid_packets,
             out: &mut out,
             room,
-            interrupted: 1,
-            interrupted_of_mobile: 1,
             waiting: 1,
         };
         let mut arrived = None;
@@ -314,8 +315,14 @@ where
                 arrived = Some((from.opposite(), segment.clone()));
                 next.on_segment(NOW, from, segment, &mut cx);
             }
-            Input::Signal(i) => next.on_link(NOW, SIGNALS[i], 0, &mut cx),
-            Input::Timer => next.on_timer(NOW, &mut cx),
+            Input::Signal(i) => next.on_link(NOW, SIGNALS[i], &mut cx),
+            Input::Timer => {
+                next.on_timer(NOW, &mut cx);
+                let interval = C::probe_interval(self.config);
+                if interval.and_then(|interval| next.keep_alive_due(interval)).is_some() {
+                    next.on_turn(NOW, &mut cx);
+                }
+            }
         }
         let mut outputs = Vec::new();
         for action in out.drain() {
