@@ -32,6 +32,10 @@ def events(tmp_path: Path) -> Path:
         + _event(0.5, "segment_sent", seq=0, len=1000, retransmission=False)
         + _event(1.5, "segment_sent", seq=NEAR_WRAP, len=1000, retransmission=True)
         + _event(1.6, "delivered", "receiver", total=2000)
+        # The receiver's own sending is another stream.
+        + _event(1.6, "window", "receiver", cwnd=14480, ssthresh=1000, flight=0)
+        + _event(1.6, "ack_received", "receiver", ack=12345, duplicate=False)
+        + _event(1.6, "delivered", total=7)
         + _event(1.7, "ack_received", ack=1000, duplicate=False)
         + _event(1.7, "window", cwnd=3000, ssthresh=2**32 - 1, flight=0)
         + _event(1.7, "rtt", sample=0.2, srtt=0.2, rttvar=0.1, rto=0.6)
@@ -46,6 +50,7 @@ def test_events_are_positions_in_the_stream_though_sequence_numbers_wrap(events:
     assert flow.sent.first.tolist() == [0, 1000]
     assert (flow.retransmitted.first.tolist(), flow.retransmitted.time.tolist()) == ([0], [1.5])
     assert flow.acked.value.tolist() == [2000]
+    assert (flow.cwnd.value.tolist(), flow.delivered.value.tolist()) == ([3000], [2000])
     assert len(flow.ssthresh) == 0, "before the first loss there is none"
     assert flow.up == (1.5,)
 

@@ -71,6 +71,16 @@ impl LinkConfig {
         self.outages().map(|outages| outages.schedule).or_else(of_handovers)
     }
 
+    /// The mean rate from the start until `end`: what load and slowdown are relative to.
+    pub fn mean_rate(&self, end: Instant) -> DataRate {
+        let of_cells = |&first: &DataRate| self.handover.as_ref()?.rates(first);
+        match &self.rate {
+            LinkRate::Constant(rate) => of_cells(rate).map_or(*rate, |it| it.mean_until(end)),
+            LinkRate::Mahimahi(trace) => trace.mean_rate(),
+            LinkRate::Table(rates) => rates.mean_until(end),
+        }
+    }
+
     /// The least delay that a packet may have.
     pub fn least_delay(&self) -> Duration {
         let of_slots = self.reconfiguration.as_ref().and_then(|it| it.delay.as_ref());
@@ -142,7 +152,7 @@ pub enum LinkRate {
 }
 
 impl LinkRate {
-    /// The rate, or the mean of the file's.
+    /// The rate, or the mean of the file's: of a table that until its last line.
     pub fn mean(&self) -> DataRate {
         match self {
             Self::Constant(rate) => *rate,

@@ -881,12 +881,17 @@ impl<T> Link<T> {
         self.in_flight.len() + queued + self.handover().map_or(0, Handover::len)
     }
 
-    /// Bits that the link could have sent in so long a time from the start, at its rate, the mean
-    /// rate of its file, or those of the cells.
+    /// Bits that the link could have sent in so long a time from the start, at its rates, or the
+    /// mean rate of its trace.
     pub fn capacity(&self, elapsed: Duration) -> f64 {
         match self.handover() {
             Some(handover) => handover.capacity(elapsed),
-            None => self.rate.bits_per_sec() as f64 * elapsed.as_secs_f64(),
+            None => match &self.service {
+                Some(Service::Table(rates)) => {
+                    8.0 * rates.carried(Instant::ZERO + elapsed).get() as f64
+                }
+                _ => self.rate.bits_per_sec() as f64 * elapsed.as_secs_f64(),
+            },
         }
     }
 

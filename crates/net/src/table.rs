@@ -259,16 +259,29 @@ impl Rates {
         mean.and_then(DataRate::from_bits_per_sec).or(last).expect("the last is a rate")
     }
 
+    /// The mean rate from the start until `end`; the first one above zero if nothing can be carried
+    /// until then.
+    pub fn mean_until(&self, end: Instant) -> DataRate {
+        let nanos = u128::from(end.as_nanos());
+        let mean = self.work(end).checked_div(nanos).and_then(|mean| u64::try_from(mean).ok());
+        let first = || self.0.steps.iter().find_map(|&(_, rate)| rate);
+        mean.and_then(DataRate::from_bits_per_sec).or_else(first).expect("the last is a rate")
+    }
+
     /// The bytes that can be carried from the start until `until`.
     pub fn carried(&self, until: Instant) -> Bytes {
+        Bytes(u64::try_from(self.work(until) / 8_000_000_000).unwrap_or(u64::MAX))
+    }
+
+    /// The same in nanobits.
+    fn work(&self, until: Instant) -> u128 {
         let steps = &self.0.steps[..=self.0.index(until)];
         let ends = steps.iter().skip(1).map(|(since, _)| *since).chain([until]);
         let work = |((since, rate), end): (&(Instant, Option<DataRate>), Instant)| {
             let rate = rate.map_or(0, DataRate::bits_per_sec);
             u128::from(rate) * u128::from(end.since(*since).as_nanos())
         };
-        let work: u128 = steps.iter().zip(ends).map(work).sum();
-        Bytes(u64::try_from(work / 8_000_000_000).unwrap_or(u64::MAX))
+        steps.iter().zip(ends).map(work).sum()
     }
 
     /// The departure of a packet served from `start`.
@@ -403,6 +416,14 @@ mod tests {
         // Half before the pause, half after it.
         let half = Instant::from_nanos(999_500_000);
         assert_eq!(rates.departure(half, Bytes(1000)), ms(2004));
+    }
+
+    #[test]
+    fn the_mean_rate_until_a_time_counts_all_lines() {
+        let rates = rates("0,8\n1,0\n2,1\n");
+        let mean = |n| rates.mean_until(ms(n)).bits_per_sec();
+        assert_eq!([1000, 2000, 4000].map(mean), [8_000_000, 4_000_000, 2_500_000]);
+        assert_eq!(mean(0), 8_000_000);
     }
 
     #[test]

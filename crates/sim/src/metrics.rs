@@ -221,8 +221,8 @@ documented! {
         pub outage_drops: u64,
         /// Longest queue, packets.
         pub max_queue_packets: u64,
-        /// Share of what the link could have sent during the run, at its rate, the mean rate of
-        /// its trace or the rates of its cells, that it did send.
+        /// Share of what the link could have sent during the run, at its rates or the mean rate of
+        /// its trace, that it did send.
         pub utilisation: f64,
         /// Median of the packets' queueing delays, s, to within 1.6 %; `None` without packets. The
         /// delay runs from a packet's arrival to the start of its transmission, outages that hold

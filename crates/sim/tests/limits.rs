@@ -154,3 +154,35 @@ fn connections_that_nobody_answers_are_told() {
     assert_eq!(udp, "UDP of a-b: no packet arrived. Bring the ends into range");
     assert_eq!(warnings_with(r#"outage = { listed = [["0 s", "5 s"]] }"#), [""; 0]);
 }
+
+/// The last step of a rate counts for the rest of the run, in what a link is busy and in `load`.
+#[test]
+fn all_steps_of_a_rate_count_in_what_is_relative_to_it() {
+    let text = r#"
+        duration = "100 s"
+        node = [{ name = "a" }, { name = "b" }]
+        [[link]]
+        between = ["a", "b"]
+        delay = "1 ms"
+        rate = { steps = [{ at = "0 s", rate = "1 Mbit/s" }, { at = "10 s", rate = "10 Mbit/s" }] }
+        [[udp]]
+        from = "a"
+        to = "b"
+        rate = "saturated"
+        stop = "100 s"
+        [[flow]]
+        name = "web"
+        from = "a"
+        to = "b"
+        traffic = { kind = "arrivals", load = 0.4, link = "b>a", size = "100 kB" }
+    "#;
+    let scenario = Scenario::parse("steps.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers::default());
+    let metrics = world.metrics();
+    let busy = metrics.links[0].utilisation;
+    assert!((0.99..1.001).contains(&busy), "{busy}");
+    // 0.4 times 910 Mbit are 455 transfers; the standard deviation is 21.
+    let started = metrics.transfers[0].started;
+    assert!((391..519).contains(&started), "{started}");
+}

@@ -18,6 +18,11 @@ from airtcp.timeline.model import (
     Stream,
 )
 
+_OF_RECEIVER = frozenset({"delivered"})
+_OF_EITHER = frozenset({"outage_over"})
+"""Events that count from the receiver. All others do from the sender: a receiver has a window and a
+round trip, too, and acknowledgements of what it sends itself."""
+
 _NO_SSTHRESH = 0xFFFF_FFFF
 """The threshold before the first loss."""
 
@@ -95,8 +100,10 @@ def _flows(path: Path, lines: Iterable[str]) -> dict[str, _Flow]:
             row = json.loads(line)
             words = row["source"].split(" ")
             if words[0] == "flow" and words[-1] in ("sender", "receiver"):
-                name = " ".join(words[1:-1])
-                flows.setdefault(name, _Flow()).take(row["event"], row["t"], row)
+                name, event = " ".join(words[1:-1]), row["event"]
+                flow = flows.setdefault(name, _Flow())
+                if event in _OF_EITHER or (event in _OF_RECEIVER) == (words[-1] == "receiver"):
+                    flow.take(event, row["t"], row)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise NotPlottableError(
                 f"{path}: line {number}: {line.strip()[:60]!r} is not an event "

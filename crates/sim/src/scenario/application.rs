@@ -226,7 +226,7 @@ settings! {
 }
 
 /// Reads what the application of a flow does.
-pub(super) fn application(flow: &Section<'_>, links: &[Link]) -> Option<Application> {
+pub(super) fn application(flow: &Section<'_>, links: &[Link], end: Instant) -> Option<Application> {
     let bytes = flow.get::<Option<Bytes>>("bytes");
     let Some(table) = flow.chosen("traffic") else {
         return if flow.has("traffic") { None } else { bytes.map(Application::Bulk) };
@@ -238,7 +238,7 @@ pub(super) fn application(flow: &Section<'_>, links: &[Link]) -> Option<Applicat
     match <Traffic as Settings>::read(&table, None)? {
         Traffic::Requests(requests) => Some(Application::Requests(requests)),
         Traffic::Arrivals(arrivals) => {
-            self::arrivals(&table, arrivals, links).map(Application::Arrivals)
+            self::arrivals(&table, arrivals, links, end).map(Application::Arrivals)
         }
         Traffic::OnOff(stream) => Some(Application::OnOff(stream)),
         Traffic::Video(video) => checked(&table, video).map(Application::Video),
@@ -260,7 +260,12 @@ fn checked(table: &Section<'_>, video: Video) -> Option<Video> {
 }
 
 /// Resolves a load to transfers in a second.
-fn arrivals(table: &Section<'_>, read: ArrivalsTable, links: &[Link]) -> Option<Arrivals> {
+fn arrivals(
+    table: &Section<'_>,
+    read: ArrivalsTable,
+    links: &[Link],
+    end: Instant,
+) -> Option<Arrivals> {
     let ArrivalsTable { per_second, load, link, size, stop } = read;
     let per_second = match (per_second, load, link) {
         (Some(per_second), None, None) => per_second,
@@ -272,7 +277,8 @@ fn arrivals(table: &Section<'_>, read: ArrivalsTable, links: &[Link]) -> Option<
                 table.push(problem.nearest(&name.text, names()));
                 return None;
             };
-            load * link.config.rate.mean().bits_per_sec() as f64 / (8.0 * size.mean())
+            let rate = link.config.mean_rate(end);
+            load * rate.bits_per_sec() as f64 / (8.0 * size.mean())
         }
         (None, Some(_), None) => {
             table.missing("link", "the link that `load` is a share of, such as \"BS>MH\"");

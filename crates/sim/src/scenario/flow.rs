@@ -337,7 +337,8 @@ fn by_tcp(
     tcp: Option<&Section<'_>>,
     network: &Network<'_>,
 ) -> Option<(End, ByTransport)> {
-    let application = application(section, network.links);
+    let end = Instant::ZERO + network.duration.unwrap_or_default();
+    let application = application(section, network.links, end);
     let opens = section.get::<Option<End>>("opens");
     let endpoints = tcp.and_then(|tcp| endpoints(section, tcp, network.controls));
     let application = application?;

@@ -282,9 +282,10 @@ impl World {
         let there = self.least_delay(scenario, *from, *to)?;
         let back = self.least_delay(scenario, *to, *from)?;
         let options = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
+        let end = Instant::ZERO + scenario.duration;
         Some(Alone {
             delay: opening + back + there,
-            rates: way.iter().map(|link| link.config.rate.mean()).collect(),
+            rates: way.iter().map(|link| link.config.mean_rate(end)).collect(),
             mss: Bytes(sender.mss.into()),
             headers: Bytes(40 + options),
         })
