@@ -21,6 +21,9 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
         out += &tcp(runs);
     }
     if !first.quic.is_empty() {
+        if !first.flows.is_empty() {
+            out.push('\n');
+        }
         out += &quic(runs);
     }
     let others = [transfers(runs), videos(runs), calls(runs), udp(runs)];
@@ -224,7 +227,7 @@ fn quic(runs: &[RunMetrics]) -> String {
             &format!("goodput {unit}"),
             &format!("throughput {unit}"),
             "download s",
-            "RTT ms",
+            "last RTT ms",
             "lost %",
             "congestion events",
             "",

@@ -277,6 +277,22 @@ fn who_is_asked_to_stop_asks_the_daemon_and_waits_for_it() {
     }
 }
 
+/// As `timeout` sends it: to the program, and to its process group.
+#[test]
+fn a_request_to_stop_that_comes_twice_at_once_is_one() {
+    for _ in 0..10 {
+        let mut fixture = Fixture::new("lives");
+        fixture.up();
+        for _ in 0..3 {
+            // The third may find nobody.
+            let _ = kill(fixture.pid(), Signal::SIGTERM);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(fixture.next_news().as_deref(), Some("exit 0"), "the daemon");
+        assert_eq!(fixture.code(), Some(0));
+    }
+}
+
 #[test]
 fn a_daemon_without_its_supervisor_stops() {
     let mut fixture = Fixture::new("lives");

@@ -123,6 +123,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut(Pace)) -> Result<(), DaemonErro
     let of_group =
         memory.get().saturating_mul(4).saturating_add(ON_FILE.saturating_mul(flows as u64));
     let limit = of_group.saturating_mul(config.groups.len() as u64);
+    // Whatever else the two share, this says it best.
+    Listeners::refuse_if_served(&config.control)?;
     let mut ledger = Ledger::open(&config.state, Bytes(limit))?;
     let saved = ledger.load()?;
     for (path, why) in saved.unreadable {
@@ -141,10 +143,6 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut(Pace)) -> Result<(), DaemonErro
     let as_read = config.clone();
     let (config, prepared) = mirror.prepare(config)?;
     let mut dispatcher = Dispatcher::new(&config, hash_key(), &interfaces(), Box::new(ledger))?;
-    if let Some(file) = &config.record {
-        let recording = Recording::create(file, Contents::Headers, now())?;
-        dispatcher.record(now(), &config.limits, Box::new(recording));
-    }
     let NfqueueConfig { queue, length } = config.nfqueue;
     let queue = Nfqueue::open(queue, length)?;
     queue.set_mark(config.mark)?;
@@ -152,6 +150,11 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut(Pace)) -> Result<(), DaemonErro
     mirror.commit(&config, prepared);
     let mut rules = Rules::install(&config)?;
     rules.set_mirror(mirror.switch());
+    // Nothing can refuse this gateway any more, and leave another's recording renamed.
+    if let Some(file) = &config.record {
+        let recording = Recording::create(file, Contents::Headers, now())?;
+        dispatcher.record(now(), &config.limits, Box::new(recording));
+    }
     tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "gateway active");
     let rules = Watcher::new(rules, |error| {
         tracing::error!("cannot update per-mobile queue rules: {error}")

@@ -132,6 +132,10 @@ struct End {
     came_up: bool,
 }
 
+/// Requests to stop that come so soon after the first one are the same: `timeout` sends its signal to
+/// the program and to its process group, and a terminal to all of it.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
+
 /// Runs `daemon` until SIGTERM or SIGINT, or until a restart would not help: it rejected its input
 /// (exit code 2), or ended before it ever came up. All three signals, SIGHUP too, are passed on.
 /// Returns the exit code.
@@ -237,6 +241,7 @@ impl Supervisor {
         let mut heart = Some(heart);
         let mut deadline = Some(Instant::now() + self.timing.start);
         let (mut asked, mut came_up, mut second_chance) = (false, false, true);
+        let mut impatient = Instant::now();
         loop {
             self.wait(heart.as_ref(), deadline)?;
             let now = Instant::now();
@@ -254,9 +259,10 @@ impl Supervisor {
                 match signal {
                     // Earlier, it has not read its configuration yet.
                     SIGHUP if came_up => send(child, Signal::SIGHUP),
+                    SIGTERM | SIGINT if asked && now < impatient => {}
                     SIGTERM | SIGINT if asked => send(child, Signal::SIGKILL),
                     SIGTERM | SIGINT => {
-                        asked = true;
+                        (asked, impatient) = (true, now + ONE_REQUEST);
                         notify::stopping();
                         // The same one, which the daemon's log then names.
                         let asking =

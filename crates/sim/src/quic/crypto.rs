@@ -33,15 +33,21 @@ const CLIENT_FINISHED: usize = 36;
 struct NoKey;
 
 impl PacketKey for NoKey {
-    fn encrypt(&self, _packet: u64, _buf: &mut [u8], _header_len: usize) {}
+    fn encrypt(&self, packet: u64, buf: &mut [u8], _header_len: usize) {
+        let tag = buf.len() - TAG;
+        buf[tag..tag + 8].copy_from_slice(&packet.to_be_bytes());
+    }
 
     fn decrypt(
         &self,
-        _packet: u64,
+        packet: u64,
         _header: &[u8],
         payload: &mut bytes::BytesMut,
     ) -> Result<(), CryptoError> {
         let len = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
+        if payload[len..len + 8] != packet.to_be_bytes() {
+            return Err(CryptoError);
+        }
         payload.truncate(len);
         Ok(())
     }

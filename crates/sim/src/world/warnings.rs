@@ -89,13 +89,13 @@ impl World {
 
     /// A warning if connections were not answered from their start to now.
     fn unanswered(&self, quic: &[QuicMetrics]) -> Option<String> {
-        let senders = self.sockets.iter().step_by(2);
-        let by_tcp = (self.flows.iter().zip(senders))
-            .filter(|(flow, sender)| {
-                let endpoint = &sender.endpoint;
-                let gave_up =
-                    endpoint.aborted().is_some() && endpoint.stats().data_segments_sent == 0;
-                let tries = endpoint.state() == TcpState::SynSent;
+        let pairs = self.sockets.as_slice().chunks_exact(2);
+        // Either end may be the one that opens.
+        let by_tcp = (self.flows.iter().zip(pairs))
+            .filter(|(flow, ends)| {
+                let gave_up = ends.iter().all(|end| end.endpoint.stats().data_segments_sent == 0)
+                    && ends.iter().any(|end| end.endpoint.aborted().is_some());
+                let tries = ends.iter().any(|end| end.endpoint.state() == TcpState::SynSent);
                 gave_up || tries && self.now.since(flow.start) >= UNANSWERED
             })
             .map(|(flow, _)| &*flow.name);
@@ -113,8 +113,7 @@ impl World {
             _ => format!("flows {} were never answered: their", listed(&names)),
         };
         Some(format!(
-            "{whose} goodput of 0 says nothing about congestion control. Bring the ends into range, or shorten \
-             outages and losses"
+            "{whose} goodput of 0 says nothing about congestion control. Are the ends in range, and is the path up?"
         ))
     }
 }
@@ -125,8 +124,12 @@ fn unheard(sources: &[UdpMetrics]) -> Option<String> {
     const SOME: u64 = 10;
     let silent = sources.iter().filter(|it| it.packets_received == 0 && it.packets_sent >= SOME);
     let names: Vec<&str> = silent.map(|it| &*it.name).collect();
-    (!names.is_empty())
-        .then(|| format!("UDP of {}: no packet arrived. Bring the ends into range", listed(&names)))
+    (!names.is_empty()).then(|| {
+        format!(
+            "UDP of {}: no packet arrived. Are the ends in range, and is the path up?",
+            listed(&names)
+        )
+    })
 }
 
 /// "a", "a and b", "a, b and 3 more".
