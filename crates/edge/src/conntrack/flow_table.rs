@@ -230,11 +230,6 @@ impl<S: FlowState> Tracked<'_, S> {
         self.totals.held
     }
 
-    /// Number of connections in the table that are not [`FlowPhase::Connected`].
-    pub fn all_interrupted(&self) -> u64 {
-        self.totals.all_interrupted
-    }
-
     /// Number of the mobile's connections that are not [`FlowPhase::Connected`] and hold something.
     pub fn waiting(&self) -> u32 {
         self.totals.of(self.mobile).waiting
@@ -264,8 +259,6 @@ struct Totals {
     held: u64,
     /// Connections of each mobile; none: no entry.
     mobiles: BTreeMap<MobileId, OfMobile>,
-    /// Connections that are not [`FlowPhase::Connected`].
-    all_interrupted: u64,
 }
 
 /// Connections of one mobile.
@@ -302,9 +295,6 @@ impl Totals {
             let of = self.mobiles.entry(mobile).or_default();
             of.interrupted = changed(of.interrupted, before.is_interrupted, after.is_interrupted);
             of.waiting = changed(of.waiting, before.is_waiting, after.is_waiting);
-            let [before, after] =
-                [before, after].map(|standing| u64::from(standing.is_interrupted));
-            self.all_interrupted = self.all_interrupted + after - before;
         }
     }
 
