@@ -61,8 +61,11 @@ fn wake_killed_in_an_outage_wakes_with_what_the_sender_tries_since() {
     thread::sleep(Duration::from_secs(2));
     let killed = bed.child();
     bed.daemon().signal_child(Signal::SIGKILL);
-    // However long its successor takes to start: the sender tries again and again.
-    bed.daemon().wait_until(|status| bed.child() != killed && status.flow_count == 1);
+    // However long its successor takes to start: the sender tries again and again, and then the
+    // mobile is silent.
+    bed.daemon().wait_until(|status| {
+        bed.child() != killed && status.groups[0].counters.get("silences") == Some(&1)
+    });
     let dead = transfer.dead_time(bed.link(true), Duration::from_secs(60));
     assert!(
         dead.is_some_and(|dead| dead.is_within(WOKEN)),
