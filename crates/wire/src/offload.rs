@@ -9,7 +9,7 @@
 //! can see that.
 
 use crate::DecodeError;
-use crate::checksum::{ICMPV6, TCP, UDP, pseudo_header_sum, transport_checksum};
+use crate::checksum::{ICMPV6, TCP, UDP, header_checksum, pseudo_header_sum, transport_checksum};
 use etherparse::{IpNumber, IpSlice};
 
 const IP_IN_IP: u8 = 4;
@@ -78,7 +78,7 @@ struct Carried {
 fn finish(packet: &mut [u8], depth: usize) -> Result<(), DecodeError> {
     let ip = IpSlice::from_slice(packet)?;
     let header = match &ip {
-        IpSlice::Ipv4(ipv4) => Some(ipv4.header().to_header().calc_header_checksum()),
+        IpSlice::Ipv4(ipv4) => Some(ipv4.header().slice().len()),
         IpSlice::Ipv6(_) => None,
     };
     let (IpNumber(protocol), message) = (ip.payload_ip_number(), ip.payload().payload);
@@ -86,7 +86,9 @@ fn finish(packet: &mut [u8], depth: usize) -> Result<(), DecodeError> {
     let (src, dst, end) = (ip.source_addr(), ip.destination_addr(), start + message.len());
     let pseudo = pseudo_header_sum(protocol, src, dst, message.len());
     let is_fragment = ip.is_fragmenting_payload();
-    if let Some(sum) = header {
+    if let Some(len) = header {
+        packet[10..12].fill(0);
+        let sum = header_checksum(&packet[..len]);
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
     }
     if !is_fragment {
@@ -282,6 +284,15 @@ mod tests {
     }
 
     /// A DATA chunk as Linux's `sctp` sends it; the checksum is `crc32c` of RFC 9260, appendix A.
+    /// RFC 791 §3.1: the reserved flag, too.
+    #[test]
+    fn the_sum_of_an_ipv4_header_covers_all_of_its_bits() {
+        let mut packet = tcp(false, vec![7; 10]);
+        packet[6] |= 0x80;
+        let finished = checksummed(&packet).unwrap();
+        assert_eq!(header_checksum(&finished[..20]), 0);
+    }
+
     #[test]
     fn of_sctp_a_checksum_of_zero_is_made() {
         let header = [0x13, 0x88, 0x13, 0x89, 0, 0, 0, 1];
