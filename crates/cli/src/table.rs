@@ -17,22 +17,8 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
         [only] => writeln!(out, ", seed {}", only.seed),
         _ => writeln!(out, ", {} runs, mean ± 95 % confidence interval", runs.len()),
     };
-    if !first.flows.is_empty() {
-        out += &tcp(runs);
-    }
-    if !first.quic.is_empty() {
-        if !first.flows.is_empty() {
-            out.push('\n');
-        }
-        out += &quic(runs);
-    }
-    let others = [transfers(runs), videos(runs), calls(runs), udp(runs)];
-    for (nth, rows) in others.into_iter().flatten().enumerate() {
-        if nth > 0 || !first.flows.is_empty() || !first.quic.is_empty() {
-            out.push('\n');
-        }
-        out += &rows;
-    }
+    let tables = [tcp(runs), quic(runs), transfers(runs), videos(runs), calls(runs), udp(runs)];
+    out += &tables.into_iter().flatten().collect::<Vec<_>>().join("\n");
     out
 }
 
@@ -57,20 +43,119 @@ impl<T> InRuns<'_, T> {
     fn ms(&self, seconds: impl Fn(&T) -> Option<f64>) -> String {
         self.mean_if_any(|it| seconds(it).map(|s| s * 1e3), 1)
     }
+
+    /// The time that a transfer took, of those runs in which it finished.
+    fn download(&self, time: impl Fn(&T) -> Option<f64>) -> String {
+        match self.0.iter().filter(|it| time(it).is_some()).count() {
+            n if n == 0 || n == self.0.len() => self.mean_if_any(time, 3),
+            n => format!("{n} of {} finished", self.0.len()),
+        }
+    }
+
+    /// In how many of the runs something holds, if in any.
+    fn note(&self, what: &str, holds: impl Fn(&T) -> bool) -> Option<String> {
+        match (self.0.iter().filter(|it| holds(it)).count(), self.0.len()) {
+            (0, _) => None,
+            (_, 1) => Some(what.to_owned()),
+            (n, all) => Some(format!("{what} in {n} of {all}")),
+        }
+    }
 }
 
-/// Titles, and a row for each of several things; `None` without any.
+/// Titles, and a row for each of several things, with these columns flush left; `None` without any.
 fn rows_of<T, const N: usize>(
     runs: &[RunMetrics],
     list: fn(&RunMetrics) -> &[T],
     titles: [&str; N],
+    left: &[usize],
     row: impl Fn(&T, InRuns<'_, T>) -> [String; N],
 ) -> Option<String> {
     let mut rows = vec![titles.map(str::to_owned)];
     for (i, first) in list(&runs[0]).iter().enumerate() {
         rows.push(row(first, InRuns(runs.iter().map(|run| &list(run)[i]).collect())));
     }
-    (rows.len() > 1).then(|| aligned(&rows, &[0]))
+    (rows.len() > 1).then(|| aligned(&rows, left))
+}
+
+/// The rows of TCP flows.
+fn tcp(runs: &[RunMetrics]) -> Option<String> {
+    let (unit, factor) = unit(runs.iter().flat_map(|r| &r.flows).map(|f| f.throughput));
+    let [goodput, throughput] = ["goodput", "throughput"].map(|what| format!("{what} {unit}"));
+    let titles = [
+        "flow",
+        &goodput,
+        &throughput,
+        "download s",
+        "RTT ms",
+        "retransmitted %",
+        "time-outs",
+        "cwnd cuts",
+        "limited by",
+        "",
+    ];
+    rows_of(
+        runs,
+        |run| &run.flows,
+        titles,
+        &[0, 8, 9],
+        |FlowMetrics { name, .. }, all| {
+            let notes = [
+                all.note("aborted", |f| f.aborted.is_some()),
+                all.note("no route", |f| f.no_route_drops > 0),
+            ];
+            [
+                name.clone(),
+                all.mean(|f| f.goodput * factor).show(3),
+                all.mean(|f| f.throughput * factor).show(3),
+                all.download(|f| f.download_time),
+                all.ms(|f| f.rtt_p50),
+                all.mean(|f| f.retransmission_ratio * 100.0).show(2),
+                all.count(|f| f.timeouts),
+                all.count(|f| f.cwnd_reductions),
+                limited_by(&all),
+                notes.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            ]
+        },
+    )
+}
+
+/// The rows of QUIC flows.
+fn quic(runs: &[RunMetrics]) -> Option<String> {
+    let (unit, factor) = unit(runs.iter().flat_map(|r| &r.quic).map(|f| f.throughput));
+    let [goodput, throughput] = ["goodput", "throughput"].map(|what| format!("{what} {unit}"));
+    let titles = [
+        "QUIC flow",
+        &goodput,
+        &throughput,
+        "download s",
+        "last RTT ms",
+        "lost %",
+        "congestion events",
+        "",
+    ];
+    rows_of(
+        runs,
+        |run| &run.quic,
+        titles,
+        &[0, 7],
+        |QuicMetrics { name, .. }, all| {
+            // Of a single run, the reason.
+            let aborted = match &all.0[..] {
+                [only] => only.aborted.clone(),
+                _ => all.note("aborted", |f| f.aborted.is_some()),
+            };
+            [
+                name.clone(),
+                all.mean(|f| f.goodput * factor).show(3),
+                all.mean(|f| f.throughput * factor).show(3),
+                all.download(|f| f.download_time),
+                all.ms(|f| f.srtt),
+                all.mean(|f| f.loss_ratio * 100.0).show(2),
+                all.count(|f| f.congestion_events),
+                aborted.unwrap_or_default(),
+            ]
+        },
+    )
 }
 
 /// The rows of flows with requests or arriving transfers.
@@ -81,6 +166,7 @@ fn transfers(runs: &[RunMetrics]) -> Option<String> {
         runs,
         |run| &run.transfers,
         titles,
+        &[0],
         |TransferMetrics { name, .. }, all| {
             [
                 name.clone(),
@@ -102,6 +188,7 @@ fn videos(runs: &[RunMetrics]) -> Option<String> {
         runs,
         |run| &run.videos,
         titles,
+        &[0],
         |VideoMetrics { name, .. }, all| {
             [
                 name.clone(),
@@ -125,6 +212,7 @@ fn calls(runs: &[RunMetrics]) -> Option<String> {
         runs,
         |run| &run.calls,
         titles,
+        &[0],
         |CallMetrics { name, .. }, all| {
             [
                 name.clone(),
@@ -147,6 +235,7 @@ fn udp(runs: &[RunMetrics]) -> Option<String> {
         runs,
         |run| &run.udp,
         titles,
+        &[0],
         |UdpMetrics { name, .. }, all| {
             let lost = |it: &UdpMetrics| {
                 (it.packets_sent > 0)
@@ -164,115 +253,13 @@ fn udp(runs: &[RunMetrics]) -> Option<String> {
     )
 }
 
-/// The rows of TCP flows.
-fn tcp(runs: &[RunMetrics]) -> String {
-    let (unit, factor) = unit(runs.iter().flat_map(|r| &r.flows).map(|f| f.throughput));
-    let mut rows = vec![
-        [
-            "flow",
-            &format!("goodput {unit}"),
-            &format!("throughput {unit}"),
-            "download s",
-            "RTT ms",
-            "retransmitted %",
-            "time-outs",
-            "cwnd cuts",
-            "limited by",
-            "",
-        ]
-        .map(str::to_owned),
-    ];
-    for (i, flow) in runs[0].flows.iter().enumerate() {
-        let of = |value: &dyn Fn(&FlowMetrics) -> f64| {
-            Estimate::of(&runs.iter().map(|r| value(&r.flows[i])).collect::<Vec<_>>())
-        };
-        let download = download(runs.iter().map(|r| r.flows[i].download_time));
-        let note = |what: &str, holds: &dyn Fn(&FlowMetrics) -> bool| match (
-            runs.iter().filter(|r| holds(&r.flows[i])).count(),
-            runs.len(),
-        ) {
-            (0, _) => None,
-            (_, 1) => Some(what.to_owned()),
-            (n, all) => Some(format!("{what} in {n} of {all}")),
-        };
-        rows.push([
-            flow.name.clone(),
-            of(&|f| f.goodput * factor).show(3),
-            of(&|f| f.throughput * factor).show(3),
-            download,
-            median(runs.iter().map(|r| r.flows[i].rtt_p50)),
-            of(&|f| f.retransmission_ratio * 100.0).show(2),
-            of(&|f| f.timeouts as f64).show_count(),
-            of(&|f| f.cwnd_reductions as f64).show_count(),
-            limited_by(runs.iter().map(|r| &r.flows[i])),
-            [
-                note("aborted", &|f| f.aborted.is_some()),
-                note("no route", &|f| f.no_route_drops > 0),
-            ]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(", "),
-        ]);
-    }
-    aligned(&rows, &[0, 8, 9])
-}
-
-/// The rows of QUIC flows.
-fn quic(runs: &[RunMetrics]) -> String {
-    let (unit, factor) = unit(runs.iter().flat_map(|r| &r.quic).map(|f| f.throughput));
-    let mut rows = vec![
-        [
-            "QUIC flow",
-            &format!("goodput {unit}"),
-            &format!("throughput {unit}"),
-            "download s",
-            "last RTT ms",
-            "lost %",
-            "congestion events",
-            "",
-        ]
-        .map(str::to_owned),
-    ];
-    for (i, QuicMetrics { name, .. }) in runs[0].quic.iter().enumerate() {
-        let of = |value: &dyn Fn(&QuicMetrics) -> f64| {
-            Estimate::of(&runs.iter().map(|r| value(&r.quic[i])).collect::<Vec<_>>())
-        };
-        let aborted: Vec<&str> = runs.iter().filter_map(|r| r.quic[i].aborted.as_deref()).collect();
-        rows.push([
-            name.clone(),
-            of(&|f| f.goodput * factor).show(3),
-            of(&|f| f.throughput * factor).show(3),
-            download(runs.iter().map(|r| r.quic[i].download_time)),
-            median(runs.iter().map(|r| r.quic[i].srtt)),
-            of(&|f| f.loss_ratio * 100.0).show(2),
-            of(&|f| f.congestion_events as f64).show_count(),
-            match (&aborted[..], runs.len()) {
-                ([], _) => String::new(),
-                ([why], 1) => (*why).to_owned(),
-                (some, all) => format!("aborted in {} of {all}", some.len()),
-            },
-        ]);
-    }
-    aligned(&rows, &[0, 7])
-}
-
-/// The time that a transfer took, of those runs in which it finished.
-fn download(times: impl Iterator<Item = Option<f64>> + Clone) -> String {
-    let runs = times.clone().count();
-    let finished: Vec<f64> = times.flatten().collect();
-    match finished.len() {
-        0 => "-".to_owned(),
-        n if n == runs => Estimate::of(&finished).show(3),
-        n => format!("{n} of {runs} finished"),
-    }
-}
-
 /// The tables of the links and of the stations, as far as the scenario has any.
 pub(crate) fn links(runs: &[RunMetrics]) -> String {
-    let of = |value: &dyn Fn(&RunMetrics) -> f64| {
-        Estimate::of(&runs.iter().map(value).collect::<Vec<_>>())
-    };
+    let tables = [wired(runs), stations(runs)];
+    tables.into_iter().flatten().map(|table| format!("\n{table}")).collect()
+}
+
+fn wired(runs: &[RunMetrics]) -> Option<String> {
     let titles = [
         "link",
         "packets",
@@ -283,51 +270,46 @@ pub(crate) fn links(runs: &[RunMetrics]) -> String {
         "lost",
         "ECN marks",
     ];
-    let mut links = vec![titles.map(str::to_owned)];
-    for (i, LinkMetrics { name, .. }) in runs[0].links.iter().enumerate() {
-        let count =
-            |value: fn(&LinkMetrics) -> u64| of(&|r| value(&r.links[i]) as f64).show_count();
-        links.push([
-            name.clone(),
-            count(|l| l.packets_sent),
-            of(&|r| r.links[i].utilisation * 100.0).show(1),
-            median(runs.iter().map(|r| r.links[i].queueing_delay_p50)),
-            count(|l| l.max_queue_packets),
-            count(|l| l.queue_drops),
-            count(|l| l.loss_drops + l.policer_drops + l.outage_drops),
-            count(|l| l.ecn_marks),
-        ]);
-    }
-    let titles =
-        ["station", "frames", "retries", "given up", "collisions", "longest queue", "queue drops"];
-    let mut stations = vec![titles.map(str::to_owned)];
-    for (i, StationMetrics { name, .. }) in runs[0].stations.iter().enumerate() {
-        let count =
-            |value: fn(&StationMetrics) -> u64| of(&|r| value(&r.stations[i]) as f64).show_count();
-        stations.push([
-            name.clone(),
-            count(|s| s.data_frames_sent + s.broadcasts_sent),
-            count(|s| s.retries),
-            count(|s| s.link_failures),
-            count(|s| s.collisions),
-            count(|s| s.max_queue_packets),
-            count(|s| s.queue_drops),
-        ]);
-    }
-    let mut out = String::new();
-    if links.len() > 1 {
-        let _ = write!(out, "\n{}", aligned(&links, &[0]));
-    }
-    if stations.len() > 1 {
-        let _ = write!(out, "\n{}", aligned(&stations, &[0]));
-    }
-    out
+    rows_of(
+        runs,
+        |run| &run.links,
+        titles,
+        &[0],
+        |LinkMetrics { name, .. }, all| {
+            [
+                name.clone(),
+                all.count(|l| l.packets_sent),
+                all.mean(|l| l.utilisation * 100.0).show(1),
+                all.ms(|l| l.queueing_delay_p50),
+                all.count(|l| l.max_queue_packets),
+                all.count(|l| l.queue_drops),
+                all.count(|l| l.loss_drops + l.policer_drops + l.outage_drops),
+                all.count(|l| l.ecn_marks),
+            ]
+        },
+    )
 }
 
-/// A median time of each run, in ms, over the runs that have one.
-fn median(times: impl Iterator<Item = Option<f64>>) -> String {
-    let times: Vec<f64> = times.flatten().map(|seconds| seconds * 1e3).collect();
-    if times.is_empty() { "-".to_owned() } else { Estimate::of(&times).show(1) }
+fn stations(runs: &[RunMetrics]) -> Option<String> {
+    let titles =
+        ["station", "frames", "retries", "given up", "collisions", "longest queue", "queue drops"];
+    rows_of(
+        runs,
+        |run| &run.stations,
+        titles,
+        &[0],
+        |StationMetrics { name, .. }, all| {
+            [
+                name.clone(),
+                all.count(|s| s.data_frames_sent + s.broadcasts_sent),
+                all.count(|s| s.retries),
+                all.count(|s| s.link_failures),
+                all.count(|s| s.collisions),
+                all.count(|s| s.max_queue_packets),
+                all.count(|s| s.queue_drops),
+            ]
+        },
+    )
 }
 
 /// The unit for all rates (bit/s), and its reciprocal. With three decimals, Mbit/s would leave
@@ -340,8 +322,8 @@ fn unit(rates: impl Iterator<Item = f64>) -> (&'static str, f64) {
 }
 
 /// The limit that a flow met for most of the time, over all runs, and its share of the time.
-fn limited_by<'a>(flows: impl Iterator<Item = &'a FlowMetrics> + Clone) -> String {
-    let sum = |value: fn(&FlowMetrics) -> f64| flows.clone().map(value).sum::<f64>();
+fn limited_by(flows: &InRuns<'_, FlowMetrics>) -> String {
+    let sum = |value: fn(&FlowMetrics) -> f64| flows.0.iter().map(|flow| value(flow)).sum::<f64>();
     let times = [
         ("path", sum(|f| f.limited_by_path)),
         ("receive window", sum(|f| f.limited_by_receive_window)),
