@@ -152,7 +152,7 @@ pub enum LinkRate {
 }
 
 impl LinkRate {
-    /// The rate, or the mean of the file's: of a table that until its last line.
+    /// The rate; of a trace its mean, of a table the mean until its last line.
     pub fn mean(&self) -> DataRate {
         match self {
             Self::Constant(rate) => *rate,

@@ -19,6 +19,7 @@
 
 use crate::config::{Cell, HandoverConfig, HandoverData, Schedule};
 use crate::queue::Waiting;
+use crate::table::Rates;
 use airtcp_core::{DataRate, Duration, Instant};
 use std::collections::VecDeque;
 
@@ -29,8 +30,8 @@ pub(crate) struct Handover<T> {
     /// The mobile holds the packets.
     from_mobile: bool,
     interruptions: Schedule,
-    /// Rate of the link in the first cell.
-    first_rate: DataRate,
+    /// Rates of the cells; `None`: the link's does not change.
+    rates: Option<Rates>,
     /// Handovers so far.
     past: u64,
     /// The next one, if there is one.
@@ -71,7 +72,7 @@ impl<T> Handover<T> {
         Self {
             from_mobile: false,
             interruptions: config.interruptions(),
-            first_rate,
+            rates: config.rates(first_rate),
             past: 0,
             next: config.times.nth(0),
             until: Instant::ZERO,
@@ -209,16 +210,8 @@ impl<T> Handover<T> {
         }
     }
 
-    /// Bits that the link could have sent in so long a time from the start, without the
-    /// interruptions.
-    pub(crate) fn capacity(&self, elapsed: Duration) -> f64 {
-        let end = Instant::ZERO + elapsed;
-        let (mut rate, mut since, mut bits) = (self.first_rate, Instant::ZERO, 0.0);
-        let over = |rate: DataRate, time: Duration| rate.bits_per_sec() as f64 * time.as_secs_f64();
-        for cell in self.config.times.cells().iter().take_while(|cell| cell.at < end) {
-            bits += over(rate, cell.at.since(since));
-            (rate, since) = (cell.rate.unwrap_or(rate), cell.at);
-        }
-        bits + over(rate, end.since(since))
+    /// Rates of the cells; `None`: the link's does not change.
+    pub(crate) fn rates(&self) -> Option<&Rates> {
+        self.rates.as_ref()
     }
 }

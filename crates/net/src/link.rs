@@ -884,14 +884,13 @@ impl<T> Link<T> {
     /// Bits that the link could have sent in so long a time from the start, at its rates, or the
     /// mean rate of its trace.
     pub fn capacity(&self, elapsed: Duration) -> f64 {
-        match self.handover() {
-            Some(handover) => handover.capacity(elapsed),
-            None => match &self.service {
-                Some(Service::Table(rates)) => {
-                    8.0 * rates.carried(Instant::ZERO + elapsed).get() as f64
-                }
-                _ => self.rate.bits_per_sec() as f64 * elapsed.as_secs_f64(),
-            },
+        let rates = match &self.service {
+            Some(Service::Table(rates)) => Some(&**rates),
+            _ => self.handover().and_then(Handover::rates),
+        };
+        match rates {
+            Some(rates) => 8.0 * rates.carried(Instant::ZERO + elapsed).get() as f64,
+            None => self.rate.bits_per_sec() as f64 * elapsed.as_secs_f64(),
         }
     }
 

@@ -1,11 +1,11 @@
 //! Handovers under traffic: what is lost, what TCP notices, and who hears of them.
 
-use airtcp_core::{Instant, Length, LinkSignal, Segment};
-use airtcp_edge::{Actions, Middlebox, MobileId, Side};
+mod ear;
+
+use airtcp_core::LinkSignal;
 use airtcp_sim::metrics::RunMetrics;
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
-use std::sync::{Arc, Mutex};
 
 /// The phone has a window of 300 kB, twice the path's capacity, so that half of it waits at the
 /// base station when the handover begins.
@@ -119,34 +119,9 @@ fn datagrams_are_lost_for_as_long_as_the_interruption_lasts() {
     assert_eq!(lost(r#"data = "forward", forwarding-delay = "20 ms""#), 0);
 }
 
-/// Forwards everything, and notes the signals.
-struct Ear(Arc<Mutex<Vec<(f64, LinkSignal)>>>);
-
-impl Middlebox<Length> for Ear {
-    fn on_segment(
-        &mut self,
-        _: Instant,
-        from: Side,
-        segment: Segment<Length>,
-        out: &mut Actions<Length>,
-    ) {
-        out.forward(from.opposite(), segment);
-    }
-    fn on_link(&mut self, now: Instant, _: MobileId, signal: LinkSignal, _: &mut Actions<Length>) {
-        self.0.lock().unwrap().push((now.as_secs_f64(), signal));
-    }
-    fn on_timer(&mut self, _: Instant, _: &mut Actions<Length>) {}
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-}
-
 #[test]
 fn a_mechanism_hears_of_a_handover_as_of_an_outage() {
-    let heard = Arc::default();
-    let ear = |_| Some(Box::new(Ear(Arc::clone(&heard))) as Box<dyn Middlebox<Length> + Send>);
-    let scenario = scenario(r#"data = "forward""#, TCP);
-    World::with_middleboxes(&scenario, 1, ear).run(&mut Observers::default());
+    let heard = ear::signals(&scenario(r#"data = "forward""#, TCP), 1);
     let expected = [(4.95, LinkSignal::Fading), (5.0, LinkSignal::Down), (5.05, LinkSignal::Up)];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(heard, expected);
 }

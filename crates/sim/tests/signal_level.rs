@@ -1,11 +1,10 @@
 //! Signals made from the level of an access point's frames: they come when the closed form of the
 //! path loss says.
 
-use airtcp_core::{Instant, Length, LinkSignal, Segment};
-use airtcp_edge::{Actions, Middlebox, MobileId, Side};
+mod ear;
+
+use airtcp_core::LinkSignal;
 use airtcp_sim::scenario::Scenario;
-use airtcp_sim::{Observers, World};
-use std::sync::{Arc, Mutex};
 
 /// A phone that walks away at 4 m/s from 10 s on, is 320 m away at 40 s, and comes back.
 const WALK: &str = r#"
@@ -33,37 +32,9 @@ from = "server"
 to = "phone"
 "#;
 
-/// The signals that came, and when, in seconds.
-type Log = Arc<Mutex<Vec<(f64, LinkSignal)>>>;
-
-/// Forwards everything, and notes the signals.
-struct Ear(Log);
-
-impl Middlebox<Length> for Ear {
-    fn on_segment(
-        &mut self,
-        _: Instant,
-        from: Side,
-        segment: Segment<Length>,
-        out: &mut Actions<Length>,
-    ) {
-        out.forward(from.opposite(), segment);
-    }
-    fn on_link(&mut self, now: Instant, _: MobileId, signal: LinkSignal, _: &mut Actions<Length>) {
-        self.0.lock().unwrap().push((now.as_secs_f64(), signal));
-    }
-    fn on_timer(&mut self, _: Instant, _: &mut Actions<Length>) {}
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-}
-
 fn signals(text: &str, seed: u64) -> Vec<(f64, LinkSignal)> {
     let scenario = Scenario::parse("t.toml", text, &[]).unwrap_or_else(|error| panic!("{error}"));
-    let log = Log::default();
-    let ear = |_| Some(Box::new(Ear(Arc::clone(&log))) as Box<dyn Middlebox<Length> + Send>);
-    World::with_middleboxes(&scenario, seed, ear).run(&mut Observers::default());
-    log.lock().unwrap().clone()
+    ear::signals(&scenario, seed)
 }
 
 /// Distance at which ns-2's radio is received with `dbm`, by two-ray ground: 0.2818 W, 1.5 m high.

@@ -72,13 +72,23 @@ pub(crate) fn run_until(link: &mut Link<u32>, until: Instant, log: &mut Vec<Fate
 
 /// Sends packets 0, 1, … at `sends`, then polls until nothing is left.
 pub(crate) fn run(link: &mut Link<u32>, sends: &[(Instant, PacketMeta)]) -> Vec<Fate> {
-    let mut log = Vec::new();
-    for (id, &(at, meta)) in (0..).zip(sends) {
+    send_until(link, sends, Instant::MAX).1
+}
+
+/// The same up to `stop`: the number of packets sent, and the fates so far.
+pub(crate) fn send_until(
+    link: &mut Link<u32>,
+    sends: &[(Instant, PacketMeta)],
+    stop: Instant,
+) -> (usize, Vec<Fate>) {
+    let (mut sent, mut log) = (0, Vec::new());
+    for (id, &(at, meta)) in (0..).zip(sends).take_while(|(_, (at, _))| *at <= stop) {
         run_until(link, at, &mut log);
+        sent += 1;
         if let Err(Dropped(id, reason)) = link.send(at, id, meta) {
             log.push(Fate::Lost(at, id, reason));
         }
     }
-    run_until(link, Instant::MAX, &mut log);
-    log
+    run_until(link, stop, &mut log);
+    (sent, log)
 }

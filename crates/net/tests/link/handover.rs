@@ -2,7 +2,7 @@
 //! 10 ms; the handover begins at 100 ms and interrupts for 50 ms.
 
 use crate::common::Fate::{Delivered, Lost};
-use crate::common::{Fate, at_us, link, ms, run, run_until};
+use crate::common::{Fate, at_us, link, ms, run, run_until, send_until};
 use crate::properties::{links, queues, traffic};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -282,17 +282,7 @@ proptest! {
     #[test]
     fn packets_are_conserved(config in with_handovers(), sends in traffic(), stop in 0u64..600) {
         let mut link = link(&config);
-        let mut log = Vec::new();
-        let stop = Instant::from_millis(stop);
-        let mut sent = 0;
-        for (id, &(at, meta)) in (0..).zip(&sends).take_while(|(_, (at, _))| *at <= stop) {
-            run_until(&mut link, at, &mut log);
-            sent += 1;
-            if let Err(Dropped(id, reason)) = link.send(at, id, meta) {
-                log.push(Lost(at, id, reason));
-            }
-        }
-        run_until(&mut link, stop, &mut log);
+        let (sent, mut log) = send_until(&mut link, &sends, Instant::from_millis(stop));
         prop_assert_eq!(sent, log.len() + link.in_transit());
         run_until(&mut link, Instant::MAX, &mut log);
         prop_assert_eq!((sent, link.in_transit()), (log.len(), 0));
@@ -342,11 +332,12 @@ proptest! {
         let handover = HandoverConfig { data: forward(delay, true), ..handover };
         let handover = Some(Box::new(handover));
         let config = LinkConfig { queue, handover, ..config(HandoverData::Discard) };
-        let order: Vec<_> = run(&mut link(&config), &sends)
+        let mut link = link(&config);
+        let order: Vec<_> = run(&mut link, &sends)
             .iter()
             .map(|&(Delivered(_, id) | Lost(_, id, _))| id as usize)
             .collect();
         prop_assert_eq!(order, (0..sends.len()).collect::<Vec<_>>());
-        prop_assert_eq!(link(&config).counters().outage_drops, 0);
+        prop_assert_eq!(link.counters().outage_drops, 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Properties of every link under every arrival pattern (Little's law on the queue, conservation of
 //! packets, determinism), and the reordering by the delay distribution of Packet Control, Table I.
 
-use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until};
+use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until, send_until};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LinkLoss, LossConfig, LossPlace, OutageConfig,
@@ -169,17 +169,7 @@ proptest! {
     #[test]
     fn packets_are_conserved(config in links(), sends in traffic(), stop in 0u64..600) {
         let mut link = link(&config);
-        let mut log = Vec::new();
-        let stop = Instant::from_millis(stop);
-        let mut sent = 0;
-        for (id, &(at, meta)) in (0..).zip(&sends).take_while(|(_, (at, _))| *at <= stop) {
-            run_until(&mut link, at, &mut log);
-            sent += 1;
-            if let Err(Dropped(id, reason)) = link.send(at, id, meta) {
-                log.push(Fate::Lost(at, id, reason));
-            }
-        }
-        run_until(&mut link, stop, &mut log);
+        let (sent, mut log) = send_until(&mut link, &sends, Instant::from_millis(stop));
         let counters = link.counters();
         let LinkCounters { queue_drops, loss_drops, policer_drops, outage_drops, .. } = counters;
         let lost = queue_drops + loss_drops + policer_drops + outage_drops;

@@ -14,9 +14,10 @@ use airtcp_edge::Side;
 use airtcp_routing::NodeId;
 use airtcp_routing::router::PacketId;
 
-/// Ports that a NAT gives (below those of flows, see [`addr`]), and how far apart one after the other.
+/// The ports that a NAT gives. They are below those of flows ([`addr`]).
 const FIRST_NAT_PORT: u16 = 1_024;
 const NAT_PORTS: u16 = 48_000;
+/// From one of a client's ports to its next; a prime, so that it passes through all of them.
 const NAT_PORT_STEP: u64 = 4_099;
 
 /// One end of a QUIC flow, and its place.
