@@ -56,12 +56,35 @@ pub struct PerConnection<P: Payload, C: Connection<P>> {
 /// Progress of a signal through a mobile's connections, in the order of [`OfMobile`].
 #[derive(Clone, Copy, Debug)]
 struct PendingSignal {
-    signal: LinkSignal,
-    /// Only to connections that are frozen: the mobile was heard on another.
-    is_heard: bool,
+    news: News,
     since: Instant,
     /// The last connection that was given the signal, or passed over.
     last: Option<OfMobile>,
+}
+
+/// What the connections of a mobile are told.
+#[derive(Clone, Copy, Debug)]
+enum News {
+    Signal(LinkSignal),
+    /// It was heard on one of them. To those that are frozen, the link is up.
+    Heard,
+}
+
+impl News {
+    fn signal(self) -> LinkSignal {
+        match self {
+            Self::Signal(signal) => signal,
+            Self::Heard => LinkSignal::Up,
+        }
+    }
+
+    /// True if a connection in this phase is told.
+    fn is_for(self, phase: FlowPhase) -> bool {
+        match self {
+            Self::Signal(_) => phase != FlowPhase::Closed,
+            Self::Heard => phase == FlowPhase::Frozen,
+        }
+    }
 }
 
 /// A flow from the fixed to the mobile host, in the order of the mobiles.
@@ -211,13 +234,8 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
             journal.are_behind();
         }
         self.shared.probers = Probers::default();
-        if let Some(interval) = C::probe_interval(&self.shared.config) {
-            for (flow, connection) in self.connections.iter() {
-                if let Some(due) = connection.keep_alive_due(interval) {
-                    let mobile = self.connections.mobile_of(flow);
-                    self.shared.probers.want(mobile, due, interval);
-                }
-            }
+        for (flow, connection) in self.connections.iter() {
+            self.shared.queue_for_turn(self.connections.mobile_of(flow), connection);
         }
     }
 
@@ -268,11 +286,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
             journal.note(flow, &self.shared.config, &connection, None);
         }
         let deadline = connection.next_deadline();
-        if let Some(interval) = C::probe_interval(&self.shared.config)
-            && let Some(due) = connection.keep_alive_due(interval)
-        {
-            self.shared.probers.want(self.connections.mobile_of(&flow), due, interval);
-        }
+        self.shared.queue_for_turn(self.connections.mobile_of(&flow), &connection);
         self.connections.insert(now, flow, connection);
         self.enlist(flow);
         self.shared.deadlines.extend(deadline.map(|deadline| (deadline, flow)));
@@ -311,13 +325,11 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
                     break;
                 };
                 pending.last = Some(next);
-                let call = Call::Link(pending.signal);
-                let is_heard = pending.is_heard;
-                let is_meant = |tracked: &Tracked<'_, C>| match FlowPhase::of(tracked.state()) {
-                    FlowPhase::Closed => false,
-                    phase => !is_heard || phase == FlowPhase::Frozen,
-                };
+                let news = pending.news;
+                let is_meant =
+                    |tracked: &Tracked<'_, C>| news.is_for(FlowPhase::of(tracked.state()));
                 let known = self.connections.get(&next.0).filter(is_meant);
+                let call = Call::Link(news.signal());
                 let cost = known.map_or(1, |mut tracked| {
                     self.shared.call_in_turn(now, next.0, &mut tracked, call, out)
                 });
@@ -329,6 +341,15 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
 }
 
 impl<P: Payload, C: Connection<P>> Shared<P, C> {
+    /// The connection may want to send its mobile a keep-alive.
+    fn queue_for_turn(&mut self, mobile: MobileId, connection: &C) {
+        if let Some(interval) = C::probe_interval(&self.config)
+            && let Some(due) = connection.keep_alive_due(interval)
+        {
+            self.probers.want(mobile, due, interval);
+        }
+    }
+
     /// Calls a connection as a part of a turn; what that cost, as [`TURN`] counts.
     fn call_in_turn(
         &mut self,
@@ -370,11 +391,7 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
             connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
         });
         self.deadlines.extend(earlier.map(|deadline| (deadline, key)));
-        if let Some(interval) = C::probe_interval(&self.config)
-            && let Some(due) = tracked.state().keep_alive_due(interval)
-        {
-            self.probers.want(tracked.mobile(), due, interval);
-        }
+        self.queue_for_turn(tracked.mobile(), tracked.state());
         if let Some(journal) = &mut self.journal {
             journal.note(key, &self.config, tracked.state(), input);
         }
@@ -418,8 +435,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         }
         self.signals.remove(&mobile);
         if self.connections.is_interrupted(mobile) {
-            let signal = LinkSignal::Up;
-            let heard = PendingSignal { signal, is_heard: true, since: now, last: None };
+            let heard = PendingSignal { news: News::Heard, since: now, last: None };
             self.pending.insert(mobile, heard);
         }
     }
@@ -492,7 +508,7 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
         };
         // The last signal counts, also for connections that were not given the one before.
         let is_first = self.pending.is_empty();
-        let pending = PendingSignal { signal, is_heard: false, since: now, last: None };
+        let pending = PendingSignal { news: News::Signal(signal), since: now, last: None };
         self.pending.replace(mobile, pending);
         if self.left.0 != now {
             self.left = (now, TURN);

@@ -16,8 +16,8 @@
 //! A link that is only fading, or was said to be down too early, may still work: the mobile would
 //! answer, and the fixed host would be released just before the outage. So the first keep-alive
 //! comes half a second after [`Down`](airtcp_core::LinkSignal::Down) or later, and up to an
-//! interval after that: mobiles that went down together are not probed together. While
-//! the link is only fading there is one a minute, which is less often than most fixed hosts probe.
+//! interval after that: mobiles that went down together are not probed together. While the link is
+//! only fading there is one a minute, which is less often than most fixed hosts probe.
 
 use airtcp_core::{Duration, Flow, Instant};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, at_least, field};

@@ -279,11 +279,14 @@ where
         Self { setup, config, states, numbers, reactions, proven }
     }
 
+    fn has_turn(&self, state: &C) -> bool {
+        let interval = C::probe_interval(self.config);
+        interval.and_then(|interval| state.keep_alive_due(interval)).is_some()
+    }
+
     fn has_timer(&self, node: u32) -> bool {
         let state = &self.states[node as usize];
-        let interval = C::probe_interval(self.config);
-        state.next_deadline().is_some()
-            || interval.and_then(|interval| state.keep_alive_due(interval)).is_some()
+        state.next_deadline().is_some() || self.has_turn(state)
     }
 
     fn react(&mut self, node: u32, input: Input) -> Result<Reaction, Violation> {
@@ -318,8 +321,7 @@ where
             Input::Signal(i) => next.on_link(NOW, SIGNALS[i], &mut cx),
             Input::Timer => {
                 next.on_timer(NOW, &mut cx);
-                let interval = C::probe_interval(self.config);
-                if interval.and_then(|interval| next.keep_alive_due(interval)).is_some() {
+                if self.has_turn(&next) {
                     next.on_turn(NOW, &mut cx);
                 }
             }
