@@ -117,20 +117,19 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut(Pace)) -> Result<(), DaemonErro
     for caution in config.cautions() {
         tracing::warn!("{caution}");
     }
+    // First: if the two share more, this says best that another gateway runs.
+    let listeners = Listeners::open(&config.control, config.metrics)?;
     // All data held are on file as a snapshot and the inputs since, plus a little for each
     // connection. A new snapshot exists beside the old one until it replaces it.
     let Limits { memory, flows, .. } = config.limits;
     let of_group =
         memory.get().saturating_mul(4).saturating_add(ON_FILE.saturating_mul(flows as u64));
     let limit = of_group.saturating_mul(config.groups.len() as u64);
-    // Whatever else the two share, this says it best.
-    Listeners::refuse_if_served(&config.control)?;
     let mut ledger = Ledger::open(&config.state, Bytes(limit))?;
     let saved = ledger.load()?;
     for (path, why) in saved.unreadable {
         tracing::error!(path = %path.display(), why = %why, "saved state unreadable or truncated");
     }
-    let listeners = Listeners::open(&config.control, config.metrics)?;
     if config.mode == Mode::Observe {
         let held = saved.connections.len() + saved.refused.len();
         return match held {
@@ -150,7 +149,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut(Pace)) -> Result<(), DaemonErro
     mirror.commit(&config, prepared);
     let mut rules = Rules::install(&config)?;
     rules.set_mirror(mirror.switch());
-    // Nothing can refuse this gateway any more, and leave another's recording renamed.
+    // Not before: it renames an earlier recording, which may be that of a gateway that refuses this one.
     if let Some(file) = &config.record {
         let recording = Recording::create(file, Contents::Headers, now())?;
         dispatcher.record(now(), &config.limits, Box::new(recording));

@@ -177,17 +177,6 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Finds out whether another gateway serves this control socket.
-    ///
-    /// # Errors
-    /// One does.
-    pub fn refuse_if_served(control: &Path) -> Result<(), ServerError> {
-        match answers(control) {
-            true => Err(ServerError::AlreadyRuns { path: control.to_owned() }),
-            false => Ok(()),
-        }
-    }
-
     /// Binds the control socket's path and the metrics' address. The socket of a dead gateway is
     /// replaced.
     ///

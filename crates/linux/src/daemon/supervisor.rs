@@ -240,15 +240,15 @@ impl Supervisor {
     fn attend(&mut self, child: &mut Child, heart: UnixStream) -> io::Result<End> {
         let mut heart = Some(heart);
         let mut deadline = Some(Instant::now() + self.timing.start);
-        let (mut asked, mut came_up, mut second_chance) = (false, false, true);
-        let mut impatient = Instant::now();
+        let (mut came_up, mut second_chance) = (false, true);
+        let mut asked: Option<Instant> = None;
         loop {
             self.wait(heart.as_ref(), deadline)?;
             let now = Instant::now();
             if let Some(status) = child.try_wait()? {
                 // Its last heartbeats may not have been read yet.
                 came_up |= matches!(heart.as_mut().map(beats), Some(Beats::Some(_)));
-                return Ok(End { status, asked, came_up });
+                return Ok(End { status, asked: asked.is_some(), came_up });
             }
             if is_stopped(child)? {
                 tracing::error!("daemon stopped by a signal while packets wait; killing it");
@@ -259,10 +259,10 @@ impl Supervisor {
                 match signal {
                     // Earlier, it has not read its configuration yet.
                     SIGHUP if came_up => send(child, Signal::SIGHUP),
-                    SIGTERM | SIGINT if asked && now < impatient => {}
-                    SIGTERM | SIGINT if asked => send(child, Signal::SIGKILL),
+                    SIGTERM | SIGINT if asked.is_some_and(|at| now - at < ONE_REQUEST) => {}
+                    SIGTERM | SIGINT if asked.is_some() => send(child, Signal::SIGKILL),
                     SIGTERM | SIGINT => {
-                        (asked, impatient) = (true, now + ONE_REQUEST);
+                        asked = Some(now);
                         notify::stopping();
                         // The same one, which the daemon's log then names.
                         let asking =
@@ -274,7 +274,7 @@ impl Supervisor {
                 }
             }
             match heart.as_mut().map(beats) {
-                Some(Beats::Some(last)) if !asked => {
+                Some(Beats::Some(last)) if asked.is_none() => {
                     (came_up, second_chance) = (true, true);
                     let rest = match last {
                         Pace::Working => Duration::ZERO,
@@ -293,7 +293,7 @@ impl Supervisor {
                 deadline = Some(now + self.timing.silence / 2);
                 continue;
             }
-            tracing::error!(came_up, asked, "daemon unresponsive; killing it");
+            tracing::error!(came_up, asked = asked.is_some(), "daemon unresponsive; killing it");
             send(child, Signal::SIGKILL);
             deadline = None;
         }

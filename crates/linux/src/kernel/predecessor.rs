@@ -13,8 +13,8 @@ const LONGEST: Duration = Duration::from_secs(3);
 /// Time from one attempt to the next.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Takes something by `take`; as long as it fails because that `is_taken`, again and again for some
-/// seconds.
+/// Calls `take` until it succeeds, fails for another reason than `is_taken`, or some seconds have
+/// passed.
 ///
 /// # Errors
 /// The last attempt's.
