@@ -338,8 +338,8 @@ documented! {
         /// cumulative distribution.
         pub completion_cdf: Vec<f64>,
         /// Mean slowdown: completion time over the time that the transfer would take alone on the
-        /// path, with the least delays of its links, and its bytes and headers at their mean rates;
-        /// `None` where the path has a wireless cell.
+        /// path, with the least delays of its links, and its bytes and headers at their mean rates
+        /// over the run; `None` where the path has a wireless cell.
         pub slowdown_mean: Option<f64>,
         /// Median slowdown, to within 1.6 %.
         pub slowdown_p50: Option<f64>,

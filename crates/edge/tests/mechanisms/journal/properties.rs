@@ -88,6 +88,10 @@ impl World {
         Some((from, port.into(), with_window(segment, window)))
     }
 
+    fn knows(&self, port: usize) -> bool {
+        self.driver.node.reports().any(|report| report.flow == self.hosts[port].flow)
+    }
+
     fn happen(&mut self, any: &Any) -> Vec<Actions<Length>> {
         match any {
             Any::Segment { is_copy, .. } => {
@@ -107,7 +111,8 @@ impl World {
     }
 }
 
-/// Segments that the hosts of one connection sent and received.
+/// Segments that the hosts of one connection sent and received, as far as the node can know: it
+/// forgets a connection that both have ended when another one needs a place.
 struct Observer {
     /// The highest ACK of the mobile that acknowledges what was sent; any, until both were heard.
     mobile: SeqNum,
@@ -116,10 +121,29 @@ struct Observer {
     sent: Option<SeqNum>,
     /// The highest ACK that the node gave the fixed host.
     ack_sent: SeqNum,
+    has_ended: [bool; 2],
+    /// Sequence numbers of the mobile's own data.
+    mobile_sent: u32,
 }
 
 impl Observer {
+    fn new(start: SeqNum) -> Self {
+        Self {
+            mobile: start,
+            is_mobile_heard: false,
+            is_open: false,
+            sent: None,
+            ack_sent: start,
+            has_ended: [false; 2],
+            mobile_sent: 0,
+        }
+    }
+
     fn on_segment(&mut self, from: Side, segment: &Seg) {
+        self.has_ended[from as usize] |= segment.flags.contains(Flags::FIN);
+        if from == Side::Mobile {
+            self.mobile_sent = self.mobile_sent.max(segment.seq_len());
+        }
         match (from, segment.ack) {
             (Side::Fixed, _) => {
                 let end = segment.seq_end();
@@ -158,19 +182,32 @@ impl Observer {
     }
 }
 
-/// Up to where these actions send the mobile the data of one connection, from `from` on without a
-/// gap.
-fn replayed(hosts: &Hosts, from: SeqNum, actions: &[Action<Length>]) -> SeqNum {
-    let mut reached = from;
-    for action in actions {
-        if let Action::Inject { to: Side::Mobile, segment } = action
-            && segment.flow == hosts.flow
-            && segment.seq.at_or_before(reached)
-        {
-            reached = reached.later(segment.seq + segment.payload.0 as u32);
+/// Up to where a node sends the mobile the data of one connection without a gap, if the mobile
+/// acknowledges all that arrives; `actions` is what it did when the mobile came back.
+fn replayed(
+    node: &mut Driver,
+    hosts: &Hosts,
+    mobile: &Observer,
+    mut actions: Actions<Length>,
+) -> SeqNum {
+    let mut reached = mobile.mobile;
+    loop {
+        let before = reached;
+        for action in actions.as_slice() {
+            if let Action::Inject { to: Side::Mobile, segment } = action
+                && segment.flow == hosts.flow
+                && segment.seq.at_or_before(reached)
+            {
+                reached = reached.later(segment.seq + segment.payload.0 as u32);
+            }
         }
+        if reached == before {
+            return reached;
+        }
+        let ack = hosts.mobile(reached.bytes_after(hosts.fixed_isn));
+        let seq = ack.seq + mobile.mobile_sent;
+        actions = node.pass(Side::Mobile, Seg { seq, ..ack });
     }
-    reached
 }
 
 proptest! {
@@ -200,23 +237,58 @@ proptest! {
             prop_oneof![9 => any_life(Flags::SYN | Flags::RST), 1 => any::<bool>().prop_map(Any::Full)], 0..200,
         ),
     ) {
-        let mut world = World::new(isn, config(1 << 20), 1 << 30);
-        let start = world.hosts[0].fixed(0, 0).seq;
-        let mut observers = [0, 1].map(|_| Observer {
-            mobile: start, is_mobile_heard: false, is_open: false, sent: None, ack_sent: start,
-        });
-        for any in life {
-            if let Some((from, port, segment)) = world.segment(&any) {
-                observers[port].on_segment(from, &segment);
+        promises_are_kept(isn, life)?;
+    }
+}
+
+/// Whenever the process ends, what is on file brings the mobile all that the fixed host was told it
+/// has.
+fn promises_are_kept(isn: u32, life: Vec<Any>) -> Result<(), TestCaseError> {
+    let mut world = World::new(isn, config(1 << 20), 1 << 30);
+    let start = world.hosts[0].fixed(0, 0).seq;
+    let mut observers = [0, 1].map(|_| Observer::new(start));
+    for any in life {
+        if let Some((from, port, segment)) = world.segment(&any) {
+            let observer = &mut observers[port];
+            if observer.has_ended == [true; 2] && !world.knows(port) {
+                *observer = Observer::new(start);
             }
-            let all = world.happen(&any);
+            observer.on_segment(from, &segment);
+        }
+        let all = world.happen(&any);
+        for (observer, hosts) in observers.iter_mut().zip(&world.hosts) {
+            all.iter().for_each(|actions| observer.on_actions(hosts, actions.as_slice()));
             let mut successor = world.driver.successor();
-            let replay = successor.signal(&world.hosts[0], LinkSignal::Up);
-            for (observer, hosts) in observers.iter_mut().zip(&world.hosts) {
-                all.iter().for_each(|actions| observer.on_actions(hosts, actions.as_slice()));
-                let safe = replayed(hosts, observer.mobile, replay.as_slice());
-                prop_assert!(observer.ack_sent.at_or_before(safe), "{} {safe}", observer.ack_sent);
-            }
+            let replay = successor.signal(hosts, LinkSignal::Up);
+            let safe = replayed(&mut successor, hosts, observer, replay);
+            prop_assert!(observer.ack_sent.at_or_before(safe), "{} {safe}", observer.ack_sent);
         }
     }
+    Ok(())
+}
+
+/// The place of a connection that both hosts have ended is taken by another; segments of its ports
+/// then begin a new one.
+#[test]
+fn promises_are_kept_by_a_connection_in_the_place_of_an_ended_one() {
+    let segment = |from, port, number, flags| Any::Segment {
+        from,
+        port,
+        number,
+        len: 0,
+        flags,
+        window: 500,
+        clock: 0,
+        is_copy: false,
+    };
+    let life = vec![
+        segment(Side::Mobile, 0, 0, Flags::empty()),
+        segment(Side::Fixed, 0, 1000, Flags::FIN),
+        segment(Side::Mobile, 0, 0, Flags::FIN),
+        segment(Side::Fixed, 1, 0, Flags::empty()),
+        segment(Side::Mobile, 0, 1500, Flags::empty()),
+        segment(Side::Fixed, 0, 0, Flags::empty()),
+        Any::Link(LinkSignal::Fading),
+    ];
+    promises_are_kept(0, life).unwrap();
 }
