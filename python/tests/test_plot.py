@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from airtcp._native import cli_main
 from airtcp.timeline.capture import read_capture
 from airtcp.timeline.command import main
 from airtcp.timeline.events import read_events
@@ -130,6 +131,30 @@ def test_a_scenario_is_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     assert shown.out == f"{out}\n"
     assert "goodput" in shown.err
     assert out.read_bytes().startswith(b"<?xml")
+
+
+def test_transfers_on_connections_of_their_own_are_apart(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.svg"
+    scenario = str(EXAMPLES / "traffic.toml")
+    assert main([scenario, "--flow", "web/3", "--views", "sequence", "--out", str(out)]) == 0
+    assert "web/3, traffic.toml" in out.read_text(encoding="utf-8")
+    # The stream begins at 0 and has the size of one transfer.
+    events = read_events(_events_of(scenario, tmp_path)).flows
+    assert "web" not in events
+    transfers = [flow for name, flow in events.items() if name.startswith("web/")]
+    assert len(transfers) > 10
+    assert all(flow.sent.first[0] == 0 for flow in transfers)
+    assert max(flow.sent.end.max() for flow in transfers) <= 5e6
+    assert main([scenario, "--flow", "web/99999", "--out", str(out)]) == 2
+    assert "no flow 'web/99999' (it has: " in capfd.readouterr().err
+
+
+def _events_of(scenario: str, folder: Path) -> Path:
+    events = folder / "events.jsonl"
+    assert cli_main(["airtcp", "run", scenario, "--events", str(events)]) == 0
+    return events
 
 
 def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,10 @@ ROWS: Mapping[str, str] = {
     "middleboxes": "middlebox",
     "runs": "",
 }
-"""What a row can be, and the column that then has its name."""
+"""What a row can be, and the column that then has its name. A flow may be one by TCP or by QUIC."""
+
+_PARTS: Mapping[str, Sequence[str]] = {"flows": ("flows", "quic")}
+"""The parts of a run's metrics that have these rows, if it is not one of that name."""
 
 Grid = Mapping[str, Sequence[object]]
 """For each key of the scenario, such as `link.AP-phone.loss.p`, its values."""
@@ -146,7 +149,7 @@ class Sweep:
             ]
             if not found:
                 metrics = store.get(same[0]).metrics
-                others = [kind for kind in ROWS if kind == "runs" or metrics[kind]]
+                others = [kind for kind in ROWS if kind == "runs" or any(_parts(metrics, kind))]
                 keys = " and ".join(f"{key} = {override_text(v)}" for key, v in point.items())
                 raise ValueError(
                     f"rows = {rows!r}: a run{keys and f' with {keys}'} has none "
@@ -163,9 +166,13 @@ class Sweep:
 
 def _rows(metrics: Mapping[str, Any], rows: str) -> Iterator[dict[str, object]]:
     """The rows of this kind in the metrics of a run, each with its name."""
-    for part in [metrics] if rows == "runs" else metrics[rows]:
+    for part in [metrics] if rows == "runs" else _parts(metrics, rows):
         named = {ROWS[rows]: part["name"]} if rows != "runs" else {}
         yield named | {k: v for k, v in part.items() if not isinstance(v, list) and k != "name"}
+
+
+def _parts(metrics: Mapping[str, Any], rows: str) -> Iterator[Mapping[str, Any]]:
+    return itertools.chain.from_iterable(metrics[part] for part in _PARTS.get(rows, (rows,)))
 
 
 def _overrides(point: Mapping[str, object]) -> Iterable[tuple[str, str]]:
@@ -193,9 +200,9 @@ def sweep(
         scenario: A scenario, or its file.
         grid: For each key, as of `Scenario.load(set=…)`, its values.
         seeds: The seeds, or how many: 1, 2, …
-        rows: What a row of the table is: one of the `flows`, `links`, `stations`, `udp` sources,
-            `quic`, `transfers`, `videos`, `calls` or `middleboxes` of a run, or the run itself
-            (`runs`).
+        rows: What a row of the table is: one of the `flows` (by TCP and by QUIC, whose metrics
+            differ in part), `quic` flows, `links`, `stations`, `udp` sources, `transfers`,
+            `videos`, `calls` or `middleboxes` of a run, or the run itself (`runs`).
         jobs: How many run at once; default: one per core.
         client: A `distributed.Client`: its cluster's workers do the runs instead.
         keep: A folder in which finished runs are kept; what it has is not run again.

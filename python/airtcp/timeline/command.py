@@ -20,7 +20,7 @@ from airtcp.study.chart import Chart
 from airtcp.study.interactive import chart_page
 from airtcp.study.picture import FORMATS, draw
 from airtcp.timeline.capture import MAGIC, read_capture
-from airtcp.timeline.events import read_events
+from airtcp.timeline.events import TRANSFER, read_events
 from airtcp.timeline.mahimahi import HEAD, read_mahimahi
 from airtcp.timeline.model import Contents, NotPlottableError
 from airtcp.timeline.panels import FLOW_VIEWS, LINK_VIEWS, end_of, flow_chart, link_chart
@@ -109,9 +109,11 @@ def _plot(options: argparse.Namespace) -> None:
     elif not contents.flows:
         raise NotPlottableError(f"{options.file}: no TCP flow sends anything")
     else:
-        _check_flow(options, contents.flows)
+        _check_flow(options, options.flow, contents.flows)
         name = next(iter(contents.flows)) if options.flow is None else options.flow
         flow = contents.flows[name]
+        if TRANSFER in name and options.start is None and len(flow.sent):
+            options.start = float(flow.sent.time[0])
         span = _span(options, end_of([flow.sent, flow.retransmitted, flow.acked, flow.delivered]))
         chart = flow_chart(flow, options.views, span, options.file.name)
         if options.flow is None and (others := len(contents.flows) - 1):
@@ -128,12 +130,11 @@ def _check_views(views: Sequence[str], known: Iterable[str]) -> None:
             raise NotPlottableError(f"no view {view!r}: {expected}{nearest(view, known)}")
 
 
-def _check_flow(options: argparse.Namespace, known: Iterable[str]) -> None:
-    name = options.flow
+def _check_flow(options: argparse.Namespace, name: str | None, known: Iterable[str]) -> None:
     if name is not None and name not in known:
         some = ", ".join(itertools.islice(known, 10))
         raise NotPlottableError(
-            f"{options.file}: no flow {name!r} (it has: {some}){nearest(name, known)}"
+            f"{options.file}: no flow {options.flow!r} (it has: {some}){nearest(name, known)}"
         )
 
 
@@ -191,7 +192,8 @@ def _simulate(options: argparse.Namespace) -> Contents:
     scenario = Scenario.load(path, dict(_pair(text) for text in overrides))
     check_seeds([seed])
     _check_views(options.views, FLOW_VIEWS)
-    _check_flow(options, scenario.flows)
+    flow = None if options.flow is None else options.flow.split(TRANSFER)[0]
+    _check_flow(options, flow, scenario.flows)
     _span(options, scenario.duration)
     with tempfile.TemporaryDirectory() as folder:
         events = Path(folder) / "events.jsonl"

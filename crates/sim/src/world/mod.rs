@@ -64,7 +64,7 @@ use signals::{Feed, Listener};
 pub(crate) use split::SplitCounters;
 use through::Entrance;
 use transfers::{ArrivalProcess, Pool};
-use warnings::FirstOutage;
+use warnings::FirstDisturbance;
 
 /// The observers of a run. Without them the run is the same, and faster.
 #[derive(Default)]
@@ -183,7 +183,7 @@ impl Socket {
     #[inline]
     fn flow(&self) -> FlowId {
         match self.source {
-            Source::Sender(flow) | Source::Receiver(flow) => FlowId(flow),
+            Source::Sender(of) | Source::Receiver(of) => FlowId(of.flow),
             Source::Link(_) | Source::Node(_) => unreachable!("a socket is the end of a flow"),
         }
     }
@@ -286,7 +286,7 @@ pub struct World {
     flows: IdVec<FlowId, FlowInfo>,
     wlan_names: Vec<String>,
     /// Of each node and link that has any.
-    first_outages: Vec<FirstOutage>,
+    first_disturbances: Vec<FirstDisturbance>,
 }
 
 impl World {

@@ -158,7 +158,7 @@ fn an_interval_keeps_its_largest_and_its_last_window() {
     assert_eq!(windows.interval, Duration::from_millis(45));
     let mut window = |millis, cwnd| {
         let event = Event::Window { cwnd, ssthresh: 0, flight: 0 };
-        windows.on_event(Instant::from_millis(millis), Source::Sender(0), &event);
+        windows.on_event(Instant::from_millis(millis), Source::Sender(Connection::of(0)), &event);
     };
     window(100, 1000);
     window(200, 2000);
