@@ -172,9 +172,9 @@ class Run:
         """
         try:
             if not data.startswith(_ARCHIVE):
-                return cls(json.loads(zlib.decompress(data)))
+                return cls(_metrics(zlib.decompress(data)))
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                metrics = json.loads(archive["metrics"].tobytes())
+                metrics = _metrics(archive["metrics"].tobytes())
                 names = sorted({name.split("/")[0] for name in archive.files} - {"metrics"})
                 series = {
                     name: Series(*(archive[f"{name}/{column}"] for column in Series._fields))
@@ -206,6 +206,13 @@ class Run:
         if len(flows) > _SHOWN:
             lines.append(f"… and {len(flows) - _SHOWN} more flows")
         return "\n".join(lines)
+
+
+def _metrics(text: bytes) -> dict[str, Any]:
+    metrics = json.loads(text)
+    if not isinstance(metrics, dict):
+        raise TypeError("no object of metrics")
+    return metrics
 
 
 _PARTS = {

@@ -16,6 +16,7 @@ pub mod config;
 pub mod delay;
 mod handover;
 pub mod link;
+pub mod log;
 pub mod loss;
 pub mod mobility;
 mod policer;

@@ -85,7 +85,7 @@ impl PacketTap for Tap {
 fn tapped(set: &[(&str, &str)], seed: u64) -> (Tap, RunMetrics) {
     let mut tap = Tap::default();
     let mut world = World::new(&scenario(set), seed);
-    world.run(&mut Observers { packets: Some(&mut tap), events: None });
+    world.run(&mut Observers { packets: Some(&mut tap), ..Observers::default() });
     (tap, world.metrics())
 }
 

@@ -93,7 +93,7 @@ fn run(rtt: u64, seconds: u64, codel: &str, tcp: &str) -> (History, RunMetrics) 
     let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let mut history = History::default();
     let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers { events: Some(&mut history), packets: None });
+    world.run(&mut Observers { events: Some(&mut history), ..Observers::default() });
     (history, world.metrics())
 }
 

@@ -87,6 +87,16 @@ fn reconfigurations() -> impl Strategy<Value = Option<ReconfigurationConfig>> {
     }))
 }
 
+/// A TTI begins between any two outages: otherwise what they hold waits for ever.
+fn sometimes_up(rlc: RlcConfig, outage: Option<&OutageConfig>) -> RlcConfig {
+    match outage.map(|outage| &outage.schedule) {
+        Some(&Schedule::Periodic { period, end, .. }) => {
+            RlcConfig { tti: rlc.tti.min(period - end), ..rlc }
+        }
+        _ => rlc,
+    }
+}
+
 fn cellular() -> impl Strategy<Value = Option<RlcConfig>> {
     let rlc = (1u64..20, 0.0..1.0, 1u32..4, 1u64..20, 0u64..50, 0u64..30);
     let rlc = rlc.prop_map(|(tti, bler, transmissions, rtt, reassembly, prohibit)| RlcConfig {
@@ -135,10 +145,10 @@ pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
             loss: LinkLoss { model, place },
             duplicate: 0.0,
             policer,
-            outage,
             reconfiguration: reconfiguration.map(Box::new),
             handover: None,
-            rlc: rlc.map(Box::new),
+            rlc: rlc.map(|rlc| Box::new(sometimes_up(rlc, outage.as_ref()))),
+            outage,
             queue,
         },
     )

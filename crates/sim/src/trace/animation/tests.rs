@@ -42,7 +42,8 @@ fn whole() -> Range<Instant> {
 fn run(scenario: &Scenario, span: Range<Instant>, limit: usize, slices: u64) -> Animation<'_> {
     let mut animation = Animation::new(scenario, 1, span, limit);
     let (events, packets) = animation.observers();
-    let mut observers = Observers { events: Some(events), packets: Some(packets) };
+    let mut observers =
+        Observers { events: Some(events), packets: Some(packets), ..Observers::default() };
     let mut world = World::new(scenario, 1);
     for slice in 1..=slices {
         let until = Instant::ZERO + scenario.duration * slice / slices;
