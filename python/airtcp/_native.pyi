@@ -69,6 +69,9 @@ class Scenario:
     @property
     def flows(self) -> list[str]:
         """Names of its TCP flows."""
+    @property
+    def links(self) -> list[str]:
+        """Names of its links, one for each direction, such as `AP>phone`."""
 
     @property
     def duration(self) -> float:

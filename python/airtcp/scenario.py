@@ -118,6 +118,11 @@ class Scenario:
         """Names of its TCP flows."""
         return self._native.flows
 
+    @property
+    def links(self) -> list[str]:
+        """Names of its links, one for each direction, such as `AP>phone`."""
+        return self._native.links
+
     def run(
         self,
         seed: int = 1,

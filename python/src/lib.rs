@@ -96,6 +96,12 @@ impl PyScenario {
         self.scenario.flows.iter().map(|flow| flow.name.as_str()).collect()
     }
 
+    /// Names of its links, one for each direction.
+    #[getter]
+    fn links(&self) -> Vec<&str> {
+        self.scenario.links.iter().map(|link| link.name.as_str()).collect()
+    }
+
     #[getter]
     fn duration(&self) -> f64 {
         self.scenario.duration.as_secs_f64()

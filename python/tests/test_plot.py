@@ -157,6 +157,27 @@ def _events_of(scenario: str, folder: Path) -> Path:
     return events
 
 
+def test_a_link_of_a_scenario_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    scenario, out = str(EXAMPLES / "quic.toml"), tmp_path / "out.svg"
+    assert main([scenario, "--link", "gateway>phone", "--out", str(out)]) == 0
+    assert "gateway&gt;phone, quic.toml" in out.read_text(encoding="utf-8")
+    logs = tmp_path / "links"
+    assert cli_main(["airtcp", "run", scenario, "--link-logs", str(logs)]) == 0
+    assert len(list(logs.iterdir())) == 4
+    link = read_mahimahi(logs / "gateway-to-phone.log").link
+    assert link is not None
+    # Nothing could be sent in the outage; without it, 10 Mbit/s.
+    can_send = link.capacity.time
+    assert not ((can_send > 4) & (can_send < 14)).any()
+    assert link.capacity.value.sum() == pytest.approx(1.25e6 * 50, rel=1e-3)
+    # The queue of 56250 B takes 45 ms; one packet is being sent.
+    assert 0.04 < link.delay.value.max() < 0.048
+    assert main([scenario, "--link", "gateway>phon", "--out", str(out)]) == 2
+    assert "did you mean 'gateway>phone'?" in capfd.readouterr().err
+    assert main([str(logs / "gateway-to-phone.log"), "--link", "x"]) == 2
+    assert "--link has no effect: it is not a scenario" in capfd.readouterr().err
+
+
 def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     scenario = str(EXAMPLES / "quic.toml")
     assert main([scenario, "--set", "duration=1 s", "--set", "link.radio.outage.listed=[]"]) == 2
