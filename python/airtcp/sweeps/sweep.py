@@ -14,8 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from airtcp.congestion import CongestionControl
 from airtcp.runs.cluster import Cluster
 from airtcp.runs.execute import (
@@ -30,10 +28,11 @@ from airtcp.runs.execute import (
 from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.progress import progress as shown_progress
 from airtcp.scenario import Scenario, Source, check_seeds, files_of, override_text
-from airtcp.sweeps.files import check_name, write_table
+from airtcp.sweeps.files import Row, check_name, frame_of, write_rows
 from airtcp.words import nearest
 
 if TYPE_CHECKING:
+    import pandas as pd
     from distributed import Client
 
 ROWS: Mapping[str, str] = {
@@ -129,15 +128,15 @@ class Sweep:
         for _, job in self.jobs()[:: len(self.seeds)]:
             simulator.check(job)
 
-    def table(self, store: Store, rows: str) -> pd.DataFrame:
-        """The metrics of the kept runs: the columns of the grid, `seed`, the row's name, metrics.
+    def rows(self, store: Store, rows: str) -> list[Row]:
+        """The metrics of the kept runs: the keys of the grid, `seed`, the row's name, metrics.
 
         Raises:
             ValueError: The runs of a combination have no such row.
             OSError: A kept run cannot be read.
             DamagedRunError: A kept run is damaged.
         """
-        of_all: list[dict[str, object]] = []
+        of_all: list[Row] = []
         jobs = iter(self.jobs())
         for point in self.points():
             same = [job for _, job in itertools.islice(jobs, len(self.seeds))]
@@ -156,12 +155,7 @@ class Sweep:
                     f"(expected one of {', '.join(others)})"
                 )
             of_all += found
-        frame = pd.DataFrame(of_all)
-        # Of a metric that no run has, pandas cannot know that it is a number.
-        empty = [name for name in frame if frame[name].isna().all()]
-        frame = frame.astype(dict.fromkeys(empty, float))
-        frame.attrs["axes"] = list(self.grid)
-        return frame
+        return of_all
 
 
 def _rows(metrics: Mapping[str, Any], rows: str) -> Iterator[dict[str, object]]:
@@ -253,9 +247,11 @@ def sweep(
             raise outcome.stopped
         for failed, reason in outcome.failed:
             raise RuntimeError(f"{failed}: {reason!r}") from reason
-        table = wanted.table(store, rows)
+        found = wanted.rows(store, rows)
     if out is not None:
-        write_table(Path(out), table)
+        write_rows(Path(out), found)
+    table = frame_of(found)
+    table.attrs["axes"] = list(grid)
     return table
 
 
