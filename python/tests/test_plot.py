@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import airtcp
 from airtcp._native import cli_main
 from airtcp.timeline.capture import read_capture
 from airtcp.timeline.command import main
 from airtcp.timeline.events import read_events
 from airtcp.timeline.mahimahi import read_mahimahi
+from airtcp.timeline.model import FlowTimeline, Points
 from airtcp.timeline.panels import flow_chart, link_chart
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -166,6 +168,10 @@ def test_a_link_of_a_scenario_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixt
     assert len(list(logs.iterdir())) == 4
     link = read_mahimahi(logs / "gateway-to-phone.log").link
     assert link is not None
+    of_flows, of_links = airtcp.Scenario.load(scenario).outages()
+    assert of_links["phone>gateway"] == of_links["gateway>phone"] == [(4.0, 14.0)]
+    assert not of_flows
+    assert not of_links["server>gateway"]
     # Nothing could be sent in the outage; without it, 10 Mbit/s.
     can_send = link.capacity.time
     assert not ((can_send > 4) & (can_send < 14)).any()
@@ -176,6 +182,20 @@ def test_a_link_of_a_scenario_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixt
     assert "did you mean 'gateway>phone'?" in capfd.readouterr().err
     assert main([str(logs / "gateway-to-phone.log"), "--link", "x"]) == 2
     assert "--link has no effect: it is not a scenario" in capfd.readouterr().err
+
+
+def test_outages_of_the_path_are_shaded() -> None:
+    text = (EXAMPLES / "outage.toml").read_text(encoding="utf-8")
+    of_flows, _ = airtcp.Scenario.parse(text, {"duration": "45 s"}).outages()
+    (outages,) = of_flows.values()
+    chart = flow_chart(
+        FlowTimeline("a", acked=Points.of([(0.0, 0), (45.0, 1)]), outages=tuple(outages)),
+        [],
+        (outages[0][0] + 1, 44.5),
+        "",
+    )
+    shaded = [panel.shade for panel in chart.panels]
+    assert shaded == [((outages[0][0] + 1, min(outages[0][1], 44.5)),)] * len(shaded)
 
 
 def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from airtcp.runs.command import ERRORS, FAILED, OK, IncompleteError, complain
@@ -227,9 +228,16 @@ def _simulate(options: argparse.Namespace) -> Contents:
             raise IncompleteError(f"{path}: the run was not completed")
         if code:
             raise NotPlottableError(f"{path}: the run failed")
+        of_flows, of_links = scenario.outages()
         if options.link is None:
-            return read_events(events)
-        return read_mahimahi(logs / log_name(options.link), options.link)
+            flows = {
+                name: replace(flow, outages=tuple(of_flows[name.split(TRANSFER)[0]]))
+                for name, flow in read_events(events).flows.items()
+            }
+            return Contents(flows)
+        link = read_mahimahi(logs / log_name(options.link), options.link).link
+        assert link is not None
+        return Contents(link=replace(link, outages=tuple(of_links[options.link])))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ use airtcp_config::Override;
 use airtcp_core::{Duration, Instant};
 use airtcp_emu::{EmulatedDirection, EmulatedLink};
 use airtcp_net::config::{LinkConfig, LinkRate, QueueConfig};
+use airtcp_net::schedule::Schedules;
 use airtcp_sim::scenario::{Scenario, files};
 use airtcp_sim::{Observers, RunMetrics, World};
 use clap::{Args, ValueEnum};
@@ -510,21 +511,11 @@ fn first_outage(down: &LinkConfig, up: &LinkConfig) -> Option<Duration> {
     first.map(|(start, _)| start.since_start()).min()
 }
 
-/// The longest time within a run in which nothing gets through; `None`: it has no end, or there is
-/// none.
+/// The longest time within a run in which nothing gets through; `None`: there is none.
 fn longest_outage(duration: Duration, down: &LinkConfig, up: &LinkConfig) -> Option<Duration> {
-    let end = Instant::ZERO + duration;
-    let mut longest = None;
-    for schedule in [down, up].into_iter().filter_map(LinkConfig::interruptions) {
-        let mut at = Instant::ZERO;
-        while let Some((start, up)) = schedule.next_outage(at)
-            && start < end
-        {
-            at = up?;
-            longest = longest.max(Some(at.since(start)));
-        }
-    }
-    longest
+    let outages: Schedules = [down, up].into_iter().filter_map(LinkConfig::interruptions).collect();
+    let within = outages.outages_before(Instant::ZERO + duration).into_iter();
+    within.map(|(start, end)| end.since(start)).max()
 }
 
 /// The directions to and from the mobile.
