@@ -1182,6 +1182,68 @@ fn of_wake_too_an_outage_that_nobody_announced_is_counted_and_shown() {
     assert_eq!(bench.outages("silence"), (1, 1, 2.0));
 }
 
+/// Lines of the log.
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<Vec<String>>>);
+
+impl tracing::field::Visit for Logged {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            self.0.lock().unwrap().push(format!("{value:?}"));
+        }
+    }
+}
+
+impl tracing::Subscriber for Logged {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() <= tracing::Level::INFO
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// Lines that are logged in the meantime.
+fn logged(act: impl FnOnce()) -> Vec<String> {
+    let logged = Logged::default();
+    tracing::subscriber::with_default(logged.clone(), act);
+    logged.0.lock().unwrap().clone()
+}
+
+#[test]
+fn wake_counts_the_connections_of_an_announced_outage_when_it_has_seen_them() {
+    let lines = logged(|| {
+        let mut bench = waking();
+        bench.says(SignalSource::Agent, LinkSignal::Down);
+        bench.wait(SECOND);
+        bench.segment(&from_fixed(500, 100));
+        bench.says(SignalSource::Agent, LinkSignal::Up);
+    });
+    assert_eq!(
+        lines,
+        [
+            "outage of 10.0.0.7 (phones) began, cause: agent",
+            "outage of 10.0.0.7 (phones) ended after 1.0 s, cause: agent, 1 connection interrupted"
+        ]
+    );
+    let lines = logged(|| {
+        let mut bench = Bench::new(&config(CopyMode::Always));
+        bench.establish(100);
+        bench.says(SignalSource::Agent, LinkSignal::Down);
+    });
+    assert_eq!(
+        lines,
+        ["outage of 10.0.0.7 (phones) began, cause: agent, 1 connection interrupted"]
+    );
+}
+
 #[test]
 fn an_outage_that_wake_found_outlasts_a_fading_signal_and_its_withdrawal() {
     let mut bench = waking();
