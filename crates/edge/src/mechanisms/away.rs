@@ -102,6 +102,11 @@ impl Away {
         self.down
     }
 
+    /// Time of the first signal that the link is down; `None`: there was none.
+    pub fn down_since(&self) -> Option<Instant> {
+        self.down.then_some(self.since)
+    }
+
     /// The mobile was sent something that it must answer.
     pub fn note_probe(&mut self) {
         self.probed = true;

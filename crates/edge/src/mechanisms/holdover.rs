@@ -246,6 +246,13 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
         }
     }
 
+    fn down_since(&self) -> Option<Instant> {
+        match &self.phase {
+            HoldoverPhase::Frozen(frozen) => frozen.away.down_since(),
+            HoldoverPhase::Connected { .. } | HoldoverPhase::Reset => None,
+        }
+    }
+
     fn on_passed(&mut self, timestamps: Timestamps) {
         if let Some(store) = &mut self.conntrack.established {
             store.peers.note_passed(Some(timestamps));

@@ -469,6 +469,10 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
         self.phase.away()?.probed_since()
     }
 
+    fn down_since(&self) -> Option<Instant> {
+        self.phase.away()?.down_since()
+    }
+
     fn next_deadline(&self) -> Option<Instant> {
         let frozen = match &self.phase {
             MTcpPlusPhase::Frozen(frozen) => frozen,

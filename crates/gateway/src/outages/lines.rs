@@ -125,6 +125,10 @@ impl Events {
         };
         let seconds = |length: &Duration| format!("{:.1} s", length.as_secs_f64());
         let _ = match lengths.as_ref().map(|lengths| lengths.each_ref().map(seconds)) {
+            // It is not the beginning, and nobody reports it now.
+            None if causes.keys().all(|cause| *cause == SignalSource::EarlierGateway) => {
+                write!(line, " began before this start, ")
+            }
             None => write!(line, " began, "),
             Some([shortest, longest]) if shortest == longest => {
                 write!(line, " ended after {longest}, ")

@@ -8,6 +8,9 @@
 //!
 //! A mobile that went silent without a signal may have left for good. After `patience` its outage
 //! is no longer ongoing, and its length does not count.
+//!
+//! A gateway that is started in an outage knows of it by the connections that an earlier one held
+//! for the mobile. Who had reported it is not on record: it may have been silence.
 
 mod lines;
 
@@ -60,6 +63,11 @@ struct OfCause {
     length: Duration,
 }
 
+/// An outage known by this cause alone may be a mobile that has left for good.
+fn may_have_left(cause: SignalSource) -> bool {
+    matches!(cause, SignalSource::Silence | SignalSource::EarlierGateway)
+}
+
 impl Outages {
     /// None yet. An outage that nobody announced is given up after `patience`.
     pub fn new(patience: Duration) -> Self {
@@ -99,7 +107,7 @@ impl Outages {
         connections: Option<usize>,
     ) {
         if let Some(Ongoing { since, .. }) = self.ongoing.get(&mobile) {
-            if cause != SignalSource::Silence {
+            if !may_have_left(cause) {
                 self.unannounced.remove(&(*since, mobile));
             }
             return;
@@ -113,7 +121,7 @@ impl Outages {
         let of_cause = counted.causes.entry(cause).or_default();
         of_cause.begun += 1;
         of_cause.ongoing += 1;
-        if cause == SignalSource::Silence {
+        if may_have_left(cause) {
             self.unannounced.insert((since, mobile));
         }
         let event = Event { mobile, cause, connections, length: None };
