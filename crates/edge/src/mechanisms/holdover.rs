@@ -485,7 +485,7 @@ impl Frozen {
                     self.is_closed = true;
                     cx.out.inject(Side::Fixed, store.peers.acknowledge(ack, 0, None));
                 }
-                if replay.is_some() {
+                if replay.is_some() || self.away.is_probed_in_turns(cx.config.probe_interval) {
                     return cx.out.drop(segment.into_segment());
                 }
                 self.away.note_probe();
