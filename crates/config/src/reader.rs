@@ -2,7 +2,7 @@
 //! units, ranges, keys that have no effect with another, defaults. It collects mistakes and goes
 //! on.
 
-use crate::diagnostic::{ConfigError, Diagnostic, Problem, Source};
+use crate::diagnostic::{ConfigError, Diagnostic, MISSING, Problem, Source};
 use crate::tree::{self, Entry, Table as TomlTable, Tree, Value as Toml, element_name};
 use airtcp_core::{Duration, Instant, Position};
 use airtcp_settings::schema::{
@@ -71,7 +71,8 @@ pub fn read_with_files<T>(
     }));
     let mut root =
         Tree::document(text, 0).map_err(|problems| ConfigError::new(problems, &sources))?;
-    let context = Context { problems: RefCell::default(), top: schema, files };
+    let (problems, misplaced) = Default::default();
+    let context = Context { problems, misplaced, top: schema, files };
     for (i, Override { path, value, .. }) in overrides.iter().enumerate() {
         if let Err(problem) = tree::set(&mut root, schema, i + 1, path, value) {
             context.problems.borrow_mut().push(problem);
@@ -81,7 +82,9 @@ pub fn read_with_files<T>(
     let layer = Layer::new(&context, &schema.fields().into(), &root, String::new(), spot, 0);
     let top = Section::new(&context, schema, vec![layer], spot, String::new());
     let resolved = resolve(&top);
-    let problems = context.problems.into_inner();
+    let mut problems = context.problems.into_inner();
+    let misplaced = context.misplaced.into_inner();
+    problems.iter_mut().for_each(|problem| problem.follow_from(&misplaced));
     match resolved {
         Some(resolved) if problems.is_empty() => Ok(resolved),
         _ => Err(ConfigError::new(problems, &sources)),
@@ -108,6 +111,8 @@ pub fn locate(
 struct Context<'a> {
     /// The problems found so far.
     problems: RefCell<Vec<Problem>>,
+    /// Keys of the top level that were found in other tables.
+    misplaced: RefCell<Vec<String>>,
     /// The schema of the top level.
     top: &'static Table,
     files: &'a ReadFile<'a>,
@@ -196,6 +201,7 @@ impl<'a> Layer<'a> {
                 continue;
             }
             if let Some(problem) = layer.key_of_top(context, key, entry) {
+                context.misplaced.borrow_mut().push(key.clone());
                 unknown.push(Unknown { entry, problem, meant: None, is_strange: false });
                 continue;
             }
@@ -310,7 +316,7 @@ impl<'a> Section<'a> {
 
     /// Reports that a required key is absent.
     pub fn missing(&self, key: &str, expected: impl Into<String>) {
-        let problem = self.problem(key, "missing").expected(expected);
+        let problem = self.problem(key, MISSING).expected(expected);
         self.push(if self.has_strange_keys() { problem.may_follow() } else { problem });
     }
 

@@ -185,9 +185,9 @@ fn a_key_of_the_top_level_that_stands_below_a_table_is_told_its_place() {
     refuses(
         &format!("{pipe}duration = \"1 s\"\n"),
         &[
-            "f.toml:1:1: duration: missing (expected a duration above zero with its unit, such as \"170 ms\")",
             "f.toml:3:1: pipe.1 Mbit/s.duration: unknown key (expected at the top of the file, before the first [table]: here \
              it belongs to the table above)",
+            "f.toml:1:1: duration: missing (expected a duration above zero with its unit, such as \"170 ms\")",
         ],
     );
     refuses_in_pipe(

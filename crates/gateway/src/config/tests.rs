@@ -260,6 +260,12 @@ fn unknown_keys_and_words_are_refused_with_the_nearest_known_one() {
             "g.toml:1:8: mode: \"obsrve\" is not a choice here (expected \"protect\" or \"observe\"; did you mean `observe`?)",
         ],
     );
+    let below = "(expected at the top of the file, before the first [table]: here it belongs to the table above)";
+    refuses(
+        TRAIN,
+        &format!("{TRAIN}\nrecord = \"/a\""),
+        &[&format!("g.toml:7:1: mobile.train.record: unknown key {below}")],
+    );
     // Snoop would retransmit what an outage swallowed, and nothing more: it is for the simulator.
     assert!(with(TRAIN, "name = \"train\"\nmechanism = \"snoop\"").is_err());
 }

@@ -149,8 +149,8 @@ impl Drop for ControlSocket {
     }
 }
 
-/// Reason why a gateway could not listen here now; `None`: it could, or nobody who is not root can
-/// say. Listens to nothing, and changes nothing.
+/// Reason why a gateway could not listen on this address now: it is taken, or of another host. `None`:
+/// there is none that this user can see. Does not listen.
 pub fn cannot_listen(address: SocketAddr, kind: Type) -> Option<io::Error> {
     let bind = || {
         let socket = Socket::new(Domain::for_address(address), kind, None)?;
