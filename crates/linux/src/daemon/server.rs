@@ -162,10 +162,10 @@ pub fn cannot_listen(address: SocketAddr, kind: Type) -> Option<io::Error> {
     bind().err().filter(|error| kinds.contains(&error.kind()))
 }
 
-/// True if a gateway may be serving this control socket, as far as this user can say.
+/// True if a gateway may be serving this control socket, as far as this user can say: one that does
+/// not answer in time may do so later.
 pub fn may_run(control: &Path) -> bool {
-    let asked = ask(control, &Request::Status);
-    matches!(asked, Ok(_) | Err(AskError::Refused(_) | AskError::Forbidden { .. }))
+    !matches!(ask(control, &Request::Status), Err(AskError::Absent { .. }))
 }
 
 /// A gateway serves this socket: it answers, or says that its loop does not.
