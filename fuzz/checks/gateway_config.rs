@@ -28,7 +28,7 @@ pub(crate) fn check(text: &[u8]) {
             for outage in &config.signals.timetable {
                 assert!(outage.every.is_none_or(|every| every > outage.length + outage.lead));
             }
-            assert!(config.cautions().iter().all(|caution| !caution.is_empty()));
+            assert!(config.cautions().iter().all(|caution| !caution.text.is_empty()));
         }
         Err(error) => {
             assert!(!error.diagnostics.is_empty(), "an error says what is wrong");

@@ -197,7 +197,8 @@ def test_check_config_takes_the_result(export: str, tmp_path: Path) -> None:
 # In place of the binary: refuses a configuration with this word.
 BINARY = """#!/bin/sh
 echo "airtcp $*" >>"$0.log"
-! grep -q impossible "$3" 2>/dev/null
+! grep -q impossible "$3" 2>/dev/null || exit 2
+! grep -q taken "$3" 2>/dev/null
 """
 
 Service = Callable[..., list[str]]
@@ -264,6 +265,13 @@ def test_a_wrong_configuration_is_neither_started_nor_does_it_replace_the_old_on
             assert "logger daemon.err not started or reloaded: " in commands
     assert (tmp_path / "run" / "gateway.toml").read_text() == before
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["gateway.toml"]
+
+
+def test_what_is_in_the_way_only_now_does_not_keep_the_service_from_its_attempts(
+    service: Service,
+) -> None:
+    commands = service("start_service", ROUTER + "\toption idle 'taken'\n")
+    assert "procd_set_param command airtcp gateway --config run/gateway.toml" in commands
 
 
 def test_a_reload_keeps_the_process_if_it_runs(service: Service) -> None:

@@ -6,6 +6,9 @@
 use airtcp_settings::Spot;
 use std::fmt;
 
+/// Message about a key that is required and absent.
+pub(crate) const MISSING: &str = "missing";
+
 /// A mistake whose line is not known yet; [`Section::push`](crate::Section::push) reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -36,6 +39,11 @@ impl Problem {
     pub fn may_follow(mut self) -> Self {
         self.may_follow = true;
         self
+    }
+    /// The same, if one of these keys is said to be missing where it belongs: it is elsewhere.
+    pub(crate) fn follow_from(&mut self, misplaced: &[String]) {
+        self.may_follow |=
+            self.message == MISSING && misplaced.iter().any(|key| **key == *self.key);
     }
     /// The nearest valid name, if any is near.
     pub(crate) fn suggestion(&self) -> Option<&str> {

@@ -14,7 +14,7 @@ mod reader;
 mod tree;
 
 pub use diagnostic::{ConfigError, Diagnostic, Problem, nearest};
-pub use reader::{Moment, Override, ReadFile, Section, read, read_with_files};
+pub use reader::{Moment, Override, ReadFile, Section, locate, read, read_with_files};
 
 /// The keys at the top level of a TOML text; none if its syntax is wrong.
 pub fn top_level_keys(text: &str) -> Vec<String> {

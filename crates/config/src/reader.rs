@@ -2,7 +2,7 @@
 //! units, ranges, keys that have no effect with another, defaults. It collects mistakes and goes
 //! on.
 
-use crate::diagnostic::{ConfigError, Problem, Source};
+use crate::diagnostic::{ConfigError, Diagnostic, MISSING, Problem, Source};
 use crate::tree::{self, Entry, Table as TomlTable, Tree, Value as Toml, element_name};
 use airtcp_core::{Duration, Instant, Position};
 use airtcp_settings::schema::{
@@ -71,27 +71,50 @@ pub fn read_with_files<T>(
     }));
     let mut root =
         Tree::document(text, 0).map_err(|problems| ConfigError::new(problems, &sources))?;
-    let context = Context { problems: RefCell::default(), files };
+    let (problems, misplaced) = Default::default();
+    let context = Context { problems, misplaced, top: schema, files };
     for (i, Override { path, value, .. }) in overrides.iter().enumerate() {
         if let Err(problem) = tree::set(&mut root, schema, i + 1, path, value) {
             context.problems.borrow_mut().push(problem);
         }
     }
     let spot = Spot::default();
-    let layer = Layer::new(&schema.fields().into(), &root, String::new(), spot, 0);
+    let layer = Layer::new(&context, &schema.fields().into(), &root, String::new(), spot, 0);
     let top = Section::new(&context, schema, vec![layer], spot, String::new());
     let resolved = resolve(&top);
-    let problems = context.problems.into_inner();
+    let mut problems = context.problems.into_inner();
+    let misplaced = context.misplaced.into_inner();
+    problems.iter_mut().for_each(|problem| problem.follow_from(&misplaced));
     match resolved {
         Some(resolved) if problems.is_empty() => Ok(resolved),
         _ => Err(ConfigError::new(problems, &sources)),
     }
 }
 
+/// A complaint about a key of a text that [`read`] takes, which only shows outside of it: on a
+/// machine, or at a time. `path` is the key, with elements of arrays by their names or numbers. If
+/// it is not written, its default is meant, and the place is the table that lacks it.
+pub fn locate(
+    schema: &'static Table,
+    source_name: &str,
+    text: &str,
+    path: &[&str],
+    message: impl Into<String>,
+) -> Diagnostic {
+    let root = Tree::document(text, 0).unwrap_or_default();
+    let spot = tree::spot_of(&root, schema, path);
+    let source = Source { name: source_name.to_owned(), text: text.to_owned() };
+    Problem::new(spot, path.join("."), message).locate(&[source])
+}
+
 /// What all sections of a file share.
 struct Context<'a> {
     /// The problems found so far.
     problems: RefCell<Vec<Problem>>,
+    /// Keys of the top level that were found in other tables.
+    misplaced: RefCell<Vec<String>>,
+    /// The schema of the top level.
+    top: &'static Table,
     files: &'a ReadFile<'a>,
 }
 
@@ -153,8 +176,8 @@ struct Layer<'a> {
 /// reported as missing, and references to it resolve.
 #[derive(Debug)]
 struct Unknown<'a> {
-    key: &'a str,
     entry: &'a Entry,
+    problem: Problem,
     /// The key that was meant, if it is absent.
     meant: Option<&'static str>,
     /// It resembles no key: any absent one may have been meant.
@@ -163,6 +186,7 @@ struct Unknown<'a> {
 
 impl<'a> Layer<'a> {
     fn new(
+        context: &Context<'_>,
         fields: &Rc<[Field]>,
         table: &'a TomlTable,
         path: String,
@@ -176,6 +200,11 @@ impl<'a> Layer<'a> {
             if fields.iter().any(|field| field.key == key) {
                 continue;
             }
+            if let Some(problem) = layer.key_of_top(context, key, entry) {
+                context.misplaced.borrow_mut().push(key.clone());
+                unknown.push(Unknown { entry, problem, meant: None, is_strange: false });
+                continue;
+            }
             let problem = layer.unknown_key(key, entry);
             let meant = fields.iter().map(|field| field.key).find(|known| {
                 problem.suggestion() == Some(known)
@@ -183,10 +212,29 @@ impl<'a> Layer<'a> {
                     && !unknown.iter().any(|other| other.meant == Some(known))
             });
             let is_strange = problem.suggestion().is_none();
-            unknown.push(Unknown { key, entry, meant, is_strange });
+            unknown.push(Unknown { entry, problem, meant, is_strange });
         }
         layer.unknown = unknown.into();
         layer
+    }
+
+    /// Refuses a key that belongs to the top level of the file. TOML gives what stands below a
+    /// table's head to that table.
+    fn key_of_top(&self, context: &Context<'_>, key: &str, entry: &Entry) -> Option<Problem> {
+        if self.path.is_empty() || !context.top.fields().iter().any(|field| field.key == key) {
+            return None;
+        }
+        let problem = Problem::new(entry.key_spot, join(&self.path, key), "unknown key");
+        Some(match &entry.tree.value {
+            _ if entry.key_spot.source > 0 => problem.suggest(key),
+            Toml::Table(_) => problem.expected(format!("[{key}], which is no part of another table")),
+            Toml::Array(elements) if elements.iter().any(|element| element.as_table().is_some()) => {
+                problem.expected(format!("[[{key}]], which is no part of another table"))
+            }
+            _ => problem.expected(
+                "at the top of the file, before the first [table]: here it belongs to the table above",
+            ),
+        })
     }
 
     fn unknown_key(&self, key: &str, entry: &Entry) -> Problem {
@@ -252,8 +300,8 @@ impl<'a> Section<'a> {
         let mut section = Self { context, schema, fields, layers, spot, path, words, preset: None };
         section.preset = section.find(PRESET).map(|found| section.strength(found));
         for layer in &section.layers {
-            for Unknown { key, entry, .. } in &*layer.unknown {
-                section.push(layer.unknown_key(key, entry));
+            for Unknown { problem, .. } in &*layer.unknown {
+                section.push(problem.clone());
             }
         }
         section
@@ -268,7 +316,7 @@ impl<'a> Section<'a> {
 
     /// Reports that a required key is absent.
     pub fn missing(&self, key: &str, expected: impl Into<String>) {
-        let problem = self.problem(key, "missing").expected(expected);
+        let problem = self.problem(key, MISSING).expected(expected);
         self.push(if self.has_strange_keys() { problem.may_follow() } else { problem });
     }
 
@@ -431,7 +479,8 @@ impl<'a> Section<'a> {
             let path = join(&layer.path, key);
             match tree.as_table() {
                 Some(table) => {
-                    layers.push(Layer::new(&fields, table, path, tree.spot, layer.rank));
+                    let (spot, rank) = (tree.spot, layer.rank);
+                    layers.push(Layer::new(self.context, &fields, table, path, spot, rank));
                 }
                 None => self.push(wrong_type(tree, &path, "a table")),
             }
@@ -525,7 +574,8 @@ impl<'a> Section<'a> {
         spot: Spot,
         path: String,
     ) -> Section<'a> {
-        let layer = Layer::new(&schema.fields().into(), table, path.clone(), spot, 0);
+        let fields = schema.fields().into();
+        let layer = Layer::new(self.context, &fields, table, path.clone(), spot, 0);
         Section::new(self.context, schema, vec![layer], spot, path)
     }
 

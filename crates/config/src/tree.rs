@@ -143,6 +143,34 @@ pub(crate) fn element_name(named_by: &[&str], tree: &Tree) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("-"))
 }
 
+/// Position of the value at a path. Steps through an array are an element's name or its index. If
+/// the key is not written, the position of the table that lacks it.
+pub(crate) fn spot_of(root: &Table, schema: &'static Schema, path: &[&str]) -> Spot {
+    let (mut here, mut schema) = (None::<&Tree>, Some(schema));
+    let mut named_by: &[&str] = &[];
+    for step in path {
+        let next = match here.map(|tree| &tree.value) {
+            Some(Value::Array(elements)) => {
+                let is_named = |e: &&Tree| element_name(named_by, e).as_deref() == Some(*step);
+                let by_index = || elements.get(step.parse::<usize>().ok()?);
+                elements.iter().find(is_named).or_else(by_index)
+            }
+            Some(Value::Table(table)) => table.get(step),
+            None => root.get(step),
+            Some(_) => None,
+        };
+        if !matches!(here.map(|tree| &tree.value), Some(Value::Array(_))) {
+            let fields = schema.map(Schema::fields).unwrap_or_default();
+            let field = fields.into_iter().find(|field| field.key == *step);
+            named_by = field.map_or(&[], |field| field.named_by);
+            schema = field.and_then(|field| field.kind.table());
+        }
+        let Some(next) = next else { break };
+        here = Some(next);
+    }
+    here.map_or_else(Spot::default, |tree| tree.spot)
+}
+
 /// The text under which the override `path=value` is kept and shown.
 pub(crate) fn override_text(path: &str, value: &str) -> String {
     format!("{path}={value}")

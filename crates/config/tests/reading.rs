@@ -1,6 +1,6 @@
 //! Reading files: the diagnostics, with spans and carets, and what is read.
 
-use airtcp_config::{ConfigError, Moment, Override, Section, document, read};
+use airtcp_config::{ConfigError, Moment, Override, Section, document, locate, read};
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{
@@ -177,6 +177,47 @@ fn value<T: airtcp_settings::Value>(line: &str) -> Result<T, String> {
     let text = format!("[values]\n{line}");
     let value = read(&FILE, "f.toml", &text, &[], |top| top.chosen("values")?.get::<T>(&key));
     value.map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_key_of_the_top_level_that_stands_below_a_table_is_told_its_place() {
+    let pipe = "[[pipe]]\nrate = \"1 Mbit/s\"\n";
+    refuses(
+        &format!("{pipe}duration = \"1 s\"\n"),
+        &[
+            "f.toml:3:1: pipe.1 Mbit/s.duration: unknown key (expected at the top of the file, before the first [table]: here \
+             it belongs to the table above)",
+            "f.toml:1:1: duration: missing (expected a duration above zero with its unit, such as \"170 ms\")",
+        ],
+    );
+    refuses_in_pipe(
+        "edge.mechanism = \"none\"",
+        &[
+            "f.toml:4:1: pipe.1 Mbit/s.edge: unknown key (expected [edge], which is no part of another table)",
+        ],
+    );
+    refuses_in_pipe(
+        "[[pipe.pipe]]",
+        &[
+            "f.toml:4:8: pipe.1 Mbit/s.pipe: unknown key (expected [[pipe]], which is no part of another table)",
+        ],
+    );
+    let error = pipes(PIPE, &[("pipe.0.duration", "1 s")]).unwrap_err().to_string();
+    assert_eq!(error, "--set:1:1: pipe.1 Mbit/s.duration: unknown key (did you mean `duration`?)");
+}
+
+#[test]
+fn a_complaint_from_outside_has_the_place_of_its_key() {
+    let text = format!(
+        "{PIPE}delay = \"1 ms\"\n[[pipe]]\nrate = \"2 Mbit/s\"\n[values]\ntexts = [\"a\", \"b\"]\n"
+    );
+    let at = |path: &[&str]| locate(&FILE, "f.toml", &text, path, "x").to_string();
+    assert_eq!(at(&["duration"]), "f.toml:1:12: duration: x");
+    assert_eq!(at(&["pipe", "0", "delay"]), "f.toml:4:9: pipe.0.delay: x");
+    assert_eq!(at(&["pipe", "2 Mbit/s", "rate"]), "f.toml:6:8: pipe.2 Mbit/s.rate: x");
+    assert_eq!(at(&["values", "texts", "1"]), "f.toml:8:15: values.texts.1: x");
+    assert_eq!(at(&["values", "time"]), "f.toml:7:1: values.time: x", "not written");
+    assert_eq!(at(&["edge", "memory"]), "f.toml:1:1: edge.memory: x");
 }
 
 #[test]

@@ -51,6 +51,10 @@ pub trait Connection<P: Payload>: FlowState + Clone {
     fn probed_since(&self) -> Option<Instant> {
         None
     }
+    /// Time since which the mobile's link is down, as signals said; `None`: it is not.
+    fn down_since(&self) -> Option<Instant> {
+        None
+    }
     /// As [`Middlebox::next_deadline`](crate::Middlebox::next_deadline). `None`, for a mechanism
     /// without timers.
     fn next_deadline(&self) -> Option<Instant> {

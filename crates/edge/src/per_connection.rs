@@ -287,7 +287,8 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         }
         let deadline = connection.next_deadline();
         self.shared.queue_for_turn(self.connections.mobile_of(&flow), &connection);
-        self.connections.insert(now, flow, connection);
+        let since = connection.down_since().unwrap_or(now);
+        self.connections.insert(now, since, flow, connection);
         self.enlist(flow);
         self.shared.deadlines.extend(deadline.map(|deadline| (deadline, flow)));
     }

@@ -1,9 +1,11 @@
 //! The gateway's configuration, read and checked.
 //!
 //! Here is the model. `schema` says once which keys the file has; `resolve` makes the model of it;
-//! `document` makes `docs/gateway-config.md` and the JSON Schema.
+//! `here` says what of it may not be meant, or does no good on a machine; `document` makes
+//! `docs/gateway-config.md` and the JSON Schema.
 
 mod document;
+mod here;
 mod interface_pattern;
 mod resolve;
 mod schema;
@@ -11,12 +13,12 @@ mod schema;
 mod tests;
 
 pub use document::{json_schema, markdown};
+pub use here::{Caution, OwnAddress};
 pub use interface_pattern::InterfacePattern;
 
-use crate::groups::Interfaces;
 use airtcp_config::ConfigError;
 use airtcp_core::{Bytes, Duration, Flow};
-use airtcp_edge::{Capabilities, InterfaceName, MechanismConfig, MobileId, SignalUse};
+use airtcp_edge::{Capabilities, InterfaceName, MechanismConfig, MobileId};
 use airtcp_settings::schema::{Kind, POSITIVE_TIME};
 use airtcp_settings::{choice, settings};
 use ipnet::IpNet;
@@ -60,91 +62,6 @@ impl GatewayConfig {
     /// Everything that is wrong with the text, as far as one mistake does not hide another.
     pub fn parse(source_name: &str, text: &str) -> Result<Self, ConfigError> {
         resolve::parse(source_name, text)
-    }
-
-    /// Settings that are allowed but perhaps not meant, a line each.
-    pub fn cautions(&self) -> Vec<String> {
-        if self.mode == Mode::Observe {
-            return self.without_effect();
-        }
-        let Signals { agent, carrier, neighbour, modem_manager, fading_below, timetable, silence } =
-            &self.signals;
-        // Whoever names a level counts on one being told. ModemManager tells of outages, too.
-        let has_level = fading_below.is_some();
-        let mut cautions = Vec::new();
-        for group in &self.groups {
-            let (is_uplink, table) = (group.uplink().is_some(), group.title());
-            let mut planned = timetable.iter().filter(|outage| group.has(outage.mobile));
-            let by_agent = agent.is_some() && !is_uplink;
-            let reported = by_agent
-                || (*neighbour && !is_uplink)
-                || silence.is_some()
-                || (*carrier && (is_uplink || !group.interfaces().is_empty()))
-                || (has_level && *modem_manager && is_uplink)
-                || planned.clone().next().is_some();
-            let announced = by_agent
-                || (has_level && is_uplink)
-                || planned.any(|outage| !outage.lead.is_zero());
-            let who = match modem_manager {
-                true if is_uplink => {
-                    "only `airtcp gateway signal`, and ModemManager if it has the modem, say when the uplink is down"
-                }
-                _ => "only `airtcp gateway signal` says when a mobile is out of reach",
-            };
-            if group.mechanism.capabilities().signals != SignalUse::Needed {
-                continue;
-            }
-            match group.copy {
-                CopyMode::WhenFading if !announced => cautions.push(format!(
-                    "{table}: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
-                     (expected {}, or signals.planned with a lead)",
-                    if is_uplink { "signals.fading-below" } else { "signals.agent" }
-                )),
-                CopyMode::WhenFading if silence.is_some() => cautions.push(format!(
-                    "{table}: signals.silence notices nothing before another signal, as copies are taken when \
-                     fading"
-                )),
-                _ if !reported => cautions.push(format!(
-                    "{table}: {who} (expected a source in [signals], at least silence)"
-                )),
-                _ => {}
-            }
-        }
-        cautions
-    }
-}
-
-impl GatewayConfig {
-    /// Says of each interface that is not among those of this machine what does not work without
-    /// it; nothing if those of this machine are not known.
-    pub fn missing_interfaces(&self, here: &Interfaces) -> Vec<String> {
-        if here.is_empty() {
-            return Vec::new();
-        }
-        let names: Vec<&str> = here.keys().map(InterfaceName::as_str).collect();
-        let near = |name: Option<InterfaceName>| {
-            let near = name.and_then(|name| airtcp_config::nearest(name.as_str(), &names));
-            near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
-        };
-        let mut missing = Vec::new();
-        for group in &self.groups {
-            let table = group.title();
-            let absent =
-                |pattern: &&InterfacePattern| !names.iter().any(|name| pattern.matches(name));
-            missing.extend(group.interfaces().iter().filter(absent).map(|pattern| {
-                format!(
-                    "{table}: no interface {pattern} here; mobiles behind it are not protected until it appears{}",
-                    near(pattern.name())
-                )
-            }));
-            if let Some(uplink) = group.uplink().filter(|uplink| !here.contains_key(uplink)) {
-                missing.push(format!(
-                    "{table}: no interface {uplink} here; the uplink is not protected until it appears{}",
-                    near(Some(uplink))
-                ));
-            }
-        }
-        missing
     }
 
     /// Refuses another configuration in which something changes that cannot while a gateway runs.
@@ -214,24 +131,6 @@ impl GatewayConfig {
             changes.push("no setting changed".to_owned());
         }
         changes
-    }
-
-    /// Settings that have no effect on a gateway that only observes, a line each.
-    fn without_effect(&self) -> Vec<String> {
-        let observing = "while mode = \"observe\"";
-        let of_group = |group: &Group| {
-            let (table, word) = (group.title(), group.mechanism.word());
-            let text = || format!("{table}: {word} has no effect {observing}");
-            (!group.is_of_all_protocols()).then(text)
-        };
-        let keys = [
-            ("record", self.record.is_some()),
-            ("nfqueue", self.nfqueue != NfqueueConfig::default()),
-            ("mark", self.mark != Mark::default()),
-        ];
-        let of_keys = keys.into_iter().filter(|(_, is_set)| *is_set);
-        let of_keys = of_keys.map(|(key, _)| format!("{key}: it has no effect {observing}"));
-        self.groups.iter().filter_map(of_group).chain(of_keys).collect()
     }
 }
 
@@ -400,14 +299,6 @@ pub fn uplink_of(group: &str) -> Option<&str> {
 }
 
 impl Group {
-    /// Its table in the file, for diagnostics.
-    fn title(&self) -> String {
-        match self.members {
-            Members::Mobiles { .. } => format!("mobile.{}", self.name),
-            Members::Uplink(_) => self.name.clone(),
-        }
-    }
-
     /// Addresses of mobiles.
     pub fn addresses(&self) -> &[IpNet] {
         match &self.members {

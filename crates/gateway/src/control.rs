@@ -66,8 +66,13 @@ impl Whose {
     /// Says what was expected.
     pub fn parse(text: &str) -> Result<Self, String> {
         let is_number = |c: char| c.is_ascii_digit() || ".:/".contains(c);
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         match text.parse() {
             Ok(uplink) if !text.chars().all(is_number) => Ok(Self::Uplink(uplink)),
+            // Too long for an interface.
+            _ if text.chars().all(is_of_name) && text.parse::<IpAddr>().is_err() => Err(format!(
+                "mobile {text:?}: expected an address, a prefix or an interface; of a group, --group {text}"
+            )),
             _ => mobiles(text).map(Self::Mobiles),
         }
     }
@@ -87,7 +92,7 @@ impl Whose {
                 let id = MobileId::Uplink(*interface);
                 match groups.iter().any(|group| group.has(id)) {
                     true => Ok(vec![id]),
-                    false => Err(unknown_uplink(*interface, groups)),
+                    false => Err(unknown_uplink(interface.as_str(), groups)),
                 }
             }
             Self::Group(name) => {
@@ -186,13 +191,26 @@ fn uplink(text: &str) -> Result<InterfaceName, String> {
     })
 }
 
-/// Refuses an uplink whose interface none of these groups has.
-fn unknown_uplink(interface: InterfaceName, groups: &[&Group]) -> String {
+/// Refuses an uplink whose interface none of these groups has. It may be meant as the name of a
+/// group of mobiles.
+fn unknown_uplink(interface: &str, groups: &[&Group]) -> String {
     let uplinks: Vec<_> = groups.iter().filter_map(|group| group.uplink()).collect();
-    let names: Vec<&str> = uplinks.iter().map(InterfaceName::as_str).collect();
-    match names[..] {
-        [] => format!("no uplink {:?}: there is no [[uplink]]", interface.as_str()),
-        _ => unknown("uplink", interface.as_str(), &names),
+    let uplinks: Vec<&str> = uplinks.iter().map(InterfaceName::as_str).collect();
+    let of_mobiles = groups.iter().filter(|group| group.uplink().is_none());
+    let names: Vec<&str> = of_mobiles.map(|group| group.name.as_str()).collect();
+    if let Some(group) = airtcp_config::nearest(interface, &names)
+        && airtcp_config::nearest(interface, &uplinks).is_none()
+    {
+        return format!(
+            "no uplink {interface:?}; did you mean all mobiles of the group {group:?} (--group {group})?"
+        );
+    }
+    match uplinks[..] {
+        [] => format!(
+            "no uplink {interface:?}: there is no [[uplink]]; expected the address of a mobile, or --group with one of {}",
+            listed(&names)
+        ),
+        _ => unknown("uplink", interface, &uplinks),
     }
 }
 
@@ -384,7 +402,24 @@ mod tests {
         );
         assert_eq!(
             members(MOBILES, &whose).unwrap_err(),
-            r#"no uplink "wan0": there is no [[uplink]]"#
+            r#"no uplink "wan0": there is no [[uplink]]; expected the address of a mobile, or --group with one of phones, cars"#
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_group_in_the_place_of_an_address_is_told_its_option() {
+        let hint = r#"did you mean all mobiles of the group "phones" (--group phones)?"#;
+        for (config, name) in
+            [(MOBILES, "phones"), (MOBILES, "Phone"), (&format!("{MOBILES}{UPLINKS}"), "phones")]
+        {
+            let error = members(config, &Whose::parse(name).unwrap()).unwrap_err();
+            assert_eq!(error, format!("no uplink {name:?}; {hint}"));
+        }
+        let long = "phones-of-the-north";
+        assert_eq!(
+            Whose::parse(long).unwrap_err(),
+            "mobile \"phones-of-the-north\": expected an address, a prefix or an interface; of a group, \
+             --group phones-of-the-north"
         );
     }
 

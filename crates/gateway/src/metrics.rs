@@ -88,7 +88,7 @@ const METRICS: &[Metric] = {
             "outages_total",
             Outages(|outages| outages.begun as f64),
             "Outages of mobiles and uplinks, by the source that was the first to report them \
-             (silence: nobody announced it)",
+             (silence: nobody announced it; earlier-gateway: it began before this gateway started)",
         ),
         metric(
             "ended_outages_total",
@@ -691,7 +691,7 @@ airtcp_gateway_ongoing_outages{cause="silence",group="cars"} 0
 # TYPE airtcp_gateway_outage_seconds_total counter
 airtcp_gateway_outage_seconds_total{cause="agent",group="cars"} 12.5
 airtcp_gateway_outage_seconds_total{cause="silence",group="cars"} 4.25
-# HELP airtcp_gateway_outages_total Outages of mobiles and uplinks, by the source that was the first to report them (silence: nobody announced it)
+# HELP airtcp_gateway_outages_total Outages of mobiles and uplinks, by the source that was the first to report them (silence: nobody announced it; earlier-gateway: it began before this gateway started)
 # TYPE airtcp_gateway_outages_total counter
 airtcp_gateway_outages_total{cause="agent",group="cars"} 3
 airtcp_gateway_outages_total{cause="silence",group="cars"} 1

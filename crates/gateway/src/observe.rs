@@ -11,7 +11,7 @@ use crate::mobiles::Mobiles;
 use crate::packets::{Intercepted, Kept};
 use crate::signals::{MobileSignal, SignalSource};
 use crate::status::{GroupReport, GroupStatus, ProtocolReport, Report, Status, VERSION};
-use airtcp_core::{Instant, LinkSignal};
+use airtcp_core::{Duration, Instant, LinkSignal};
 use airtcp_edge::{
     FlowId, FlowTableConfig, InterfaceName, MechanismConfig, MobileId, ObserveConfig, Observer,
     Side, Stalls, WakeConfig,
@@ -242,7 +242,7 @@ impl Observation {
                 ..GroupStatus::default()
             });
             status.flow_count += flows;
-            groups.push(group.report(counted));
+            groups.push(group.report(now, counted));
         }
         let seconds = now.since(self.since).as_secs_f64();
         status.report = Some(Report { seconds, groups });
@@ -279,8 +279,9 @@ impl Observed {
         std::array::from_fn(|n| self.before[n].plus(counted[n].minus(self.offset[n])))
     }
 
-    fn report(&self, counted: &[Traffic; CLASSES]) -> GroupReport {
+    fn report(&self, now: Instant, counted: &[Traffic; CLASSES]) -> GroupReport {
         let seen = self.observer.observed();
+        let [ongoing, longest_ongoing] = self.observer.ongoing(now).map(Duration::as_secs_f64);
         let [tcp, quic, other] = self.traffic(counted);
         let of = |traffic: Traffic, stalls: Stalls| ProtocolReport {
             packets: traffic.packets,
@@ -298,6 +299,8 @@ impl Observed {
             outages_silent: seen.outages_silent,
             outage_seconds: seen.away.as_secs_f64(),
             longest_outage: seen.longest.as_secs_f64(),
+            ongoing_seconds: ongoing,
+            longest_ongoing,
             tcp: of(tcp, seen.tcp),
             quic: of(quic, seen.quic),
             other: of(other, Stalls::default()),

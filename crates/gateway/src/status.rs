@@ -125,6 +125,10 @@ pub struct GroupReport {
     pub outage_seconds: f64,
     /// Seconds of the longest of them.
     pub longest_outage: f64,
+    /// Seconds so far of all outages that are not over.
+    pub ongoing_seconds: f64,
+    /// Seconds so far of the longest of those.
+    pub longest_ongoing: f64,
     /// Observations of TCP.
     pub tcp: ProtocolReport,
     /// UDP port 443.
@@ -165,6 +169,8 @@ impl GroupReport {
         self.outages_silent += other.outages_silent;
         self.outage_seconds += other.outage_seconds;
         self.longest_outage = self.longest_outage.max(other.longest_outage);
+        self.ongoing_seconds += other.ongoing_seconds;
+        self.longest_ongoing = self.longest_ongoing.max(other.longest_ongoing);
         self.tcp.add(&other.tcp);
         self.quic.add(&other.quic);
         self.other.add(&other.other);

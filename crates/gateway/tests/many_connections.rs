@@ -7,7 +7,7 @@ use airtcp_core::{Addr, Duration, Flags, Flow, Instant, LinkSignal, Segment, Seq
 use airtcp_edge::{MobileId, Side};
 use airtcp_gateway::config::GatewayConfig;
 use airtcp_gateway::dispatch::{Dispatcher, Effect, Interfaces};
-use airtcp_gateway::packets::{Intercepted, PacketId};
+use airtcp_gateway::packets::{Intercepted, PacketId, Verdict};
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_gateway::status::Status;
 use airtcp_wire::{Checksums, decode, encode};
@@ -64,6 +64,8 @@ struct Gateway {
     now: Instant,
     /// Packets wait for the gateway, as those of M-TCP+ and holdover in an outage.
     waits: bool,
+    /// Packets that went on to the mobile as they came.
+    passed: usize,
     effects: Vec<Effect>,
 }
 
@@ -74,7 +76,13 @@ impl Gateway {
         let config = GatewayConfig::parse("gateway.toml", &text).unwrap();
         let keeper = Box::new(Forgetful);
         let dispatcher = Dispatcher::new(&config, (1, 2), &Interfaces::new(), keeper).unwrap();
-        Self { dispatcher, now: Instant::from_secs(1), waits: false, effects: Vec::new() }
+        Self {
+            dispatcher,
+            now: Instant::from_secs(1),
+            waits: false,
+            passed: 0,
+            effects: Vec::new(),
+        }
     }
 
     fn pass(&mut self, segment: &Segment<Vec<u8>>) {
@@ -90,7 +98,10 @@ impl Gateway {
             silence: None,
             is_closing: false,
         };
-        self.dispatcher.on_packet(self.now, &intercepted, &mut self.effects);
+        let verdict = self.dispatcher.on_packet(self.now, &intercepted, &mut self.effects);
+        if segment.flow.dst.ip == MOBILE && verdict == Verdict::Pass {
+            self.passed += 1;
+        }
         self.dispatcher.settle();
     }
 
@@ -194,6 +205,7 @@ fn with_open(mechanism: &str) -> Gateway {
         gateway.pass(&segment(n, Side::Fixed, (501, 101), 500, Flags::empty()));
     }
     gateway.sent();
+    gateway.passed = 0;
     gateway
 }
 
@@ -215,6 +227,51 @@ fn a_mobile_that_is_down_is_probed_as_often_with_1500_connections_as_with_one() 
         gateway.wait(Duration::ZERO);
         let resent: BTreeSet<_> = gateway.sent_to_mobile().iter().map(port).collect();
         assert_eq!(resent.len(), usize::from(OPEN), "{mechanism}");
+        assert_eq!(gateway.states(), all("resuming", Status::LISTED as u64), "{mechanism}");
+    }
+}
+
+/// Seconds after the beginning of an outage at which a Linux server probes a closed window, or sends
+/// again what it was not acknowledged for: its timer, of 0.2 s at first, doubles.
+fn attempts(end: f64) -> impl Iterator<Item = f64> {
+    let each = |n: i32| 0.2 * (f64::from(n).exp2() - 1.0);
+    (1..).map(each).take_while(move |&at| at < end)
+}
+
+#[test]
+fn a_mobile_that_is_down_is_not_sent_what_1500_servers_probe_with() {
+    for mechanism in HOLDING {
+        let mut gateway = with_open(mechanism);
+        gateway.waits = true;
+        gateway.signal(LinkSignal::Down);
+        gateway.wait(Duration::ZERO);
+        gateway.sent();
+        let begin = gateway.now;
+        let (mut answers, mut to_mobile) = (0, 0);
+        for at in attempts(60.0) {
+            gateway.wait((begin + Duration::from_secs_f64(at)).since(gateway.now));
+            to_mobile += gateway.sent_to_mobile().len();
+            for n in 0..OPEN {
+                // Without anything outstanding an empty segment with a number that was acknowledged
+                // (Linux), else the first one again.
+                let (seq, len) =
+                    if mechanism.contains("m-tcp-plus") { (1000, 0) } else { (501, 500) };
+                gateway.pass(&segment(n, Side::Fixed, (seq, 101), len, Flags::empty()));
+            }
+            let is_answer = |segment: &Segment<_>| segment.flow.src.ip == MOBILE;
+            let (answered, probed): (Vec<_>, Vec<_>) =
+                gateway.sent().into_iter().partition(is_answer);
+            (answers, to_mobile) = (answers + answered.len(), to_mobile + probed.len());
+        }
+        gateway.wait((begin + SECOND * 60).since(gateway.now));
+        to_mobile += gateway.sent_to_mobile().len() + gateway.passed;
+        // From 500 ms on every 100 ms, as without the servers' probes.
+        assert_eq!((answers, to_mobile), (8 * usize::from(OPEN), 596), "{mechanism}");
+        // It is back and answers the next probe.
+        gateway.wait(SECOND);
+        let port = gateway.sent_to_mobile()[0].flow.dst.port;
+        gateway.pass(&segment(port - 10_000, Side::Mobile, (101, 501), 0, Flags::empty()));
+        gateway.wait(Duration::ZERO);
         assert_eq!(gateway.states(), all("resuming", Status::LISTED as u64), "{mechanism}");
     }
 }

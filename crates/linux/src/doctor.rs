@@ -11,7 +11,7 @@ mod parse;
 mod sandbox;
 mod tools;
 
-pub use crate::kernel::host::interfaces;
+pub use crate::kernel::host::{addresses, interfaces};
 pub(crate) use host::sees_all_maps;
 pub use sandbox::probe;
 

@@ -92,6 +92,12 @@ fn kill_9_in_an_outage_costs_no_time_whether_bytes_were_promised_or_not() {
                 sleep_until(begin + KILLED);
                 bed.daemon().crash();
                 bed.daemon().restart(&bed.gateway);
+                // The new daemon knows of the outage.
+                let status = bed.daemon().status();
+                let [known] = &*status.groups[0].outages.keys().collect::<Vec<_>>() else {
+                    panic!("{mechanism}, {told:?}: {status:?}")
+                };
+                assert_eq!(*known, "earlier-gateway", "{mechanism}, {told:?}");
             });
             outage(&bed, begin, length, told, || {})
         });

@@ -471,12 +471,14 @@ impl<S: FlowState> FlowTable<S> {
         self.flows.get(key)?.state.in_flight()
     }
 
-    /// Puts a connection in the table, in the place of what was known of it. It enters even beyond
+    /// Puts a connection in the table, in the place of what was known of it. Its phase began at
+    /// `since`. It enters even beyond
     /// the limit: bytes that were acknowledged early count for more.
-    pub fn insert(&mut self, now: Instant, key: Flow, state: S) {
+    pub fn insert(&mut self, now: Instant, since: Instant, key: Flow, state: S) {
         let mobile = self.config.mobile_of(&key);
         self.totals.enter(mobile, &state);
-        if let Some(known) = self.flows.insert(key, FlowEntry::new(now, None, state)) {
+        let entry = FlowEntry { since, ..FlowEntry::new(now, None, state) };
+        if let Some(known) = self.flows.insert(key, entry) {
             self.totals.leave(mobile, &known.state);
         }
     }
@@ -922,7 +924,7 @@ mod tests {
     fn a_connection_put_in_the_table_enters_even_beyond_the_limit() {
         let mut table = FlowTable::<Holding>::new(config(1));
         for (port, held) in [(1, 100), (2, 1000), (1, 10)] {
-            table.insert(s(0), segment(port, ACK).flow, Holding(held));
+            table.insert(s(0), s(0), segment(port, ACK).flow, Holding(held));
         }
         assert_eq!((table.len(), table.held()), (2, 1010), "the last of one name counts");
     }

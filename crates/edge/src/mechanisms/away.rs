@@ -6,7 +6,8 @@
 //! link is said to be down it sends a keep-alive at an interval
 //! ([`Peers::keep_alive`](crate::conntrack::peers::Peers::keep_alive)), on one connection of the
 //! mobile after the other. [`PerConnection`](crate::PerConnection) chooses it, and tells all of them
-//! when the mobile has answered on one.
+//! when the mobile has answered on one. What fixed hosts probe with is then answered, and goes no
+//! further.
 //!
 //! The probes never end while the mobile is away: the node has closed the window, and a fixed host
 //! may wait for a window update without probing (smoltcp, if data is outstanding). Once the fixed
@@ -100,6 +101,18 @@ impl Away {
     /// The link was said to be down.
     pub fn is_down(&self) -> bool {
         self.down
+    }
+
+    /// The node probes the mobile itself, on one connection after the other. What a fixed host
+    /// probes with, or sends again, need not go to it as well: with many connections that would be
+    /// many packets at once, and a link that holds packets would deliver them all.
+    pub fn is_probed_in_turns(&self, interval: Option<Duration>) -> bool {
+        self.down && interval.is_some()
+    }
+
+    /// Time of the first signal that the link is down; `None`: there was none.
+    pub fn down_since(&self) -> Option<Instant> {
+        self.down.then_some(self.since)
     }
 
     /// The mobile was sent something that it must answer.

@@ -246,6 +246,13 @@ impl<P: Payload> Connection<P> for HoldoverState<P> {
         }
     }
 
+    fn down_since(&self) -> Option<Instant> {
+        match &self.phase {
+            HoldoverPhase::Frozen(frozen) => frozen.away.down_since(),
+            HoldoverPhase::Connected { .. } | HoldoverPhase::Reset => None,
+        }
+    }
+
     fn on_passed(&mut self, timestamps: Timestamps) {
         if let Some(store) = &mut self.conntrack.established {
             store.peers.note_passed(Some(timestamps));
@@ -478,7 +485,7 @@ impl Frozen {
                     self.is_closed = true;
                     cx.out.inject(Side::Fixed, store.peers.acknowledge(ack, 0, None));
                 }
-                if replay.is_some() {
+                if replay.is_some() || self.away.is_probed_in_turns(cx.config.probe_interval) {
                     return cx.out.drop(segment.into_segment());
                 }
                 self.away.note_probe();

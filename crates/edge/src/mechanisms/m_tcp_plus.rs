@@ -38,7 +38,8 @@
 //! - The mobile is back with [`Up`](LinkSignal::Up). Signals get lost, so it is back as well when
 //!   it is heard after a *probe* (see [`away`](crate::mechanisms::away)): whenever the node itself
 //!   answers the fixed host (window probes above all) it sends the mobile the first copy, or
-//!   without copies what the fixed host sent; and so it does at the time-out. Retransmissions that
+//!   without copies what the fixed host sent; and so it does at the time-out. Once the link is
+//!   down it does neither if it sends probes of its own. Retransmissions that
 //!   the node has no copy of, sent on into a fading link, are probes too, and with
 //!   [`MTcpPlusConfig::probe_interval`] the node sends its own. The mobile is also back when it is
 //!   heard after `Down` while it still lacks data, unless the node sends probes of its own: a
@@ -469,6 +470,10 @@ impl<P: Payload> Connection<P> for MTcpPlusState<P> {
         self.phase.away()?.probed_since()
     }
 
+    fn down_since(&self) -> Option<Instant> {
+        self.phase.away()?.down_since()
+    }
+
     fn next_deadline(&self) -> Option<Instant> {
         let frozen = match &self.phase {
             MTcpPlusPhase::Frozen(frozen) => frozen,
@@ -814,7 +819,7 @@ impl Frozen {
         {
             match &mut self.link {
                 // Keep-alives show whether it is there.
-                Link::Away(away) if away.is_down() && cx.config.probe_interval.is_some() => {
+                Link::Away(away) if away.is_probed_in_turns(cx.config.probe_interval) => {
                     replay.postpone(now);
                 }
                 link => {
@@ -876,6 +881,9 @@ impl Frozen {
             cx.out.inject(Side::Fixed, self.answer(store));
         }
         match (&mut self.link, kept) {
+            (Link::Away(away), Kept::Old) if away.is_probed_in_turns(cx.config.probe_interval) => {
+                cx.out.drop(segment.into_segment());
+            }
             (Link::Away(away), Kept::Old) => {
                 away.note_probe();
                 let resent = store.resend_first(cx.out);

@@ -10,6 +10,7 @@ pub mod packet_control;
 pub mod snoop;
 pub mod wake;
 
+use crate::connection::Connection;
 use crate::conntrack::flow_table::{FlowReport, FlowTableConfig};
 use crate::conntrack::validate::{Conntracked, InvalidPackets};
 use crate::hold::journal::{self, Input};
@@ -205,6 +206,14 @@ impl<P: Payload> MechanismSnapshot<P> {
         match self {
             Self::MTcpPlus(known) => MechanismConfig::MTcpPlus(known.config),
             Self::Holdover(known) => MechanismConfig::Holdover(known.config),
+        }
+    }
+
+    /// Time since which the mobile's link is down, as signals said; `None`: it is not.
+    pub fn down_since(&self) -> Option<Instant> {
+        match self {
+            Self::MTcpPlus(known) => Connection::<P>::down_since(&known.connection),
+            Self::Holdover(known) => Connection::<P>::down_since(&known.connection),
         }
     }
 

@@ -281,6 +281,21 @@ impl Observer {
         self.peers.values().filter(is_away).count()
     }
 
+    /// Length so far of the outages that are not over: all together, and the longest. A mobile that
+    /// went silent without a signal, and that nobody has tried to reach for
+    /// [`FlowTableConfig::idle`], has left: it does not count.
+    pub fn ongoing(&self, now: Instant) -> [Duration; 2] {
+        let length = |peer: &Peer| match peer.phase {
+            OutagePhase::Away { since, is_signalled } => {
+                let has_left = !is_signalled && now.since(peer.touched) >= self.table.idle;
+                (!has_left).then(|| now.since(since))
+            }
+            OutagePhase::Waiting | OutagePhase::Back { .. } => None,
+        };
+        let lengths = self.peers.values().filter_map(length);
+        lengths.fold([Duration::ZERO; 2], |[all, longest], one| [all + one, longest.max(one)])
+    }
+
     /// Mobiles of which the observer wants to see every packet from now on (`true`) or no longer,
     /// since the last call. Of others, what goes into a silence and what ends it is enough.
     pub fn drain_attention(&mut self) -> impl Iterator<Item = (MobileId, bool)> + '_ {

@@ -262,6 +262,31 @@ fn who_is_asked_nothing_may_be_silent() {
 }
 
 #[test]
+fn an_outage_that_is_not_over_has_a_length_so_far() {
+    let mut node = Node::new();
+    assert_eq!(node.observer.ongoing(Instant::ZERO), [Duration::ZERO; 2]);
+    node.in_an_outage(true).at(5000);
+    let at = |ms| Instant::from_millis(ms);
+    assert_eq!(node.observer.ongoing(at(5000)), [ms(4000); 2]);
+    let other = MobileId::Host(ip(77));
+    node.observer.on_signal(at(5000), other, LinkSignal::Down);
+    assert_eq!(node.observer.ongoing(at(7000)), [ms(8000), ms(6000)]);
+    node.at(7000).told(LinkSignal::Up);
+    assert_eq!(node.observer.ongoing(at(7000)), [ms(2000); 2]);
+    assert_eq!(node.observer.observed().away, ms(6000));
+}
+
+#[test]
+fn who_went_silent_and_is_not_tried_any_more_has_left() {
+    let idle = Duration::from_secs(60);
+    let mut node = Node::with(FlowTableConfig { idle, ..FlowTableConfig::default() });
+    node.in_an_outage(false).at(5000);
+    let ongoing = |node: &Node, ms| node.observer.ongoing(Instant::from_millis(ms));
+    assert_eq!(ongoing(&node, 63_999), [ms(62_799); 2]);
+    assert_eq!(ongoing(&node, 64_000), [Duration::ZERO; 2]);
+}
+
+#[test]
 fn quic_is_counted_apart() {
     let mut node = Node::new();
     let quic = flow(UDP, 443);

@@ -226,27 +226,46 @@ fn without_probes_the_copies_are_sent_again() {
 
 /// A link that is said to be down too early may still work.
 #[test]
-fn an_answer_just_after_the_signal_concerns_its_own_connection_alone() {
+fn an_answer_just_after_a_signal_concerns_its_own_connection_alone() {
     fn check<N: Node>(mut script: Script<N>) {
-        let flow = script.flow(7);
-        let data = Segment {
-            flow,
-            seq: SENT,
-            ack: Some(SENT),
-            payload: Length(500),
-            ..Segment::default()
-        };
-        script.sends(Side::Fixed, data.clone());
         script.signal(LinkSignal::Down);
-        script.wait(Duration::from_millis(50));
-        script.sends(Side::Fixed, data);
-        let (flow, ack) = (flow.reversed(), Some(SENT + 500));
-        script.sends(Side::Mobile, Segment { flow, seq: SENT, ack, ..Segment::default() });
+        script.wait(Duration::from_secs(2));
+        script.signal(LinkSignal::Down);
+        let (_, probed) = script.wait(PROBE_INTERVAL)[0];
+        script.mobile_sends(probed);
         script.wait(Duration::ZERO);
         assert_eq!(script.frozen(), 1_499);
     }
     check(m_tcp_plus());
     check(holdover());
+}
+
+/// While the node probes the mobile itself, it answers what fixed hosts send again, and sends the
+/// mobile nothing more. If the link is only fading, that is a probe.
+#[test]
+fn what_a_fixed_host_sends_again_goes_to_no_mobile_that_is_down() {
+    fn check<N: Node>(mut script: Script<N>, signal: LinkSignal) -> usize {
+        let flow = script.flow(7);
+        let segment = Segment { flow, seq: SENT, ack: Some(SENT), ..Segment::default() };
+        let data = Segment { payload: Length(500), ..segment };
+        script.sends(Side::Fixed, data.clone());
+        script.signal(signal);
+        script.wait(Duration::from_millis(50));
+        let mut out = Actions::new();
+        script.node.on_segment(script.now, Side::Fixed, Segment { window: 500, ..data }, &mut out);
+        let is_to = |to| move |action: &&Action<Length>| matches!(action, Action::Inject { to: side, .. } | Action::Forward { to: side, .. } if *side == to);
+        assert_eq!(out.as_slice().iter().filter(is_to(Side::Fixed)).count(), 1, "an answer");
+        let to_mobile = out.as_slice().iter().filter(is_to(Side::Mobile)).count();
+        // The mobile's acknowledgement of what came before the outage was on its way.
+        let (flow, ack) = (flow.reversed(), Some(SENT + 500));
+        script.sends(Side::Mobile, Segment { flow, seq: SENT, ack, ..Segment::default() });
+        assert_eq!(1_500 - script.frozen(), to_mobile, "only a probe is answered");
+        to_mobile
+    }
+    for (signal, passed) in [(LinkSignal::Down, 0), (LinkSignal::Fading, 1)] {
+        assert_eq!(check(m_tcp_plus(), signal), passed);
+        assert_eq!(check(holdover(), signal), passed);
+    }
 }
 
 #[test]

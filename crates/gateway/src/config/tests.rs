@@ -32,6 +32,11 @@ fn parse(text: &str) -> Result<GatewayConfig, ConfigError> {
     GatewayConfig::parse("g.toml", text)
 }
 
+/// Cautions as they are written to the log.
+fn told(cautions: Vec<Caution>) -> Vec<String> {
+    cautions.iter().map(Caution::to_string).collect()
+}
+
 /// BASE with `old` replaced by `new`.
 #[track_caller]
 fn with(old: &str, new: &str) -> Result<GatewayConfig, ConfigError> {
@@ -255,6 +260,12 @@ fn unknown_keys_and_words_are_refused_with_the_nearest_known_one() {
             "g.toml:1:8: mode: \"obsrve\" is not a choice here (expected \"protect\" or \"observe\"; did you mean `observe`?)",
         ],
     );
+    let below = "(expected at the top of the file, before the first [table]: here it belongs to the table above)";
+    refuses(
+        TRAIN,
+        &format!("{TRAIN}\nrecord = \"/a\""),
+        &[&format!("g.toml:7:1: mobile.train.record: unknown key {below}")],
+    );
     // Snoop would retransmit what an outage swallowed, and nothing more: it is for the simulator.
     assert!(with(TRAIN, "name = \"train\"\nmechanism = \"snoop\"").is_err());
 }
@@ -467,7 +478,7 @@ fn an_uplink_is_told_of_by_the_sources_that_know_it() {
         let text = format!(
             "[[uplink]]\ninterface = \"wwan0\"\nmechanism = \"holdover\"\n[signals]\n{signals}"
         );
-        parse(&text).unwrap().cautions()
+        told(parse(&text).unwrap().cautions())
     };
     let unheard = "uplink.wwan0: only `airtcp gateway signal` says when a mobile is out of reach (expected a source in \
                    [signals], at least silence)";
@@ -489,7 +500,7 @@ fn interfaces_that_this_machine_lacks_are_named_with_the_nearest() {
                   interfaces = [\"wlan7\", \"ppp*\", \"eth0\"]\n[[uplink]]\ninterface = \"wwan0\"";
     let missing = |here: &[&str]| {
         let here = here.iter().zip(1..).map(|(name, index)| (name.parse().unwrap(), index));
-        parse(config).unwrap().missing_interfaces(&here.collect())
+        told(parse(config).unwrap().missing_interfaces(&here.collect()))
     };
     let mobiles = "here; mobiles behind it are not protected until it appears";
     let uplink =
@@ -511,7 +522,7 @@ fn a_signal_level_announces_the_outages_of_an_uplink() {
     let cautions = |signals: &str| {
         let uplink =
             "[[uplink]]\ninterface = \"wwan0\"\nmechanism = \"holdover\"\ncopy = \"when-fading\"";
-        parse(&format!("{uplink}\n[signals]\n{signals}")).unwrap().cautions()
+        told(parse(&format!("{uplink}\n[signals]\n{signals}")).unwrap().cautions())
     };
     let unannounced = "uplink.wwan0: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
                        (expected signals.fading-below, or signals.planned with a lead)";
@@ -799,7 +810,7 @@ fn packets_wait_for_mechanisms_that_do_more_than_watch_and_where_that_is_wanted(
 #[test]
 fn what_has_no_effect_while_the_gateway_observes_is_a_caution() {
     let with = |keys: &str| format!("mode = \"observe\"\n{keys}\n{BASE}");
-    let cautions = |text: &str| parse(text).unwrap().cautions();
+    let cautions = |text: &str| told(parse(text).unwrap().cautions());
     assert_eq!(cautions(&with("")), [""; 0]);
     let text = with("record = \"/a.pcapng\"\nmark = \"7\"\nnfqueue = { queue = 3 }")
         .replace(TRAIN, &format!("{TRAIN}\nmechanism = \"m-tcp-plus\""));
@@ -816,7 +827,7 @@ fn what_has_no_effect_while_the_gateway_observes_is_a_caution() {
 
 #[test]
 fn what_nobody_would_report_is_a_caution() {
-    let cautions = |text: &str| parse(text).unwrap().cautions();
+    let cautions = |text: &str| told(parse(text).unwrap().cautions());
     let wake = "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.7\"]\n";
     assert_eq!(cautions(wake), [""; 0], "it needs no signals");
     assert_eq!(cautions(&format!("{wake}mechanism = \"m-tcp\"")), [""; 0]);
@@ -851,6 +862,47 @@ fn what_nobody_would_report_is_a_caution() {
         cautions(&format!("{fading}{table}\nlead = \"{lead}\"")).len()
     };
     assert_eq!((planned("1 s"), planned("0 s")), (0, 1));
+}
+
+#[test]
+fn an_outage_that_is_over_and_does_not_come_again_is_a_caution() {
+    // 2026-05-01T06:30:00Z
+    const BEGIN: u64 = 1_777_617_000;
+    let past = |text: &str, now| told(parse(text).unwrap().past_outages(now));
+    assert_eq!(past(BASE, BEGIN + 39), [""; 0]);
+    let over = "signals.planned.0.begin: the outage is over since 2026-05-01T06:30:40Z, and has no effect any more \
+                (expected one to come, or `every`)";
+    assert_eq!(past(BASE, BEGIN + 40), [over]);
+    let again = BASE.replace(LENGTH, &format!("{LENGTH}\nevery = \"1 h\""));
+    assert_eq!(past(&again, u64::MAX), [""; 0]);
+    let caution = &parse(BASE).unwrap().past_outages(u64::MAX)[0];
+    assert_eq!(caution.locate("g.toml", BASE).to_string(), format!("g.toml:13:9: {over}"));
+}
+
+#[test]
+fn a_prefix_with_the_routers_address_where_the_fixed_hosts_are_is_a_caution() {
+    let own = |ip: &str, has_default_route| OwnAddress {
+        ip: ip.parse().unwrap(),
+        interface: if has_default_route { "wan0" } else { "wlan0" }.to_owned(),
+        has_default_route,
+    };
+    let here = [own("10.0.0.7", false), own("10.0.0.1", true), own("fd00::1", true)];
+    let cautions = |text: &str| {
+        let found = parse(text).unwrap().own_addresses(&here);
+        let locate = |caution: &Caution| caution.locate("g.toml", text).to_string();
+        found.iter().map(locate).collect::<Vec<_>>()
+    };
+    let itself = "g.toml:4:14: mobile.cab.addresses.0: 10.0.0.7 is this router's own address, on wlan0: what it forwards \
+                  has others (expected the mobiles' own addresses, behind any translation)";
+    assert_eq!(cautions(BASE), [itself], "others are behind wwan0");
+    let anywhere = BASE.replace("interfaces = [\"wwan0\"]\n", "");
+    let fixed = "g.toml:7:14: mobile.train.addresses.0: 10.0.0.0/24 contains 10.0.0.1, this router's address on wan0, over \
+                 which the default route leads: fixed hosts there are taken for mobiles (expected the mobiles' addresses \
+                 alone, or their `interfaces`)";
+    assert_eq!(cautions(&anywhere), [itself, fixed]);
+    let config = parse(&anywhere).unwrap();
+    assert_eq!(config.own_addresses(&[own("10.0.0.1", false)]), [], "in the mobiles' network");
+    assert_eq!(config.groups[1].own(&here).count(), 2);
 }
 
 proptest::proptest! {
@@ -904,7 +956,7 @@ fn the_example_in_the_documentation_is_right() {
     let docs = markdown();
     let example = docs.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
     let config = parse(example.unwrap()).unwrap();
-    assert_eq!(config.cautions(), [""; 0]);
+    assert_eq!(config.cautions(), []);
 }
 
 #[test]
@@ -913,7 +965,7 @@ fn the_example_files_are_right() {
         let path = format!("{}/../../examples/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let config = parse(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert_eq!(config.groups.len(), groups);
-        assert_eq!(config.cautions(), [""; 0]);
+        assert_eq!(config.cautions(), []);
     }
 }
 

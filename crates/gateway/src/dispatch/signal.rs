@@ -74,7 +74,10 @@ impl Dispatcher {
 
     fn begin_outage(&mut self, now: Instant, mobile: MobileId, cause: (SignalSource, Instant)) {
         if let Some(group) = self.groups.iter().find(|group| group.config.has(mobile)) {
-            let connections = interrupted(&self.groups, mobile);
+            // While a mobile answers, wake is shown next to nothing: it learns of its connections as
+            // they send into the outage.
+            let is_known = !group.config.is_of_all_protocols();
+            let connections = is_known.then(|| interrupted(&self.groups, mobile));
             self.outages.begin(now, (mobile, &group.config.name), cause, connections);
         }
     }

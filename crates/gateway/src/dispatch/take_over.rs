@@ -5,7 +5,10 @@ use super::effects::Effect;
 use crate::config::uplink_of;
 use crate::groups::ActiveGroup;
 use crate::ledger::{Refused, Saved};
+use crate::signals::SignalSource;
 use airtcp_core::Instant;
+use airtcp_edge::MobileId;
+use std::collections::BTreeMap;
 
 impl Dispatcher {
     /// Takes over connections of an earlier process, and resets, at both ends, those that nobody
@@ -18,6 +21,8 @@ impl Dispatcher {
         effects: &mut Vec<Effect>,
     ) -> [usize; 2] {
         let (mut taken, mut failed) = (0, refused);
+        // Of mobiles with their groups: since when they are away.
+        let mut away: BTreeMap<(MobileId, usize), Instant> = BTreeMap::new();
         for Saved { group, flow, snapshot } in connections {
             let has = |known: &ActiveGroup| known.config.has(known.config.mobile_of(&flow));
             let named = self.groups.iter().position(|own| own.config.name == group && has(own));
@@ -31,6 +36,11 @@ impl Dispatcher {
                 found.filter(|&n| self.groups[n].mechanism.restore(now, flow, snapshot.clone()));
             if let Some(n) = restored {
                 taken += 1;
+                if let Some(since) = snapshot.down_since() {
+                    let mobile = self.groups[n].config.mobile_of(&flow);
+                    let first = away.entry((mobile, n)).or_insert(since);
+                    *first = since.min(*first);
+                }
                 if let Some(recorder) = &mut self.recorder {
                     recorder.restore(now, self.groups[n].id, 1);
                 }
@@ -48,6 +58,11 @@ impl Dispatcher {
                 };
                 failed.push(Refused { flow, why, resets: snapshot.resets() });
             }
+        }
+        for ((mobile, n), since) in away {
+            let ActiveGroup { config, mechanism, .. } = &self.groups[n];
+            let (whose, cause) = ((mobile, &*config.name), (SignalSource::EarlierGateway, since));
+            self.outages.begin(now, whose, cause, Some(mechanism.interrupted(mobile)));
         }
         for n in 0..self.groups.len() {
             self.write_down(n);

@@ -851,6 +851,54 @@ fn a_frozen_connection_goes_on_in_another_process_though_nothing_was_promised() 
     }
 }
 
+#[test]
+fn an_outage_that_began_before_the_start_goes_on_in_status_log_and_metrics() {
+    for mechanism in [
+        MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
+        MechanismConfig::Holdover(HoldoverConfig::default()),
+    ] {
+        let mut config = config(CopyMode::Always);
+        config.groups[0].mechanism = mechanism;
+        let mut first = Bench::new(&config);
+        first.establish(100);
+        first.wait(SECOND);
+        first.signal(LinkSignal::Down);
+        let mut second = Bench::new(&config);
+        second.now = first.now + SECOND * 30;
+        let lines = logged(|| {
+            second.take_over(&mut first);
+            let status = second.dispatcher.status(second.now);
+            let [outage] = &status.outages[..] else { panic!("{status:?}") };
+            let told = (outage.mobile.as_str(), outage.group.as_str(), outage.cause.as_str());
+            assert_eq!(told, ("10.0.0.7", "phones", "earlier-gateway"));
+            assert_eq!((outage.seconds, status.flows[0].since), (30.0, Some(30.0)));
+            assert_eq!(second.outages("earlier-gateway"), (1, 0, 0.0));
+            // Somebody who reports it now does not begin another.
+            second.says(SignalSource::Carrier, LinkSignal::Down);
+            second.wait(SECOND * 2);
+            second.says(SignalSource::Carrier, LinkSignal::Up);
+            assert_eq!(second.outages("earlier-gateway"), (1, 1, 32.0));
+        });
+        assert_eq!(
+            lines,
+            [
+                "outage of 10.0.0.7 (phones) began before this start, cause: earlier-gateway, 1 connection interrupted",
+                "outage of 10.0.0.7 (phones) ended after 32.0 s, cause: earlier-gateway, 1 connection interrupted"
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_link_that_only_faded_before_the_start_is_in_no_outage() {
+    let mut first = Bench::new(&config(CopyMode::Always));
+    first.establish(100);
+    first.signal(LinkSignal::Fading);
+    let mut second = Bench::new(&config(CopyMode::Always));
+    assert_eq!(second.take_over(&mut first), [1, 0]);
+    assert_eq!(second.dispatcher.status(second.now).outages, []);
+}
+
 /// What an earlier gateway with M-TCP+ froze, promising 100 bytes.
 fn frozen() -> Bench {
     let mut first = Bench::new(&config(CopyMode::Always));
@@ -1180,6 +1228,68 @@ fn of_wake_too_an_outage_that_nobody_announced_is_counted_and_shown() {
     assert_eq!((outage.cause.as_str(), outage.seconds), ("silence", 2.0));
     bench.segment(&from_mobile(100, 0));
     assert_eq!(bench.outages("silence"), (1, 1, 2.0));
+}
+
+/// Lines of the log.
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<Vec<String>>>);
+
+impl tracing::field::Visit for Logged {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            self.0.lock().unwrap().push(format!("{value:?}"));
+        }
+    }
+}
+
+impl tracing::Subscriber for Logged {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() <= tracing::Level::INFO
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// Lines that are logged in the meantime.
+fn logged(act: impl FnOnce()) -> Vec<String> {
+    let logged = Logged::default();
+    tracing::subscriber::with_default(logged.clone(), act);
+    logged.0.lock().unwrap().clone()
+}
+
+#[test]
+fn wake_counts_the_connections_of_an_announced_outage_when_it_has_seen_them() {
+    let lines = logged(|| {
+        let mut bench = waking();
+        bench.says(SignalSource::Agent, LinkSignal::Down);
+        bench.wait(SECOND);
+        bench.segment(&from_fixed(500, 100));
+        bench.says(SignalSource::Agent, LinkSignal::Up);
+    });
+    assert_eq!(
+        lines,
+        [
+            "outage of 10.0.0.7 (phones) began, cause: agent",
+            "outage of 10.0.0.7 (phones) ended after 1.0 s, cause: agent, 1 connection interrupted"
+        ]
+    );
+    let lines = logged(|| {
+        let mut bench = Bench::new(&config(CopyMode::Always));
+        bench.establish(100);
+        bench.says(SignalSource::Agent, LinkSignal::Down);
+    });
+    assert_eq!(
+        lines,
+        ["outage of 10.0.0.7 (phones) began, cause: agent, 1 connection interrupted"]
+    );
 }
 
 #[test]

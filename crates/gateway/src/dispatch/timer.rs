@@ -37,7 +37,7 @@ impl Dispatcher {
             let ActiveGroup { config, mechanism, .. } = &self.groups[n];
             for &(mobile, since) in mechanism.found_silent() {
                 let (whose, cause) = ((mobile, &*config.name), (SignalSource::Silence, since));
-                self.outages.begin(now, whose, cause, mechanism.interrupted(mobile));
+                self.outages.begin(now, whose, cause, Some(mechanism.interrupted(mobile)));
             }
         }
         if self.refusals.next_deadline().is_some_and(|due| due <= now) {

@@ -16,8 +16,8 @@ const SPACING: Duration = Duration::from_secs(1);
 pub(super) struct Event {
     pub(super) mobile: MobileId,
     pub(super) cause: SignalSource,
-    /// Connections that it interrupts.
-    pub(super) connections: usize,
+    /// Connections that it interrupts, if their number is known yet.
+    pub(super) connections: Option<usize>,
     /// Its length; `None`: it begins.
     pub(super) length: Option<Duration>,
 }
@@ -43,7 +43,8 @@ struct Events {
     first: MobileId,
     mobiles: usize,
     causes: BTreeMap<SignalSource, usize>,
-    connections: usize,
+    /// Connections that they interrupt, if the number is known of all.
+    connections: Option<usize>,
     /// The shortest and the longest, if they are over.
     lengths: Option<[Duration; 2]>,
 }
@@ -110,7 +111,7 @@ impl Events {
         let Event { mobile: _, cause, connections, length } = event;
         self.mobiles += 1;
         *self.causes.entry(cause).or_default() += 1;
-        self.connections += connections;
+        self.connections = self.connections.zip(connections).map(|(all, these)| all + these);
         if let (Some([shortest, longest]), Some(length)) = (&mut self.lengths, length) {
             (*shortest, *longest) = ((*shortest).min(length), (*longest).max(length));
         }
@@ -124,6 +125,10 @@ impl Events {
         };
         let seconds = |length: &Duration| format!("{:.1} s", length.as_secs_f64());
         let _ = match lengths.as_ref().map(|lengths| lengths.each_ref().map(seconds)) {
+            // It is not the beginning, and nobody reports it now.
+            None if causes.keys().all(|cause| *cause == SignalSource::EarlierGateway) => {
+                write!(line, " began before this start, ")
+            }
             None => write!(line, " began, "),
             Some([shortest, longest]) if shortest == longest => {
                 write!(line, " ended after {longest}, ")
@@ -134,8 +139,10 @@ impl Events {
             1 => causes.keys().map(|cause| format!("cause: {}", cause.name())).collect(),
             _ => causes.iter().map(|(cause, n)| format!("{}: {n}", cause.name())).collect(),
         };
-        let connections = counted(*connections, "connection");
-        let _ = write!(line, "{}, {connections} interrupted", causes.join(", "));
+        line.push_str(&causes.join(", "));
+        if let Some(connections) = connections {
+            let _ = write!(line, ", {} interrupted", counted(*connections, "connection"));
+        }
         line
     }
 }
@@ -151,7 +158,12 @@ mod tests {
 
     fn event(n: u8, cause: SignalSource, length: Option<u64>) -> Event {
         let mobile = MobileId::Host([10, 0, 0, n].into());
-        Event { mobile, cause, connections: n.into(), length: length.map(Duration::from_millis) }
+        Event {
+            mobile,
+            cause,
+            connections: Some(n.into()),
+            length: length.map(Duration::from_millis),
+        }
     }
 
     #[test]
@@ -185,6 +197,20 @@ mod tests {
         assert_eq!(lines.line(at(1500), &phones, event(2, Carrier, None)), None, "a second later");
         assert_eq!(lines.due(at(2000)).len(), 1);
         assert_eq!((lines.due(at(3000)).len(), lines.latest.len()), (0, 0), "nothing is kept");
+    }
+
+    #[test]
+    fn a_number_of_connections_that_is_not_known_of_all_is_left_out() {
+        let (mut lines, phones) = (Lines::default(), "phones".into());
+        let unknown = |n| Event { connections: None, ..event(n, Agent, None) };
+        assert_eq!(
+            lines.line(at(0), &phones, unknown(7)).unwrap(),
+            "outage of 10.0.0.7 (phones) began, cause: agent"
+        );
+        for event in [event(1, Carrier, None), unknown(2), event(3, Carrier, None)] {
+            lines.line(at(1), &phones, event);
+        }
+        assert_eq!(lines.due(at(1000)), ["3 outages (phones) began, agent: 1, carrier: 2"]);
     }
 
     #[test]

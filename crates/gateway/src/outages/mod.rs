@@ -8,6 +8,9 @@
 //!
 //! A mobile that went silent without a signal may have left for good. After `patience` its outage
 //! is no longer ongoing, and its length does not count.
+//!
+//! A gateway that is started in an outage knows of it by the connections that an earlier one held
+//! for the mobile. Who had reported it is not on record: it may have been silence.
 
 mod lines;
 
@@ -60,6 +63,11 @@ struct OfCause {
     length: Duration,
 }
 
+/// An outage known by this cause alone may be a mobile that has left for good.
+fn may_have_left(cause: SignalSource) -> bool {
+    matches!(cause, SignalSource::Silence | SignalSource::EarlierGateway)
+}
+
 impl Outages {
     /// None yet. An outage that nobody announced is given up after `patience`.
     pub fn new(patience: Duration) -> Self {
@@ -89,17 +97,17 @@ impl Outages {
         }
     }
 
-    /// A mobile of this group has been away since `since`, which interrupts so many connections. If
-    /// it was away already, this is no other outage.
+    /// A mobile of this group has been away since `since`, which interrupts so many connections
+    /// (`None`: it shows only once they send). If it was away already, this is no other outage.
     pub fn begin(
         &mut self,
         now: Instant,
         (mobile, group): (MobileId, &str),
         (cause, since): (SignalSource, Instant),
-        connections: usize,
+        connections: Option<usize>,
     ) {
         if let Some(Ongoing { since, .. }) = self.ongoing.get(&mobile) {
-            if cause != SignalSource::Silence {
+            if !may_have_left(cause) {
                 self.unannounced.remove(&(*since, mobile));
             }
             return;
@@ -113,7 +121,7 @@ impl Outages {
         let of_cause = counted.causes.entry(cause).or_default();
         of_cause.begun += 1;
         of_cause.ongoing += 1;
-        if cause == SignalSource::Silence {
+        if may_have_left(cause) {
             self.unannounced.insert((since, mobile));
         }
         let event = Event { mobile, cause, connections, length: None };
@@ -131,7 +139,8 @@ impl Outages {
         let of_cause = counted.causes.entry(cause).or_default();
         of_cause.ended += 1;
         of_cause.length += length;
-        let event = Event { mobile, cause, connections: connections(), length: Some(length) };
+        let (connections, length) = (Some(connections()), Some(length));
+        let event = Event { mobile, cause, connections, length };
         self.lines.note(now, &group, event);
     }
 
@@ -225,7 +234,7 @@ mod tests {
     }
 
     fn begin(outages: &mut Outages, ms: u64, n: u8, cause: SignalSource) {
-        outages.begin(at(ms), (mobile(n), PHONES), (cause, at(ms)), 1);
+        outages.begin(at(ms), (mobile(n), PHONES), (cause, at(ms)), Some(1));
     }
 
     fn counts(outages: &Outages, cause: &str) -> [u64; 3] {
@@ -299,7 +308,7 @@ mod tests {
         let mut outages = outages();
         for n in 0..=TURN as u32 {
             let mobile = MobileId::Host(std::net::Ipv4Addr::from_bits(n).into());
-            outages.begin(at(0), (mobile, PHONES), (Silence, at(0)), 1);
+            outages.begin(at(0), (mobile, PHONES), (Silence, at(0)), Some(1));
         }
         outages.on_timer(at(600_000));
         assert_eq!(counts(&outages, "silence"), [TURN as u64 + 1, 0, 1]);
@@ -321,7 +330,7 @@ mod tests {
     fn a_reload_keeps_what_was_counted_of_groups_that_stay() {
         let mut outages = outages();
         begin(&mut outages, 0, 1, Silence);
-        outages.begin(at(0), (mobile(9), "cars"), (Silence, at(0)), 1);
+        outages.begin(at(0), (mobile(9), "cars"), (Silence, at(0)), Some(1));
         outages.reconfigure(Duration::from_secs(1), |group| group == PHONES);
         assert_eq!(outages.of_group("cars"), Default::default());
         assert_eq!(outages.ongoing(at(0)).count(), 1);

@@ -42,6 +42,9 @@ pub enum SignalSource {
     Timetable,
     /// The mobile is not heard.
     Silence,
+    /// A record that an earlier gateway left of connections which an outage interrupts. Whom it had
+    /// that from is not recorded.
+    EarlierGateway,
 }
 
 impl SignalSource {
@@ -56,6 +59,7 @@ impl SignalSource {
             Self::Wifi => "wifi",
             Self::Timetable => "timetable",
             Self::Silence => "silence",
+            Self::EarlierGateway => "earlier-gateway",
         }
     }
 }

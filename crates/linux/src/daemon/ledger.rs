@@ -25,6 +25,7 @@ use airtcp_gateway::ledger::{Refused, Saved, Unreadable, WriteError};
 use airtcp_gateway::packets::SharedBytes;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::Uid;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -59,15 +60,16 @@ pub enum OpenError {
     },
     /// The path is not a folder, or another user can write to it.
     #[error(
-        "state folder {}: it must be a folder of user {user} that nobody else may write to; remove it, fix it \
+        "state folder {}: it must be a folder of {} that nobody else may write to; remove it, fix it \
          (chown, chmod 700), or choose another folder",
-        dir.display()
+        dir.display(),
+        user.map_or("the gateway's user".to_owned(), |user| format!("user {user}"))
     )]
     NotOurs {
         /// Path of the folder.
         dir: PathBuf,
-        /// Id of the user who should own it.
-        user: u32,
+        /// Id of the user who should own it, if that is known.
+        user: Option<u32>,
     },
     /// Another gateway has locked the folder.
     #[error(
@@ -140,6 +142,42 @@ struct Chunk {
     places: HashMap<Flow, Place>,
 }
 
+/// Whether a gateway that is run by this user would take this folder, or could make it. Changes
+/// nothing; whether another gateway uses it is not looked at. Somebody who is not root does not run
+/// gateways, and the folder may be anybody's.
+///
+/// # Errors
+/// [`Ledger::open`]'s.
+pub fn check_folder(dir: &Path) -> Result<(), OpenError> {
+    let user = Some(Uid::effective()).filter(|user| user.is_root());
+    let io = |source| OpenError::Io { dir: dir.to_owned(), source };
+    match refuse_foreign(dir, user) {
+        Err(OpenError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+        result => return result,
+    }
+    // It is made with the folders above it, below the first that exists.
+    let above = dir.ancestors().skip(1).find_map(|above| match above.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        result => Some(result),
+    });
+    match above {
+        Some(Ok(found)) if !found.is_dir() => Err(io(io::ErrorKind::NotADirectory.into())),
+        Some(Err(error)) => Err(io(error)),
+        Some(Ok(_)) | None => Ok(()),
+    }
+}
+
+/// Refuses what is not a folder of this user (`None`: of any) that nobody else may write to.
+fn refuse_foreign(dir: &Path, user: Option<Uid>) -> Result<(), OpenError> {
+    let found = dir.symlink_metadata();
+    let found = found.map_err(|source| OpenError::Io { dir: dir.to_owned(), source })?;
+    let is_ours = user.is_none_or(|user| found.uid() == user.as_raw());
+    match found.is_dir() && is_ours && found.mode() & 0o022 == 0 {
+        true => Ok(()),
+        false => Err(OpenError::NotOurs { dir: dir.to_owned(), user: user.map(Uid::as_raw) }),
+    }
+}
+
 impl Ledger {
     /// Opens the ledger in this folder, which is made (for this user only) if it does not exist.
     /// Its live bytes will not grow beyond `limit`.
@@ -155,11 +193,7 @@ impl Ledger {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
             _ => {}
         }
-        let (metadata, user) = (dir.symlink_metadata().map_err(io)?, nix::unistd::geteuid());
-        let is_private = metadata.uid() == user.as_raw() && metadata.mode() & 0o022 == 0;
-        if !metadata.is_dir() || !is_private {
-            return Err(OpenError::NotOurs { dir: dir.to_owned(), user: user.as_raw() });
-        }
+        refuse_foreign(dir, Some(Uid::effective()))?;
         let lock = || {
             let lock = private().create(true).open(dir.join(LOCK)).map_err(io)?;
             let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock);

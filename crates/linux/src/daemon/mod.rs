@@ -114,7 +114,8 @@ pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
 /// removed.
 pub fn run(read: Arc<Read>, beat: &mut dyn FnMut(Pace)) -> Result<(), DaemonError> {
     let config = read().map_err(DaemonError::Config)?;
-    for caution in config.cautions() {
+    let past = config.past_outages(time_of_day() as u64);
+    for caution in config.cautions().into_iter().chain(past) {
         tracing::warn!("{caution}");
     }
     // First: if the two share more, this says best that another gateway runs.

@@ -21,7 +21,8 @@ use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nix::fcntl::{Flock, FlockArg};
-use socket2::{Domain, SockAddr, Socket, Type};
+pub use socket2::Type;
+use socket2::{Domain, SockAddr, Socket};
 use std::convert::Infallible;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -146,6 +147,25 @@ impl Drop for ControlSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Reason why a gateway could not listen on this address now: it is taken, or of another host. `None`:
+/// there is none that this user can see. Does not listen.
+pub fn cannot_listen(address: SocketAddr, kind: Type) -> Option<io::Error> {
+    let bind = || {
+        let socket = Socket::new(Domain::for_address(address), kind, None)?;
+        // As the listener of the metrics: connections of an earlier one do not count.
+        socket.set_reuse_address(kind == Type::STREAM)?;
+        socket.bind(&address.into())
+    };
+    let kinds = [io::ErrorKind::AddrInUse, io::ErrorKind::AddrNotAvailable];
+    bind().err().filter(|error| kinds.contains(&error.kind()))
+}
+
+/// True if a gateway may be serving this control socket, as far as this user can say: one that does
+/// not answer in time may do so later.
+pub fn may_run(control: &Path) -> bool {
+    !matches!(ask(control, &Request::Status), Err(AskError::Absent { .. }))
 }
 
 /// A gateway serves this socket: it answers, or says that its loop does not.

@@ -1,7 +1,7 @@
 //! Folders that are accepted for a ledger.
 
 use airtcp_core::Bytes;
-use airtcp_linux::daemon::ledger::{Ledger, OpenError};
+use airtcp_linux::daemon::ledger::{Ledger, OpenError, check_folder};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -40,6 +40,28 @@ fn a_link_or_a_file_in_its_place_is_refused() {
     assert!(matches!(open(&link), Err(OpenError::NotOurs { .. })));
     assert!(matches!(open(&file), Err(OpenError::NotOurs { .. })));
     assert_eq!(target.read_dir().unwrap().count(), 0, "nothing was written");
+}
+
+#[test]
+fn a_check_finds_what_would_be_refused_and_makes_nothing() {
+    let parent = tempdir().unwrap();
+    let (dir, file) = (parent.path().join("run/airtcp"), parent.path().join("file"));
+    check_folder(&dir).unwrap();
+    assert!(!parent.path().join("run").exists());
+    fs::write(&file, "").unwrap();
+    assert!(matches!(check_folder(&file), Err(OpenError::NotOurs { .. })));
+    assert!(matches!(check_folder(&file.join("airtcp")), Err(OpenError::Io { .. })));
+    assert!(open(&file.join("airtcp")).is_err());
+    fs::create_dir_all(&dir).unwrap();
+    check_folder(&dir).unwrap();
+    fs::set_permissions(&dir, Permissions::from_mode(0o720)).unwrap();
+    assert!(matches!(check_folder(&dir), Err(OpenError::NotOurs { .. })));
+    fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
+    if nix::unistd::geteuid().is_root() {
+        std::os::unix::fs::chown(&dir, Some(1), None).unwrap();
+        let error = check_folder(&dir).unwrap_err();
+        assert!(error.to_string().contains("a folder of user 0 "), "{error}");
+    }
 }
 
 #[test]

@@ -1,36 +1,60 @@
 //! `airtcp gateway check-config`: the effect of a configuration, or its mistakes. Changes nothing.
 
 use crate::doctor_probe;
-use airtcp_cli::{BAD_INPUT, complain, print};
+use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration, counted};
 use airtcp_edge::Capabilities;
 use airtcp_gateway::config::{
     AgentConfig, CopyMode, GatewayConfig, Group, InterfacePattern, Limits, Members, Mode,
-    NfqueueConfig, PlannedOutage, Queued, Signals,
+    NfqueueConfig, OwnAddress, PlannedOutage, Queued, Signals,
 };
+use airtcp_linux::daemon::ledger;
+use airtcp_linux::daemon::server::{self, Type};
 use airtcp_linux::datapath::rules;
 use airtcp_linux::doctor;
 use airtcp_linux::signals::key_file;
 use airtcp_settings::Settings;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
+use std::net::IpAddr;
 use std::path::Path;
+use std::time::SystemTime;
+
+/// Exit codes, for `--help`.
+pub(super) const EXIT_CODES: &str = "Exit codes: 0 the gateway can start with it; 1 it is valid, but the gateway would \
+                                     not start here and now; 2 it has mistakes";
 
 /// Reads the configuration and the files it names, and prints its effect; returns the exit code.
 pub(super) fn check(path: &Path) -> i32 {
-    let config = match read(path) {
-        Ok(config) => config,
+    let (config, text) = match load(path) {
+        Ok(loaded) => loaded,
         Err(message) => {
             // A rendered diagnostic already begins with its file.
             let _ = writeln!(io::stderr(), "{message}");
             return BAD_INPUT;
         }
     };
-    let missing = config.missing_interfaces(&doctor::interfaces());
-    for caution in config.cautions().into_iter().chain(missing) {
-        complain(&format!("{}: {caution}", path.display()));
+    let source_name = path.display().to_string();
+    let own = doctor::addresses();
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let cautions = [
+        config.cautions(),
+        config.past_outages(since_1970.as_secs()),
+        config.own_addresses(&own),
+        config.missing_interfaces(&doctor::interfaces()),
+    ];
+    for caution in cautions.iter().flatten() {
+        complain(&caution.locate(&source_name, &text).to_string());
+    }
+    let (refusals, perhaps) = refusals(&config);
+    for (key, message) in perhaps {
+        complain(&GatewayConfig::locate(&source_name, &text, key, message).to_string());
+    }
+    for (key, message) in &refusals {
+        let refusal = GatewayConfig::locate(&source_name, &text, key, message.as_str());
+        let _ = writeln!(io::stderr(), "{}", refusal.render());
     }
     // Without the right to ask the kernel, or on another machine, the rest is still of use.
     let rules = match config.mode {
@@ -40,7 +64,54 @@ pub(super) fn check(path: &Path) -> i32 {
             String::new()
         }),
     };
-    print(&format!("{}{}{}", describe(&config), data_path(&config), describe_rules(&rules)))
+    let text =
+        format!("{}{}{}", describe(&config, &own), data_path(&config), describe_rules(&rules));
+    match print(&text) {
+        SUCCESS if !refusals.is_empty() => FAILURE,
+        code => code,
+    }
+}
+
+/// Complaints about keys, by their paths.
+type Complaints = Vec<(&'static [&'static str], String)>;
+
+/// What the daemon would refuse here and now, by its own checks; and what it would refuse unless it
+/// is the gateway that runs. Changes nothing.
+fn refusals(config: &GatewayConfig) -> (Complaints, Complaints) {
+    let (mut refusals, mut perhaps): (Complaints, Complaints) = Default::default();
+    if let Err(error) = ledger::check_folder(&config.state) {
+        refusals.push((&["state"], error.to_string()));
+    }
+    let listen: [(&[&str], _, _); 2] = [
+        (&["metrics", "listen"], config.metrics, Type::STREAM),
+        (
+            &["signals", "agent", "listen"],
+            config.signals.agent.as_ref().map(|a| a.listen),
+            Type::DGRAM,
+        ),
+    ];
+    for (key, address, kind) in listen {
+        let Some(address) = address else { continue };
+        match server::cannot_listen(address, kind).map(|error| error.kind()) {
+            None => {}
+            Some(ErrorKind::AddrInUse) if server::may_run(&config.control) => perhaps.push((
+                key,
+                format!(
+                    "{address} is taken now, perhaps by the gateway that runs ({})",
+                    config.control.display()
+                ),
+            )),
+            Some(ErrorKind::AddrInUse) => refusals.push((
+                key,
+                format!("{address} is taken now by another program (expected a free address)"),
+            )),
+            Some(_) => refusals.push((
+                key,
+                format!("{address} is no address of this host now (expected one of its own)"),
+            )),
+        }
+    }
+    (refusals, perhaps)
 }
 
 /// The path of mirrored packets on this machine; empty without any, or if it is unknown.
@@ -62,6 +133,11 @@ fn data_path(config: &GatewayConfig) -> String {
 
 /// The configuration in a file, or the mistakes in it or in a file that it names.
 pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
+    load(path).map(|(config, _)| config)
+}
+
+/// The same, and the file's text.
+fn load(path: &Path) -> Result<(GatewayConfig, String), String> {
     let source_name = path.display().to_string();
     let text =
         fs::read_to_string(path).map_err(|error| format!("airtcp: {source_name}: {error}"))?;
@@ -76,11 +152,11 @@ pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
         let record = record.display();
         return Err(format!("airtcp: {source_name}: record: {record}: no such folder"));
     }
-    Ok(config)
+    Ok((config, text))
 }
 
-/// The configuration's effect, for people.
-fn describe(config: &GatewayConfig) -> String {
+/// The configuration's effect on a host with these addresses, for people.
+fn describe(config: &GatewayConfig, own: &[OwnAddress]) -> String {
     let GatewayConfig {
         mode,
         data_path: _,
@@ -103,7 +179,7 @@ fn describe(config: &GatewayConfig) -> String {
         );
     }
     for group in groups {
-        describe_group(&mut out, group);
+        describe_group(&mut out, group, own);
     }
     let Limits { memory, flows, flows_per_mobile, idle } = limits;
     let memory = size(*memory);
@@ -140,7 +216,7 @@ fn listed<T: ToString>(items: &[T]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn describe_group(out: &mut String, group: &Group) {
+fn describe_group(out: &mut String, group: &Group, own: &[OwnAddress]) {
     let Group { name, members, mechanism, copy, fast_path: _ } = group;
     let word = mechanism.word();
     let _ = match members {
@@ -156,6 +232,10 @@ fn describe_group(out: &mut String, group: &Group) {
             "{name}: {word}\n  every host behind {interface}, as one mobile; protects the hosts on board and this one"
         ),
     };
+    let own: Vec<IpAddr> = group.own(own).collect();
+    if !own.is_empty() {
+        let _ = writeln!(out, "  but this router's own {}", listed(&own));
+    }
     let Capabilities { fifo, all_protocols, .. } = mechanism.capabilities();
     if all_protocols.is_some() {
         let _ = writeln!(out, "  packets of all protocols, copied beside the kernel's forwarding");
@@ -248,6 +328,7 @@ fn size(bytes: Bytes) -> String {
 mod tests {
     use super::*;
     use std::fs;
+    use std::io::BufRead;
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
@@ -299,14 +380,113 @@ state
 metrics
   http://127.0.0.1:4711/metrics
 ";
-        assert_eq!(describe(&config), expected);
+        assert_eq!(describe(&config, &[]), expected);
     }
 
     #[test]
     fn a_gateway_that_observes_says_so_first() {
         let config = GatewayConfig::parse("g.toml", &format!("mode = \"observe\"\n{MOBILE}"));
-        let text = describe(&config.unwrap());
+        let text = describe(&config.unwrap(), &[]);
         assert!(text.starts_with("mode: observe\n  all packets pass untouched"), "{text}");
+    }
+
+    #[test]
+    fn the_routers_own_addresses_are_left_out() {
+        let config = GatewayConfig::parse("g.toml", MOBILE).unwrap();
+        let own = ["10.0.0.1", "10.0.1.1"].map(|ip| OwnAddress {
+            ip: ip.parse().unwrap(),
+            interface: "wlan0".to_owned(),
+            has_default_route: false,
+        });
+        let text = describe(&config, &own);
+        let expected = "  10.0.0.0/24 behind any interface\n  but this router's own 10.0.0.1\n";
+        assert!(text.contains(expected), "{text}");
+    }
+
+    /// What the daemon refuses of the file, and what it might; the keys with their lines.
+    fn refused(path: &Path) -> (Vec<String>, Vec<String>) {
+        let (config, text) = load(path).unwrap();
+        let (refusals, perhaps) = refusals(&config);
+        let locate = |(key, message): (&[&str], String)| {
+            GatewayConfig::locate("g.toml", &text, key, message).to_string()
+        };
+        let all = |complaints: Complaints| complaints.into_iter().map(locate).collect();
+        (all(refusals), all(perhaps))
+    }
+
+    #[test]
+    fn a_state_folder_that_the_daemon_refuses_is_shown_in_its_line() {
+        let (folder, path) = file(&format!("state = \"FOLDER/state\"\n{MOBILE}"));
+        let state = folder.path().join("state");
+        assert_eq!(refused(&path), Default::default(), "it would be made");
+        assert!(!state.exists());
+        fs::create_dir(&state).unwrap();
+        let mode = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o755);
+        assert_eq!(refused(&path), Default::default());
+        mode(0o775);
+        let ([refusal], []) = (&refused(&path).0[..], &refused(&path).1[..]) else { panic!() };
+        assert!(
+            refusal.starts_with("g.toml:1:9: state: ") && refusal.contains("chmod 700"),
+            "{refusal}"
+        );
+        assert_eq!(check(&path), FAILURE);
+        fs::remove_dir(&state).unwrap();
+        fs::write(&state, "").unwrap();
+        assert!(refused(&path).0[0].contains("it must be a folder"));
+        let (_folder, path) = file(&format!("state = \"FOLDER/gateway.toml/state\"\n{MOBILE}"));
+        assert!(refused(&path).0[0].contains("state folder"), "a file stands in the way");
+    }
+
+    #[test]
+    fn an_address_that_is_taken_is_shown_in_its_line() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let text = format!(
+            "state = \"FOLDER/state\"\ncontrol = \"FOLDER/s\"\n{MOBILE}[metrics]\nlisten = \"{address}\"\n"
+        );
+        let (folder, path) = file(&text);
+        let key = format!("g.toml:7:10: metrics.listen: {address} is taken now");
+        let other = format!("{key} by another program (expected a free address)");
+        assert_eq!(refused(&path), (vec![other], Vec::new()));
+        assert_eq!(check(&path), FAILURE);
+        // A gateway that answers on the control socket.
+        let control = folder.path().join("s");
+        let gateway = std::os::unix::net::UnixListener::bind(&control).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut client, _) = gateway.accept().unwrap();
+                let mut request = String::new();
+                io::BufReader::new(&client).read_line(&mut request).unwrap();
+                client.write_all(b"{\"done\":{}}\n").unwrap();
+            });
+            let perhaps =
+                format!("{key}, perhaps by the gateway that runs ({})", control.display());
+            assert_eq!(refused(&path), (Vec::new(), vec![perhaps]));
+        });
+        // Not the one from above: processes that other tests start may have it for a moment longer.
+        let (_folder, path) = file(&text.replace(&address.to_string(), "127.0.0.77:4711"));
+        assert_eq!(refused(&path), Default::default());
+    }
+
+    #[test]
+    fn an_address_of_agents_is_checked_as_datagrams_and_must_be_of_this_host() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let taken = socket.local_addr().unwrap();
+        for (listen, message) in [
+            (taken.to_string(), "is taken now by another program"),
+            // RFC 5737
+            ("192.0.2.1:4711".to_owned(), "is no address of this host now"),
+        ] {
+            let text = format!("state = \"FOLDER/state\"\ncontrol = \"FOLDER/s\"\n{MOBILE}{AGENT}");
+            let (folder, path) = file(&text.replace("127.0.0.1:4711", &listen));
+            let keys = folder.path().join("keys");
+            fs::write(&keys, format!("cab {} 10.0.0.7\n", "5a".repeat(16))).unwrap();
+            fs::set_permissions(&keys, fs::Permissions::from_mode(0o600)).unwrap();
+            let (refusals, _) = refused(&path);
+            let key = format!("g.toml:7:10: signals.agent.listen: {listen} {message}");
+            assert!(refusals.len() == 1 && refusals[0].starts_with(&key), "{refusals:?}");
+        }
     }
 
     #[test]

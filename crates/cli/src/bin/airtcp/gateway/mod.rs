@@ -32,6 +32,7 @@ pub(crate) struct GatewayArgs {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Checks a configuration: shows its effect, or its mistakes. Changes nothing.
+    #[command(after_help = check::EXIT_CODES)]
     CheckConfig {
         /// The gateway's configuration (docs/gateway-config.md).
         file: PathBuf,

@@ -79,8 +79,9 @@ fn of_outages(group: &GroupReport) -> [String; 7] {
         (group.outages_signalled + group.outages_silent).to_string(),
         group.outages_signalled.to_string(),
         group.outages_silent.to_string(),
-        time(group.outage_seconds),
-        time(group.longest_outage),
+        // Those that are not over count until now.
+        time(group.outage_seconds + group.ongoing_seconds),
+        time(group.longest_outage.max(group.longest_ongoing)),
         group.away.to_string(),
     ]
 }
@@ -195,6 +196,8 @@ mod tests {
             outages_silent: 5,
             outage_seconds: 183.4,
             longest_outage: 41.0,
+            ongoing_seconds: 0.0,
+            longest_ongoing: 0.0,
             tcp,
             quic,
             other,
@@ -221,6 +224,15 @@ cars   TCP          71 %   82 %    312       25       22       64.1 s to 70.2 s
 The range is uncertainty: no source reported the end of some outages; enable one (`airtcp agent`, carrier).
 "
         );
+    }
+
+    #[test]
+    fn an_outage_that_is_not_over_counts_until_now() {
+        let away = GroupReport { away: 1, ongoing_seconds: 57.0, longest_ongoing: 57.0, ..cars() };
+        let text = tables(&Report { seconds: 86_400.0, groups: vec![away.clone()] });
+        assert!(text.contains("  4 min 0 s   57.0 s         1\n"), "{text}");
+        let text = tables(&Report { seconds: 86_400.0, groups: vec![cars(), away] });
+        assert!(text.contains("  7 min 4 s   57.0 s         2\n"), "of all: {text}");
     }
 
     #[test]

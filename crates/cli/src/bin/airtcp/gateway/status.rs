@@ -153,6 +153,7 @@ fn outages(status: &Status) -> String {
         let OutageStatus { mobile, group, cause, seconds } = outage;
         let cause = match cause.as_str() {
             "silence" => "nobody (silence)",
+            "earlier-gateway" => "an earlier gateway's record",
             cause => cause,
         };
         [mobile.clone(), group.clone(), format!("{seconds:.1} s"), cause.to_owned()]
