@@ -13,8 +13,9 @@
 use crate::EmuError;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{LinkConfig, LinkRate, QueueConfig, QueueLimit, Schedule};
+use airtcp_net::fading::Fading;
 use airtcp_net::table::Rates;
-use airtcp_net::{Departure, Trace, trace};
+use airtcp_net::{Departure, LinkStreams, Trace, trace};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -53,13 +54,15 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Creates the file; `name` of the direction and `command_line` go to its header.
+    /// Creates the file; `name` of the direction and `command_line` go to its header. `streams`
+    /// are the link's.
     pub(crate) fn create(
         path: &Path,
         name: &str,
         command_line: &str,
         config: &LinkConfig,
         trace: Option<&Trace>,
+        streams: LinkStreams<'_>,
     ) -> Result<Self, EmuError> {
         let failed = |source| EmuError::Log { path: path.to_owned(), source };
         let mut file = BufWriter::new(File::create(path).map_err(failed)?);
@@ -68,6 +71,7 @@ impl Log {
         let server = match (trace, &config.rate) {
             (Some(_), _) | (_, LinkRate::Mahimahi(_)) => "trace".to_owned(),
             (_, LinkRate::Table(_)) => "table".to_owned(),
+            (_, LinkRate::Fading(_)) => "fading".to_owned(),
             (_, LinkRate::Constant(rate)) => rate.to_string(),
         };
         // A command may be a script, and a comment is one line.
@@ -80,7 +84,7 @@ impl Log {
         );
         file.write_all(header.as_bytes()).map_err(failed)?;
         let (events, received) = sync_channel(BACKLOG);
-        let mut text = Text::new(file, config, trace);
+        let mut text = Text::new(file, config, trace, streams);
         let writer = std::thread::spawn(move || text.write_all(&received));
         Ok(Self { path: path.to_owned(), events, writer })
     }
@@ -133,38 +137,46 @@ enum Capacity {
     Rate { rate: DataRate, passed: u64 },
     /// The same of a rate that changes.
     Table { rates: Arc<Rates>, passed: u64 },
+    /// The same of a channel that fades.
+    Fading { fading: Box<Fading>, passed: u64 },
     /// A trace; `passed` of its opportunities are over.
     Trace { trace: Trace, passed: u64 },
 }
 
 impl Capacity {
     /// Time and size of the next opportunity.
-    fn next(&self) -> (Instant, Bytes) {
+    fn next(&mut self) -> (Instant, Bytes) {
         match self {
             Self::Rate { rate, passed } => {
                 let until = |ms: u64| {
                     let bits = u128::from(rate.bits_per_sec()) * u128::from(ms) / 1000;
                     Bytes((bits / 8) as u64)
                 };
-                (Instant::from_millis(passed + 1), until(passed + 1) - until(*passed))
+                (Instant::from_millis(*passed + 1), until(*passed + 1) - until(*passed))
             }
             Self::Table { rates, passed } => {
                 let until = |ms: u64| rates.carried(Instant::from_millis(ms));
-                (Instant::from_millis(passed + 1), until(passed + 1) - until(*passed))
+                (Instant::from_millis(*passed + 1), until(*passed + 1) - until(*passed))
+            }
+            Self::Fading { fading, passed } => {
+                let end = Instant::from_millis(*passed + 1);
+                (end, Bytes(fading.bits_between(Instant::from_millis(*passed), end) / 8))
             }
             Self::Trace { trace, passed } => (trace.time(*passed), trace::OPPORTUNITY),
         }
     }
 
     fn pass(&mut self) {
-        let (Self::Rate { passed, .. } | Self::Table { passed, .. } | Self::Trace { passed, .. }) =
-            self;
+        let (Self::Rate { passed, .. }
+        | Self::Table { passed, .. }
+        | Self::Fading { passed, .. }
+        | Self::Trace { passed, .. }) = self;
         *passed += 1;
     }
 }
 
 impl<W: Write> Text<W> {
-    fn new(to: W, config: &LinkConfig, trace: Option<&Trace>) -> Self {
+    fn new(to: W, config: &LinkConfig, trace: Option<&Trace>, streams: LinkStreams<'_>) -> Self {
         let of_trace =
             |trace: &Trace| (trace::HEADER, Capacity::Trace { trace: trace.clone(), passed: 0 });
         let (header, capacity) = match (trace, &config.rate) {
@@ -180,6 +192,10 @@ impl<W: Write> Text<W> {
             }
             (None, LinkRate::Table(rates)) => {
                 (Bytes::ZERO, Capacity::Table { rates: rates.clone(), passed: 0 })
+            }
+            (None, LinkRate::Fading(config)) => {
+                let fading = Box::new(Fading::new(**config, streams.of_fading()));
+                (Bytes::ZERO, Capacity::Fading { fading, passed: 0 })
             }
         };
         let none = || Schedule::Listed(Vec::new());
@@ -257,7 +273,7 @@ fn millis(at: Instant) -> u64 {
 mod tests {
     use super::*;
     use airtcp_net::config::{DelayConfig, LossConfig, OutageConfig, OutageMode};
-    use airtcp_net::{Link, LinkStreams, PacketMeta};
+    use airtcp_net::{Link, PacketMeta};
 
     fn us(n: u64) -> Instant {
         Instant::ZERO + Duration::from_micros(n)
@@ -282,12 +298,13 @@ mod tests {
     /// 5 ms each at 1 Mbit/s.
     fn log(config: &LinkConfig, trace: Option<&str>, sends: &[u64], end: u64) -> String {
         let trace = trace.map(|text| Trace::parse(text).unwrap());
-        let mut link = Link::new(config, LinkStreams::named(1, "test"));
+        let streams = LinkStreams::named(1, "test");
+        let mut link = Link::new(config, streams);
         if let Some(trace) = &trace {
             link = link.with_trace(trace.clone());
         }
         let mut link = link.steered(OutageMode::Drop).reporting_departures();
-        let mut text = Text::new(Vec::new(), config, trace.as_ref());
+        let mut text = Text::new(Vec::new(), config, trace.as_ref(), streams);
         let mut write = |event| text.write(event).unwrap();
         let size = Bytes(625);
         for &at in sends {
@@ -309,7 +326,8 @@ mod tests {
     #[test]
     fn the_opportunities_of_a_trace_give_way_to_those_of_a_rate_by_hand() {
         let trace = Trace::parse("2\n").unwrap();
-        let mut text = Text::new(Vec::new(), &config(), Some(&trace));
+        let mut text =
+            Text::new(Vec::new(), &config(), Some(&trace), LinkStreams::named(1, "test"));
         let rate = Event::Rate(us(2_500), DataRate::mbps(2));
         for event in [rate, Event::Arrival(us(3_500), Bytes(625)), Event::End(us(4_000))] {
             text.write(event).unwrap();
@@ -357,8 +375,8 @@ mod tests {
     fn a_file_begins_with_the_header_of_mahimahi() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("up.log");
-        let log = Log::create(&path, "Uplink", "airtcp link -- sh -c 'ls\nls'", &config(), None);
-        let log = log.unwrap();
+        let (command, streams) = ("airtcp link -- sh -c 'ls\nls'", LinkStreams::named(1, "test"));
+        let log = Log::create(&path, "Uplink", command, &config(), None, streams).unwrap();
         log.note(Event::Arrival(us(500), Bytes(40)));
         log.note(Event::Steered(us(800), true));
         log.note(Event::End(us(1_700)));

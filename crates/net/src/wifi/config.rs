@@ -308,7 +308,7 @@ static POWER: Measure = Measure {
 };
 
 /// Base unit: hertz.
-static FREQUENCY: Measure = Measure {
+pub(crate) static FREQUENCY: Measure = Measure {
     what: "a frequency",
     example: "2.4 GHz",
     units: &[("Hz", |x| x), ("MHz", |x| x * 1e6), ("GHz", |x| x * 1e9)],

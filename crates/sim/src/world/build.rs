@@ -1,5 +1,6 @@
 //! From a scenario to the world at time zero.
 
+use super::cells::CellState;
 use super::mechanism::EdgeNode;
 use super::packets::Packets;
 use super::routers::NodeRouter;
@@ -129,6 +130,7 @@ impl World {
             nodes: nodes.iter().map(NodeState::new).collect(),
             components: Components::default(),
             links: links.iter().map(|link| LinkState::new(link, seed)).collect(),
+            cells: CellState::all(scenario),
             channels,
             next_hops,
             radio_links,
@@ -480,7 +482,7 @@ impl EndpointSpec {
 
 impl LinkState {
     fn new(link: &scenario::Link, seed: u64) -> Self {
-        let scenario::Link { name, from, to, config, from_mobile } = link;
+        let scenario::Link { name, from, to, config, from_mobile, cell } = link;
         let path = config.reconfiguration.as_ref().map(|_| link.path());
         let mut streams = LinkStreams::named(seed, name);
         if let Some(path) = &path {
@@ -490,7 +492,10 @@ impl LinkState {
         if *from_mobile {
             link = link.from_mobile();
         }
-        Self { link, from: *from, to: *to, feeds: false, host: None }
+        if cell.is_some() {
+            link = link.in_cell();
+        }
+        Self { link, from: *from, to: *to, cell: *cell, feeds: false, host: None }
     }
 }
 

@@ -4,7 +4,8 @@
 //! This file holds the state and the event loop. [`components`] names and numbers what wakes up,
 //! [`build`] makes a world from a scenario, [`forward`] moves packets hop by hop, [`through`] does
 //! so ahead of time where the outcome is the same, [`junction`] keeps packets in order there,
-//! [`routers`] calls the routing protocols of nodes, [`transfers`] makes connections that come and go,
+//! [`cells`] shares the time of
+//! cells between links, [`routers`] calls the routing protocols of nodes, [`transfers`] makes connections that come and go,
 //! [`quic`] serves the ends of QUIC flows,
 //! [`report`] sums up the run, and [`warnings`] says what makes its numbers doubtful.
 //!
@@ -17,6 +18,7 @@
 
 mod arp;
 mod build;
+mod cells;
 mod components;
 mod forward;
 mod junction;
@@ -36,7 +38,7 @@ use crate::apps::udp::UdpSource;
 use crate::engine::Wakeups;
 use crate::packet::{Packet, UDP};
 use crate::quic::QuicFlow;
-use crate::scenario::{FlowId, QuicId, UdpId, WlanId};
+use crate::scenario::{CellId, FlowId, QuicId, UdpId, WlanId};
 use crate::trace::{AirFrame, Crossing, PacketTap};
 use airtcp_core::event::DropReason;
 use airtcp_core::{
@@ -51,6 +53,7 @@ use airtcp_routing::router::PacketId;
 use airtcp_routing::{LinkId, NextHops, NodeId};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{Endpoint, Io};
+use cells::CellState;
 use components::{
     ArrivalsId, Component, Components, FeedId, JunctionId, MechanismId, QuicEndId, RouterId,
     SocketId,
@@ -102,6 +105,8 @@ struct LinkState {
     link: Link<PacketId>,
     from: NodeId,
     to: NodeId,
+    /// The cell that says when it sends.
+    cell: Option<CellId>,
     /// True if some other link gets all its packets from this one and others like it.
     feeds: bool,
     /// The socket at its end, if that node is a host ([`through`]).
@@ -237,6 +242,7 @@ pub struct World {
     nodes: IdVec<NodeId, NodeState>,
     components: Components,
     links: IdVec<LinkId, LinkState>,
+    cells: IdVec<CellId, CellState>,
     channels: IdVec<WlanId, ChannelState>,
     /// Forwarding tables of nodes without a router; radio links are numbered after the links.
     next_hops: NextHops,
@@ -332,6 +338,7 @@ impl World {
                 Component::Router(router) => self.wake_router(router, observers),
                 Component::Arrivals(arrivals) => self.wake_arrivals(arrivals),
                 Component::Quic(end) => self.wake_quic(end, observers),
+                Component::Cell(cell) => self.wake_cell(cell),
             };
             self.events_processed += 1;
             self.wakeups.sleep(id, deadline);

@@ -48,7 +48,8 @@ impl Network {
     pub(crate) fn connect(&mut self, a: NodeId, b: NodeId, config: &LinkConfig) {
         for (from, to) in [(a, b), (b, a)] {
             let name = format!("n{}>n{}", from.0, to.0);
-            self.0.links.push(Link { name, from, to, config: config.clone(), from_mobile: false });
+            let config = config.clone();
+            self.0.links.push(Link { name, from, to, config, from_mobile: false, cell: None });
         }
     }
 
