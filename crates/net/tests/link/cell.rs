@@ -2,7 +2,7 @@
 //! compared with their closed forms.
 
 use crate::common::{at_us, ms, plain};
-use crate::properties::{links, traffic};
+use crate::properties::{is_periodic, links, traffic};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::cell::{Links, SchedulerConfig, Tti};
 use airtcp_net::config::{DelayConfig, Schedule};
@@ -345,12 +345,11 @@ proptest! {
         links in proptest::collection::vec(links(), 2..4),
         traffic in traffic(),
     ) {
-        // Periodic outages may cover every interval; RLC has intervals of its own.
-        let periodic = |outage: &OutageConfig| matches!(outage.schedule, Schedule::Periodic { .. });
+        // Periodic outages may cover the start of every interval; RLC has intervals of its own.
         let links: Vec<_> = links
             .into_iter()
             .map(|link| LinkConfig {
-                outage: link.outage.filter(|outage| !periodic(outage)),
+                outage: link.outage.filter(|outage| !is_periodic(outage)),
                 reconfiguration: None,
                 rlc: None,
                 ..link
