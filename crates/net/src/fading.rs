@@ -26,9 +26,8 @@ pub static RATIO: Measure = Measure {
 
 settings! {
     #[partial]
-    /// A rate that follows Rayleigh block fading: independent from block to block, from link to link
-    /// and in the two directions. A link of this kind adapts to the channel at once and without
-    /// errors.
+    /// Rayleigh block fading: the gain of the channel is independent from block to block, from link
+    /// to link and in the two directions. The rate follows it at once and without errors.
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[table("link.rate.fading", whole)]
     #[check(check_fading)]
@@ -36,8 +35,8 @@ settings! {
         /// Mean signal-to-noise ratio.
         #[kind = Kind::Measure(&RATIO)]
         pub snr: f64,
-        /// Bandwidth that carries data. (10 MHz of LTE are 50 resource blocks of 180 kHz, of which
-        /// control channels and reference symbols take a part.)
+        /// Bandwidth that carries data. LTE of 10 MHz has 6.3 MHz: of 8400 resource elements in a
+        /// millisecond, three symbols of control and the reference symbols of an antenna leave 6300.
         #[kind = Kind::Measure(&FREQUENCY)]
         pub bandwidth: f64,
         /// Length of a block.

@@ -953,7 +953,7 @@ impl<T> Link<T> {
         self.latest_wait
     }
 
-    /// The server's rate, or the mean rate of its file.
+    /// The server's rate, or the mean rate of its file or channel.
     pub fn rate(&self) -> DataRate {
         self.rate
     }
@@ -984,7 +984,7 @@ impl<T> Link<T> {
     }
 
     /// Bits that the link could have sent in so long a time from the start, at its rates, or the
-    /// mean rate of its trace.
+    /// mean rate of its trace or channel. A link in a cell: alone.
     pub fn capacity(&self, elapsed: Duration) -> f64 {
         let rates = match &self.service {
             Some(Service::Table(rates)) => Some(&**rates),

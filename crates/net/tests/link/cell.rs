@@ -179,7 +179,7 @@ fn linear(db: f64) -> LinkConfig {
 fn proportional_fairness_gains_a_harmonic_number_from_rayleigh_fading() {
     // The best of n exponentials has n's harmonic number times the mean of one. (S. Borst,
     // "User-level performance of channel-aware scheduling algorithms in wireless data networks",
-    // IEEE/ACM ToN 13(3), 2005, §III: with rates proportional to the signal-to-noise ratio, the
+    // IEEE/ACM ToN 13(3), 2005: with rates proportional to the signal-to-noise ratio, the
     // sum of 1/k, k = 1 … n.)
     for n in [2, 4, 8] {
         let all: Vec<_> = (0..n).collect();

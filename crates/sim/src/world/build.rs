@@ -1,6 +1,6 @@
 //! From a scenario to the world at time zero.
 
-use super::cells::CellState;
+use super::cells::Cells;
 use super::mechanism::EdgeNode;
 use super::packets::Packets;
 use super::routers::NodeRouter;
@@ -130,7 +130,7 @@ impl World {
             nodes: nodes.iter().map(NodeState::new).collect(),
             components: Components::default(),
             links: links.iter().map(|link| LinkState::new(link, seed)).collect(),
-            cells: CellState::all(scenario),
+            cells: Cells::of(scenario),
             channels,
             next_hops,
             radio_links,
@@ -495,7 +495,7 @@ impl LinkState {
         if cell.is_some() {
             link = link.in_cell();
         }
-        Self { link, from: *from, to: *to, cell: *cell, feeds: false, host: None }
+        Self { link, from: *from, to: *to, feeds: false, host: None }
     }
 }
 

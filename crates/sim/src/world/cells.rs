@@ -3,28 +3,48 @@
 use super::components::{Component, Components};
 use super::{LinkState, World};
 use crate::engine::Wakeups;
-use crate::scenario::{CellId, Scenario};
-use airtcp_core::{Id, IdVec, Instant};
+use crate::scenario::{self, CellId, Scenario};
+use airtcp_core::{IdVec, Instant};
 use airtcp_net::Cell;
 use airtcp_net::cell::{Links, Tti};
 use airtcp_routing::LinkId;
 
+/// The cells of a world.
+pub(super) struct Cells {
+    all: IdVec<CellId, CellState>,
+    /// The cell of each link; empty if there are no cells.
+    of_links: IdVec<LinkId, Option<CellId>>,
+}
+
 /// A cell and its links, in the order of the scenario.
-pub(super) struct CellState {
+struct CellState {
     cell: Cell,
     links: Vec<LinkId>,
 }
 
-impl CellState {
-    /// The cells of a scenario.
-    pub(super) fn all(scenario: &Scenario) -> IdVec<CellId, Self> {
-        let cell = |(id, cell): (CellId, &crate::scenario::Cell)| {
-            let links = scenario.links.iter().enumerate();
-            let links = links.filter(|(_, link)| link.cell == Some(id));
-            let links: Vec<LinkId> = links.map(|(index, _)| LinkId::new(index)).collect();
-            Self { cell: Cell::new(&cell.config, links.len()), links }
+impl Cells {
+    /// Those of a scenario.
+    pub(super) fn of(scenario: &Scenario) -> Self {
+        let Scenario { cells, links, .. } = scenario;
+        let some = !cells.is_empty();
+        let of_links = links.iter().filter(|_| some).map(|link| link.cell);
+        let of_links: IdVec<LinkId, Option<CellId>> = of_links.collect();
+        let state = |(id, cell): (CellId, &scenario::Cell)| {
+            let links = of_links.enumerated().filter(|(_, cell)| **cell == Some(id));
+            let links: Vec<LinkId> = links.map(|(link, _)| link).collect();
+            CellState { cell: Cell::new(&cell.config, links.len()), links }
         };
-        scenario.cells.enumerated().map(cell).collect()
+        Self { all: cells.enumerated().map(state).collect(), of_links }
+    }
+
+    /// The cell that says when a link sends.
+    #[inline]
+    pub(super) fn of_link(&self, link: LinkId) -> Option<CellId> {
+        self.of_links.get(link).copied().flatten()
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = CellId> + use<> {
+        self.all.ids()
     }
 }
 
@@ -55,7 +75,7 @@ impl World {
     #[inline(never)]
     pub(super) fn wake_cell(&mut self, id: CellId) -> Option<Instant> {
         let Self { cells, links, components, wakeups, now, .. } = self;
-        let CellState { cell, links: of } = &mut cells[id];
+        let CellState { cell, links: of } = &mut cells.all[id];
         cell.schedule(*now, &mut Sharing { of, links, components, wakeups });
         cell.next_deadline()
     }
@@ -65,7 +85,7 @@ impl World {
     #[inline(never)]
     pub(super) fn expect(&mut self, id: CellId) {
         self.wake_cell(id);
-        let cell = &mut self.cells[id].cell;
+        let cell = &mut self.cells.all[id].cell;
         cell.expect(self.now);
         self.wakeups.arm(self.components.id(Component::Cell(id)), cell.next_deadline());
     }

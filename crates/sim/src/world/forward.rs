@@ -193,7 +193,7 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        if let Some(cell) = self.links[link].cell {
+        if let Some(cell) = self.cells.of_link(link) {
             self.expect(cell);
         }
         if self.horizon > self.now {

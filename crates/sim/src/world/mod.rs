@@ -38,7 +38,7 @@ use crate::apps::udp::UdpSource;
 use crate::engine::Wakeups;
 use crate::packet::{Packet, UDP};
 use crate::quic::QuicFlow;
-use crate::scenario::{CellId, FlowId, QuicId, UdpId, WlanId};
+use crate::scenario::{FlowId, QuicId, UdpId, WlanId};
 use crate::trace::{AirFrame, Crossing, PacketTap};
 use airtcp_core::event::DropReason;
 use airtcp_core::{
@@ -53,7 +53,7 @@ use airtcp_routing::router::PacketId;
 use airtcp_routing::{LinkId, NextHops, NodeId};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{Endpoint, Io};
-use cells::CellState;
+use cells::Cells;
 use components::{
     ArrivalsId, Component, Components, FeedId, JunctionId, MechanismId, QuicEndId, RouterId,
     SocketId,
@@ -105,8 +105,6 @@ struct LinkState {
     link: Link<PacketId>,
     from: NodeId,
     to: NodeId,
-    /// The cell that says when it sends.
-    cell: Option<CellId>,
     /// True if some other link gets all its packets from this one and others like it.
     feeds: bool,
     /// The socket at its end, if that node is a host ([`through`]).
@@ -242,7 +240,7 @@ pub struct World {
     nodes: IdVec<NodeId, NodeState>,
     components: Components,
     links: IdVec<LinkId, LinkState>,
-    cells: IdVec<CellId, CellState>,
+    cells: Cells,
     channels: IdVec<WlanId, ChannelState>,
     /// Forwarding tables of nodes without a router; radio links are numbered after the links.
     next_hops: NextHops,

@@ -108,7 +108,7 @@ impl World {
             let entrance = match links[..] {
                 // Packets are copied when they are there, and a cell's scheduler sees them then.
                 _ if self.links[link].link.makes_duplicates() => Entrance::Open,
-                _ if self.links[link].cell.is_some() => Entrance::Open,
+                _ if self.cells.of_link(link).is_some() => Entrance::Open,
                 _ if others || !links.iter().all(|&link| self.looks_ahead(link)) => Entrance::Open,
                 [feeder] => Entrance::Behind(feeder),
                 _ => self.join(link, &links),
@@ -163,7 +163,9 @@ impl World {
         for socket in &self.quic {
             hosts[socket.node].busy = true;
         }
-        for link in self.links.iter().filter(|link| link.cell.is_some()) {
+        // A cell is not ahead: nor are those that send over it.
+        for (_, link) in self.links.enumerated().filter(|(id, _)| self.cells.of_link(*id).is_some())
+        {
             hosts[link.from].busy = true;
         }
         for process in &self.arrivals {
