@@ -273,6 +273,7 @@ fn millis(at: Instant) -> u64 {
 mod tests {
     use super::*;
     use airtcp_net::config::{DelayConfig, LossConfig, OutageConfig, OutageMode};
+    use airtcp_net::fading::{Efficiency, FadingConfig};
     use airtcp_net::{Link, PacketMeta};
 
     fn us(n: u64) -> Instant {
@@ -358,6 +359,32 @@ mod tests {
             "1 + 629\n1 + 629\n3 # 1504\n3 - 629 2\n3 - 629 2\n4 + 629\n10 # 1504\n10 - 629 6\n\
              13 # 1504\n"
         );
+    }
+
+    #[test]
+    fn the_opportunities_of_a_channel_are_those_that_packets_have() {
+        let fading = FadingConfig {
+            snr: 10.0,
+            bandwidth: 1e5,
+            coherence_time: Duration::from_millis(2),
+            efficiency: Efficiency::Shannon,
+        };
+        let config = LinkConfig { rate: LinkRate::Fading(Arc::new(fading)), ..config() };
+        let log = log(&config, None, &[0, 0, 0], 100_000);
+        let fields = log.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let fields: Vec<_> = fields.collect();
+        let number = |text: &str| text.parse::<u64>().unwrap();
+        let by = |ms: u64| -> u64 {
+            let until = fields.iter().filter(|it| it[1] == "#" && number(it[0]) <= ms);
+            until.map(|it| number(it[2])).sum()
+        };
+        let departures = fields.iter().filter(|it| it[1] == "-").map(|it| number(it[0]));
+        let departures: Vec<u64> = departures.collect();
+        assert_eq!(departures.len(), 3);
+        for (bytes, ms) in [625, 1250, 1875].into_iter().zip(departures) {
+            // Less than a byte is lost each millisecond.
+            assert!(by(ms) <= bytes && by(ms + 1) + ms + 1 >= bytes, "{bytes} B by {ms} ms");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use airtcp_settings::units::Measure;
 use airtcp_settings::{Reader, choice, settings};
 
 /// Base unit: 1.
-pub static RATIO: Measure = Measure {
+pub static DECIBELS: Measure = Measure {
     what: "a ratio",
     example: "15 dB",
     units: &[("dB", |x| libm::pow(10.0, x / 10.0))],
@@ -33,7 +33,7 @@ settings! {
     #[check(check_fading)]
     pub struct FadingConfig {
         /// Mean signal-to-noise ratio.
-        #[kind = Kind::Measure(&RATIO)]
+        #[kind = Kind::Measure(&DECIBELS)]
         pub snr: f64,
         /// Bandwidth that carries data. LTE of 10 MHz has 6.3 MHz: of 8400 resource elements in a
         /// millisecond, three symbols of control and the reference symbols of an antenna leave 6300.
