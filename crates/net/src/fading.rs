@@ -72,7 +72,7 @@ impl Efficiency {
         match self {
             Self::Shannon => libm::log1p(snr) / std::f64::consts::LN_2,
             Self::Cqi => {
-                let most = libm::log1p(snr / gap()) / std::f64::consts::LN_2;
+                let most = libm::log1p(snr / GAP) / std::f64::consts::LN_2;
                 match CQI.partition_point(|&efficiency| efficiency <= most) {
                     0 => 0.0,
                     cqi => CQI[cqi - 1],
@@ -83,11 +83,9 @@ impl Efficiency {
 }
 
 /// The factor by which uncoded QAM with bit errors of 0.00005 needs a higher ratio than Shannon's
-/// bound (G. Piro et al., European Wireless 2010, eq. 3).
-fn gap() -> f64 {
-    const BIT_ERRORS: f64 = 0.000_05;
-    -libm::log(5.0 * BIT_ERRORS) / 1.5
-}
+/// bound: -ln(5 · 0.00005) / 1.5 (G. Piro et al., "A two-level scheduling algorithm for QoS support
+/// in the downlink of LTE cellular networks", European Wireless 2010).
+const GAP: f64 = 5.529_366_426_734_685;
 
 /// Blocks of which the mean is taken, at equal steps of the gain's distribution.
 const SAMPLES: u32 = 1000;
@@ -107,8 +105,15 @@ impl FadingConfig {
     }
 }
 
+/// The shortest block: each takes time to draw.
+const SHORTEST: Duration = Duration::from_micros(10);
+
 /// A packet would wait for ever if hardly a block carried anything.
 fn check_fading<R: Reader>(from: &R, config: &FadingConfig) {
+    if config.coherence_time < SHORTEST {
+        let message = format!("{} is too short", config.coherence_time);
+        from.refuse(Some("coherence-time"), message, &format!("at least {SHORTEST}"));
+    }
     if config.bandwidth.is_nan() || config.bandwidth <= 0.0 {
         from.refuse(Some("bandwidth"), "is not above 0".to_owned(), "more than 0 Hz");
         return;
@@ -220,6 +225,7 @@ mod tests {
             assert_eq!(Efficiency::Cqi.at(snr), expected, "{snr}");
         }
         assert_eq!(Efficiency::Shannon.at(1.0), 1.0);
+        assert!((GAP + libm::log(5.0 * 0.000_05) / 1.5).abs() < 1e-15);
     }
 
     #[test]
@@ -230,7 +236,7 @@ mod tests {
         let mut expected = 0.0;
         let mut before = 0.0;
         for efficiency in CQI {
-            let threshold = gap() * (libm::pow(2.0, efficiency) - 1.0);
+            let threshold = GAP * (libm::pow(2.0, efficiency) - 1.0);
             expected += (efficiency - before) * libm::exp(-threshold / snr);
             before = efficiency;
         }

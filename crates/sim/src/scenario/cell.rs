@@ -149,7 +149,7 @@ fn contradiction(cell: &CellConfig, link: &LinkConfig) -> Option<(String, &'stat
         LinkRate::Fading(fading) => fading.mean(),
         LinkRate::Mahimahi(_) => {
             let message = "contradicts the link's Mahimahi trace, which says when packets leave";
-            return Some((message.to_owned(), "a constant rate, steps or a table"));
+            return Some((message.to_owned(), "a constant rate, steps, a table or fading"));
         }
     };
     (least.bits_in(cell.tti) == 0).then(|| less_than_a_bit(cell, least))

@@ -2824,7 +2824,7 @@ fn what_a_cell_cannot_schedule_is_refused() {
     assert_eq!(
         found.to_string(),
         "t.toml:16:20: link.BS-MH.forward.cell: contradicts the link's Mahimahi trace, which says when \
-         packets leave (expected a constant rate, steps or a table)"
+         packets leave (expected a constant rate, steps, a table or fading)"
     );
     refuses_cell(
         SCHEDULER,

@@ -4,9 +4,8 @@
 //! This file holds the state and the event loop. [`components`] names and numbers what wakes up,
 //! [`build`] makes a world from a scenario, [`forward`] moves packets hop by hop, [`through`] does
 //! so ahead of time where the outcome is the same, [`junction`] keeps packets in order there,
-//! [`cells`] shares the time of
-//! cells between links, [`routers`] calls the routing protocols of nodes, [`transfers`] makes connections that come and go,
-//! [`quic`] serves the ends of QUIC flows,
+//! [`cells`] lets the schedulers of cells work, [`routers`] calls the routing protocols of nodes,
+//! [`transfers`] makes connections that come and go, [`quic`] serves the ends of QUIC flows,
 //! [`report`] sums up the run, and [`warnings`] says what makes its numbers doubtful.
 //!
 //! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
