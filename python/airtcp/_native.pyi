@@ -69,6 +69,13 @@ class Scenario:
     @property
     def flows(self) -> list[str]:
         """Names of its TCP flows."""
+    @property
+    def links(self) -> list[str]:
+        """Names of its links, one for each direction, such as `AP>phone`."""
+    def outages(
+        self,
+    ) -> tuple[dict[str, list[tuple[float, float]]], dict[str, list[tuple[float, float]]]]:
+        """When nothing gets through on the paths of TCP flows, and on links: from and until, s."""
 
     @property
     def duration(self) -> float:

@@ -7,11 +7,14 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pandas as pd
+
+# NumPy and pandas take a second to load, and a command that only runs things needs neither.
 
 
 class Series(NamedTuple):
@@ -30,6 +33,8 @@ class Series(NamedTuple):
     @classmethod
     def from_buffers(cls, time: bytearray, flow: bytearray, value: bytearray) -> Series:
         """The columns of `_native.Scenario.run`, not copied."""
+        import numpy as np  # noqa: PLC0415
+
         return cls(
             np.frombuffer(time, np.float64),
             np.frombuffer(flow, np.uint32),
@@ -104,6 +109,8 @@ class Run:
         return self._frame("middleboxes")
 
     def _frame(self, part: str) -> pd.DataFrame:
+        import pandas as pd  # noqa: PLC0415
+
         rows = self.metrics[part]
         frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=["name"])
         return frame.set_index("name")
@@ -136,6 +143,9 @@ class Run:
         Raises:
             KeyError: The run did not record it; the message says what it did record.
         """
+        import numpy as np  # noqa: PLC0415
+        import pandas as pd  # noqa: PLC0415
+
         series = self.array(name)
         names = pd.Index([str(flow["name"]) for flow in self.metrics["flows"]])
         return pd.DataFrame(
@@ -155,6 +165,8 @@ class Run:
         metrics = json.dumps(self.metrics, separators=(",", ":")).encode()
         if not self.series:
             return zlib.compress(metrics, 1)
+        import numpy as np  # noqa: PLC0415
+
         columns: dict[str, npt.NDArray[Any]] = {"metrics": np.frombuffer(metrics, np.uint8)}
         for name, series in sorted(self.series.items()):
             for column, values in series._asdict().items():
@@ -172,9 +184,11 @@ class Run:
         """
         try:
             if not data.startswith(_ARCHIVE):
-                return cls(json.loads(zlib.decompress(data)))
+                return cls(_metrics(zlib.decompress(data)))
+            import numpy as np  # noqa: PLC0415
+
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                metrics = json.loads(archive["metrics"].tobytes())
+                metrics = _metrics(archive["metrics"].tobytes())
                 names = sorted({name.split("/")[0] for name in archive.files} - {"metrics"})
                 series = {
                     name: Series(*(archive[f"{name}/{column}"] for column in Series._fields))
@@ -206,6 +220,13 @@ class Run:
         if len(flows) > _SHOWN:
             lines.append(f"… and {len(flows) - _SHOWN} more flows")
         return "\n".join(lines)
+
+
+def _metrics(text: bytes) -> dict[str, Any]:
+    metrics = json.loads(text)
+    if not isinstance(metrics, dict):
+        raise TypeError("no object of metrics")
+    return metrics
 
 
 _PARTS = {

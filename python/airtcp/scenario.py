@@ -37,6 +37,10 @@ Files = tuple[tuple[str, str], ...]
 """Path and text of each file that a scenario names, as it writes the path."""
 
 
+Spans = list[tuple[float, float]]
+"""Spans of simulated time: from and until, s."""
+
+
 class Source(NamedTuple):
     """What a scenario was read from.
 
@@ -117,6 +121,22 @@ class Scenario:
     def flows(self) -> list[str]:
         """Names of its TCP flows."""
         return self._native.flows
+
+    @property
+    def links(self) -> list[str]:
+        """Names of its links, one for each direction, such as `AP>phone`."""
+        return self._native.links
+
+    def outages(self) -> tuple[dict[str, Spans], dict[str, Spans]]:
+        """When nothing gets through on the path of each TCP flow, and on each link.
+
+        A path is that of static routes; an outage ends with the run at the latest.
+
+        Returns:
+            By the names of flows, and of links: from and until, s.
+        """
+        of_flows, of_links = self._native.outages()
+        return of_flows, of_links
 
     def run(
         self,

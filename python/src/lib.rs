@@ -96,6 +96,30 @@ impl PyScenario {
         self.scenario.flows.iter().map(|flow| flow.name.as_str()).collect()
     }
 
+    /// Names of its links, one for each direction.
+    #[getter]
+    fn links(&self) -> Vec<&str> {
+        self.scenario.links.iter().map(|link| link.name.as_str()).collect()
+    }
+
+    /// When nothing gets through on the path of each TCP flow, and on each link, by their names:
+    /// from and until, in seconds.
+    fn outages(&self) -> [BTreeMap<&str, Vec<(f64, f64)>>; 2] {
+        let seconds = |outages: Vec<(Instant, Instant)>| {
+            let ends =
+                outages.into_iter().map(|(start, end)| (start.as_secs_f64(), end.as_secs_f64()));
+            ends.collect::<Vec<_>>()
+        };
+        let world = World::new(&self.scenario, 1);
+        let of_flows = world.outages(&self.scenario).into_iter().map(seconds);
+        let end = Instant::ZERO + self.scenario.duration;
+        let of_links = self.scenario.links.iter().map(|link| seconds(link.outages_before(end)));
+        [
+            self.flows().into_iter().zip(of_flows).collect(),
+            self.links().into_iter().zip(of_links).collect(),
+        ]
+    }
+
     #[getter]
     fn duration(&self) -> f64 {
         self.scenario.duration.as_secs_f64()

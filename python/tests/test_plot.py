@@ -8,10 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import airtcp
+from airtcp._native import cli_main
 from airtcp.timeline.capture import read_capture
 from airtcp.timeline.command import main
 from airtcp.timeline.events import read_events
 from airtcp.timeline.mahimahi import read_mahimahi
+from airtcp.timeline.model import FlowTimeline, Points
 from airtcp.timeline.panels import flow_chart, link_chart
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -130,6 +133,69 @@ def test_a_scenario_is_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     assert shown.out == f"{out}\n"
     assert "goodput" in shown.err
     assert out.read_bytes().startswith(b"<?xml")
+
+
+def test_transfers_on_connections_of_their_own_are_apart(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.svg"
+    scenario = str(EXAMPLES / "traffic.toml")
+    assert main([scenario, "--flow", "web/3", "--views", "sequence", "--out", str(out)]) == 0
+    assert "web/3, traffic.toml" in out.read_text(encoding="utf-8")
+    # The stream begins at 0 and has the size of one transfer.
+    events = read_events(_events_of(scenario, tmp_path)).flows
+    assert "web" not in events
+    transfers = [flow for name, flow in events.items() if name.startswith("web/")]
+    assert len(transfers) > 10
+    assert all(flow.sent.first[0] == 0 for flow in transfers)
+    assert max(flow.sent.end.max() for flow in transfers) <= 5e6
+    assert main([scenario, "--flow", "web/99999", "--out", str(out)]) == 2
+    assert "no flow 'web/99999' (it has: " in capfd.readouterr().err
+
+
+def _events_of(scenario: str, folder: Path) -> Path:
+    events = folder / "events.jsonl"
+    assert cli_main(["airtcp", "run", scenario, "--events", str(events)]) == 0
+    return events
+
+
+def test_a_link_of_a_scenario_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    scenario, out = str(EXAMPLES / "quic.toml"), tmp_path / "out.svg"
+    assert main([scenario, "--link", "gateway>phone", "--out", str(out)]) == 0
+    assert "gateway&gt;phone, quic.toml" in out.read_text(encoding="utf-8")
+    logs = tmp_path / "links"
+    assert cli_main(["airtcp", "run", scenario, "--link-logs", str(logs)]) == 0
+    assert len(list(logs.iterdir())) == 4
+    link = read_mahimahi(logs / "gateway-to-phone.log").link
+    assert link is not None
+    of_flows, of_links = airtcp.Scenario.load(scenario).outages()
+    assert of_links["phone>gateway"] == of_links["gateway>phone"] == [(4.0, 14.0)]
+    assert not of_flows
+    assert not of_links["server>gateway"]
+    # Nothing could be sent in the outage; without it, 10 Mbit/s.
+    can_send = link.capacity.time
+    assert not ((can_send > 4) & (can_send < 14)).any()
+    assert link.capacity.value.sum() == pytest.approx(1.25e6 * 50, rel=1e-3)
+    # The queue of 56250 B takes 45 ms; one packet is being sent.
+    assert 0.04 < link.delay.value.max() < 0.048
+    assert main([scenario, "--link", "gateway>phon", "--out", str(out)]) == 2
+    assert "did you mean 'gateway>phone'?" in capfd.readouterr().err
+    assert main([str(logs / "gateway-to-phone.log"), "--link", "x"]) == 2
+    assert "--link has no effect: it is not a scenario" in capfd.readouterr().err
+
+
+def test_outages_of_the_path_are_shaded() -> None:
+    text = (EXAMPLES / "outage.toml").read_text(encoding="utf-8")
+    of_flows, _ = airtcp.Scenario.parse(text, {"duration": "45 s"}).outages()
+    (outages,) = of_flows.values()
+    chart = flow_chart(
+        FlowTimeline("a", acked=Points.of([(0.0, 0), (45.0, 1)]), outages=tuple(outages)),
+        [],
+        (outages[0][0] + 1, 44.5),
+        "",
+    )
+    shaded = [panel.shade for panel in chart.panels]
+    assert shaded == [((outages[0][0] + 1, min(outages[0][1], 44.5)),)] * len(shaded)
 
 
 def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> None:

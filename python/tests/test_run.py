@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -92,6 +94,12 @@ def test_stored_and_read_back_is_the_same_run(points: list[tuple[float, int, flo
             assert np.array_equal(ours, theirs)
             assert ours.dtype == theirs.dtype
     assert back.to_bytes() == data
+
+
+@pytest.mark.parametrize("text", [b"[1, 2]", b"3", b"null"])
+def test_other_json_is_no_run(text: bytes) -> None:
+    with pytest.raises(ValueError, match="not a stored run: no object"):
+        Run.from_bytes(zlib.compress(text))
 
 
 @given(st.binary(max_size=200))

@@ -142,14 +142,30 @@ def test_unknown_rows_are_refused(scenario: Path) -> None:
 
 
 def test_a_combination_without_such_rows_is_refused(scenario: Path) -> None:
-    # Of QUIC there are other metrics: a table of both would be without those of QUIC's flows.
     grid = {"flow.two.transport": ["tcp", "quic"], "flow.one.transport": ["tcp", "quic"]}
     message = (
-        r"rows = 'flows': a run with flow\.two\.transport = quic and flow\.one\.transport = quic "
-        r"has none \(expected one of quic, links, runs\)"
+        r"rows = 'quic': a run with flow\.two\.transport = tcp and flow\.one\.transport = tcp "
+        r"has none \(expected one of flows, links, runs\)"
     )
     with pytest.raises(ValueError, match=message):
-        airtcp.sweep(scenario, grid, 1)
+        airtcp.sweep(scenario, grid, 1, rows="quic")
+
+
+def test_a_plot_is_a_figure_of_its_own() -> None:
+    table = table_of({(0.1, 1): 1.0, (0.2, 1): 2.0})
+    first, second = (airtcp.plot(table, x="x", y="y", by=()) for _ in range(2))
+    assert first.figure is not second.figure
+    assert len(first.containers) == len(second.containers) == 1
+
+
+def test_flows_by_tcp_and_quic_are_in_one_table(scenario: Path) -> None:
+    grid = {"flow.two.transport": ["tcp", "quic"], "flow.one.transport": ["tcp", "quic"]}
+    table = airtcp.sweep(scenario, grid, 1)
+    assert len(table) == 2 * 4
+    assert table["goodput"].notna().all()
+    by_quic = table["packets_sent"].notna()
+    assert (by_quic == table["timeouts"].isna()).all()
+    assert by_quic.sum() == 4
 
 
 # What a figure shows.

@@ -1,6 +1,6 @@
 //! The captures of a run in a folder, a file for each network interface (docs/captures.md).
 
-use crate::files::{self, DraftFolder};
+use crate::files::{self, DraftFolder, FolderOf};
 use airtcp_sim::scenario::{NodeId, Scenario};
 use airtcp_sim::trace::{Interface, PacketTap, PcapWriter};
 use std::collections::BTreeSet;
@@ -65,29 +65,9 @@ impl Captures {
     /// # Errors
     /// It is or looks like a file, cannot be read, or has captures that these would not replace.
     pub fn check(&self, folder: &Path) -> io::Result<()> {
-        let refuse = |why: &str| {
-            let message = format!("{}: {why}", folder.display());
-            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
-        };
-        let looks_like_a_file =
-            folder.extension().is_some_and(|it| it == "pcapng" || it == "pcap") && !folder.is_dir();
-        if looks_like_a_file || (folder.exists() && !folder.is_dir()) {
-            return refuse("expected a folder, which gets a file for each interface");
-        }
-        if folder.is_dir() {
-            let ours: BTreeSet<String> = self.interfaces.iter().map(Self::file_name).collect();
-            for entry in std::fs::read_dir(folder)? {
-                let name = entry?.file_name();
-                let name = name.to_string_lossy();
-                if name.ends_with(".pcapng") && !ours.contains(&*name) {
-                    return refuse(&format!(
-                        "has {name}, which this run would not replace: expected a folder without \
-                         captures of other runs"
-                    ));
-                }
-            }
-        }
-        Ok(())
+        let ours = self.interfaces.iter().map(Self::file_name).collect();
+        let kind = FolderOf { endings: &["pcapng", "pcap"], one_for: "interface", all: "captures" };
+        kind.check(folder, &ours)
     }
 
     /// Begins the captures of the run with `seed`, to be in `folder`.

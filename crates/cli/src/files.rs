@@ -2,6 +2,7 @@
 
 use airtcp_sim::scenario::{self, Scenario};
 use airtcp_tcp::congestion::Controls;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -104,6 +105,47 @@ impl DraftFolder {
             Ok(())
         };
         publish().map_err(|e| named(e, &target))
+    }
+}
+
+/// A folder of files of a run.
+pub(crate) struct FolderOf {
+    /// Endings that their names may have; what runs write has the first.
+    pub(crate) endings: &'static [&'static str],
+    /// What each file is for: "interface".
+    pub(crate) one_for: &'static str,
+    /// All together: "captures".
+    pub(crate) all: &'static str,
+}
+
+impl FolderOf {
+    /// Checks that `folder` can get files of these names, and no others would be among them.
+    ///
+    /// # Errors
+    /// It is or looks like a file, cannot be read, or has files that these would not replace.
+    pub(crate) fn check(&self, folder: &Path, ours: &BTreeSet<String>) -> io::Result<()> {
+        let refuse = |why: &str| {
+            let message = format!("{}: {why}", folder.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        };
+        let Self { endings, one_for, all } = self;
+        let is_named_so = folder.extension().is_some_and(|it| endings.iter().any(|end| it == *end));
+        if !folder.is_dir() && (is_named_so || folder.exists()) {
+            return refuse(&format!("expected a folder, which gets a file for each {one_for}"));
+        }
+        if folder.is_dir() {
+            for entry in std::fs::read_dir(folder)? {
+                let name = entry?.file_name();
+                let name = name.to_string_lossy();
+                if name.ends_with(&format!(".{}", endings[0])) && !ours.contains(&*name) {
+                    return refuse(&format!(
+                        "has {name}, which this run would not replace: expected a folder without \
+                         {all} of other runs"
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 }
 

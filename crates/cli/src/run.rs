@@ -1,17 +1,18 @@
 //! `airtcp run`: runs a scenario with one or several seeds, in parallel; prints in order of seeds.
 
 use crate::captures::Captures;
-use crate::files::{self, Draft, DraftFolder};
+use crate::files::{self, Draft, DraftFolder, FolderOf};
 use crate::runs::{self, Outcome, Progress};
 use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, check_seeds, complain, table};
 use airtcp_core::{Duration, Instant, Subscriber, counted};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::animation::{self, Animation};
-use airtcp_sim::trace::{EventWriter, PacketTap};
+use airtcp_sim::trace::{EventWriter, LinkLogs, LinkTap, PacketTap};
 use airtcp_sim::{Observers, RunMetrics, World};
 use airtcp_tcp::congestion::Controls;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -73,7 +74,8 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), 
         }
         targets.push(target);
     }
-    for (option, file) in outputs(args).filter(|(option, _)| *option != "--pcap") {
+    let is_folder = |option: &str| ["--pcap", "--link-logs"].contains(&option);
+    for (option, file) in outputs(args).filter(|(option, _)| !is_folder(option)) {
         let told = |e: io::Error| format!("airtcp: {option}: {e}");
         files::probe(&target(args, file, args.seed)).map_err(told)?;
     }
@@ -84,6 +86,16 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), 
         }
         DraftFolder::new(&target(args, folder, args.seed)).map_err(told)?;
     }
+    if let Some(folder) = &args.link_logs {
+        let told = |e: io::Error| format!("airtcp: --link-logs: {e}");
+        let names = scenario.links.iter().map(|link| LinkLogs::<File>::file_name(&link.name));
+        let names = names.collect();
+        let kind = FolderOf { endings: &["log"], one_for: "link", all: "logs" };
+        for i in 0..args.runs.get() {
+            kind.check(&target(args, folder, args.seed + i as u64), &names).map_err(told)?;
+        }
+        DraftFolder::new(&target(args, folder, args.seed)).map_err(told)?;
+    }
     let metrics = metrics.map(|metrics| Draft::new(&metrics)).transpose();
     let metrics = metrics.map_err(|e| format!("airtcp: --out: {e}"))?;
     Ok((Job { scenario, captures }, metrics))
@@ -91,8 +103,12 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), 
 
 /// The options that name an output of each run, with what they name.
 fn outputs(args: &RunArgs) -> impl Iterator<Item = (&'static str, &PathBuf)> {
-    let options =
-        [("--pcap", &args.pcap), ("--events", &args.events), ("--animate", &args.animate)];
+    let options = [
+        ("--pcap", &args.pcap),
+        ("--events", &args.events),
+        ("--link-logs", &args.link_logs),
+        ("--animate", &args.animate),
+    ];
     options.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
 }
 
@@ -124,6 +140,14 @@ fn one(
             _ => None,
         };
         let mut events = draft(&args.events)?.map(|draft| EventWriter::new(draft, scenario));
+        let mut link_logs = match &args.link_logs {
+            Some(folder) => {
+                let draft = DraftFolder::new(&target(args, folder, seed))?;
+                let open = |name: &str| draft.file(name).map(BufWriter::new);
+                Some((LinkLogs::new(scenario, seed, open)?, draft))
+            }
+            None => None,
+        };
         let mut animation = draft(&args.animate)?.map(|draft| {
             (Animation::new(scenario, seed, animated(args), animation::MAX_TRANSMISSIONS), draft)
         });
@@ -139,8 +163,12 @@ fn one(
         let mut observers = Observers {
             events: (!subscribers.is_empty()).then_some(&mut subscribers as &mut dyn Subscriber),
             packets: (!taps.is_empty()).then_some(&mut taps as &mut dyn PacketTap),
+            links: link_logs.as_mut().map(|(logs, _)| logs as &mut dyn LinkTap),
         };
         let mut world = World::with_controls(scenario, seed, controls);
+        if args.link_logs.is_some() {
+            world.report_departures();
+        }
         if args.json || args.out.is_some() {
             world.measure_queueing_delays();
         }
@@ -152,6 +180,11 @@ fn one(
         }
         if let Some(events) = events {
             events.finish()?.publish()?;
+        }
+        if let Some((logs, draft)) = link_logs {
+            let written = logs.finish(Instant::ZERO + scenario.duration);
+            written.map_err(|error| files::named(error, draft.target()))?;
+            draft.publish()?;
         }
         if let Some((animation, mut draft)) = animation {
             if let Some(cut_at) = animation.cut_at() {

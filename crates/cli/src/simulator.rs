@@ -163,6 +163,10 @@ pub struct RunArgs {
     /// name.
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
+    /// Writes a log of each link into this folder, as `airtcp link` and Mahimahi's mm-link write
+    /// them (docs/plot.md); with several runs, `-seedN` is added to DIR's name.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) link_logs: Option<PathBuf>,
     /// Writes the run as an animated map (one HTML file for any browser); with several runs,
     /// `-seedN` is added to FILE's name.
     #[arg(long, value_name = "FILE")]
@@ -173,7 +177,7 @@ pub struct RunArgs {
     /// Ends the map at this simulated time.
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "animate")]
     pub(crate) animate_to: Option<Duration>,
-    /// Writes DIR/metrics.jsonl; relative names of --pcap, --events and --animate are then in DIR.
+    /// Writes DIR/metrics.jsonl; relative names of other outputs are then in DIR.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Runs in parallel [default: one per core].

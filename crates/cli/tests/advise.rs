@@ -77,6 +77,19 @@ fn without_outages_no_gateway_that_must_be_told_is_tried_and_none_is_advised() {
 }
 
 #[test]
+fn outages_that_end_before_they_are_reported_tell_nobody() {
+    let handover =
+        "handover = { interruption = \"50 ms\", data = \"discard\", interval = \"5 s\" }\n";
+    let folder = folder(&format!("rate = \"20 Mbit/s\"\ndelay = \"20 ms\"\n{handover}"));
+    let arguments = ["--link", "link.toml", "--runs", "2", "--duration", "20s"];
+    let text = advice(folder.path(), &arguments);
+    assert!(!text.contains("told of outages  "), "{text}");
+    assert!(text.contains("each outage is over before it is reported, 100 ms after"), "{text}");
+    let text = advice(folder.path(), &[&arguments[..], &["--report-delay", "49ms"]].concat());
+    assert!(text.contains("told of outages  ") && !text.contains("is over before"), "{text}");
+}
+
+#[test]
 fn bbr_is_advised_against_losses() {
     let folder = folder(MOBILE);
     let loss = ["--set", "loss.kind=bernoulli", "--set", "loss.p=0.03"];

@@ -118,21 +118,24 @@ fn only_the_chosen_nodes_are_captured_and_only_the_chosen_bytes() {
 }
 
 #[test]
-fn captures_replace_those_of_the_same_names_and_mix_with_no_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let captures = folder.path().join("captures");
-    let quickstart = example("quickstart.toml");
-    let short = ["--set", "duration=1 s", "--pcap", captures.to_str().unwrap()];
-    for seed in ["1", "2"] {
-        let output = run(&quickstart, &[&short[..], &["--seed", seed]].concat());
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+fn files_replace_those_of_the_same_names_and_mix_with_no_others() {
+    for (option, ending) in [("--pcap", "pcapng"), ("--link-logs", "log")] {
+        let folder = tempfile::tempdir().unwrap();
+        let captures = folder.path().join("captures");
+        let quickstart = example("quickstart.toml");
+        let short = ["--set", "duration=1 s", option, captures.to_str().unwrap()];
+        for seed in ["1", "2"] {
+            let output = run(&quickstart, &[&short[..], &["--seed", seed]].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        }
+        assert_eq!(files(&captures).len(), 4);
+        assert_eq!(files(folder.path()), ["captures"]);
+        let other = run(&example("spike.toml"), &short);
+        assert_eq!(other.status.code(), Some(2));
+        let message = format!(".{ending}, which this run would not replace");
+        assert!(text(&other.stderr).contains(&message), "{}", text(&other.stderr));
+        assert_eq!(files(&captures).len(), 4);
     }
-    assert_eq!(files(&captures).len(), 4);
-    assert_eq!(files(folder.path()), ["captures"]);
-    let other = run(&example("spike.toml"), &short);
-    assert_eq!(other.status.code(), Some(2));
-    assert!(text(&other.stderr).contains(".pcapng, which this run would not replace"));
-    assert_eq!(files(&captures).len(), 4);
 }
 
 #[test]
@@ -146,6 +149,7 @@ fn what_cannot_be_captured_is_refused() {
             "no node \"phon\"; did you mean \"phone\"?",
         ),
         (&["--pcap", "spike.pcapng"], "expected a folder"),
+        (&["--link-logs", "spike.log"], "expected a folder"),
         (&["--pcap-node", "AP"], "--pcap"),
         (&["--pcap", captures, "--snaplen", "0"], "from 1 to 262144"),
     ] {

@@ -187,7 +187,7 @@ fn outputs_that_cannot_be_written_are_refused_before_simulating() {
             format!("airtcp: {option}: /nonexistent/x: there is no folder /nonexistent\n");
         assert!(text(&output.stderr).ends_with(&expected), "{}", text(&output.stderr));
     }
-    for option in ["--out", "--pcap"] {
+    for option in ["--out", "--pcap", "--link-logs"] {
         let output = run(&[endless, option, &below_a_file]);
         let expected = format!("airtcp: {option}: cannot create the folder {endless}");
         assert!(text(&output.stderr).contains(&expected), "{}", text(&output.stderr));

@@ -292,9 +292,12 @@ impl<'a> Section<'a> {
         keys
     }
 
-    /// A choice on which `key` depends was made after the key was written: by a stronger table, or
-    /// by `--set`.
+    /// A choice on which `key` depends was made after the key was written, by a stronger table or by
+    /// `--set`, and the key [may go](Field::is_essential).
     fn is_superseded(&self, key: &str, set: Strength) -> bool {
+        if self.declarations(key).any(|field| field.is_essential) {
+            return false;
+        }
         self.declarations(key).flat_map(|field| field.only.iter()).any(|only| {
             // Who wrote the choice, or else the preset that makes it.
             let found = self.find(only.choice).map(|found| self.strength(found));

@@ -40,6 +40,9 @@ pub(crate) struct Entry {
     pub(crate) tree: Tree,
 }
 
+/// A text with more of them is hardly TOML.
+const MOST_SYNTAX_ERRORS: usize = 8;
+
 impl Table {
     pub(crate) fn get(&self, key: &str) -> Option<&Tree> {
         self.entries.get(key).map(|e| &e.tree)
@@ -47,7 +50,8 @@ impl Table {
 }
 
 impl Tree {
-    /// The tree of a TOML document, or all its syntax errors.
+    /// The tree of a TOML document, or its syntax errors: all, or the first if there are so many
+    /// that it is hardly TOML.
     pub(crate) fn document(text: &str, source: usize) -> Result<Table, Vec<Problem>> {
         let (document, errors) = DeTable::parse_recoverable(text);
         if errors.is_empty() {
@@ -57,12 +61,17 @@ impl Tree {
                 end: span.end,
             }));
         }
-        let problem = |e: toml::de::Error| {
+        let shown = if errors.len() > MOST_SYNTAX_ERRORS { 1 } else { errors.len() };
+        let problem = |e: &toml::de::Error| {
             let span = e.span().unwrap_or_default();
             let spot = Spot { source, start: span.start, end: span.end };
-            Problem::new(spot, "", format!("not valid TOML: {}", e.message()))
+            let more = match errors.len() - shown {
+                0 => String::new(),
+                more => format!(" (and {more} more mistakes)"),
+            };
+            Problem::new(spot, "", format!("not valid TOML: {}{more}", e.message()))
         };
-        Err(errors.into_iter().map(problem).collect())
+        Err(errors.iter().take(shown).map(problem).collect())
     }
 
     /// A description of this value for a message.

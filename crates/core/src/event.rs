@@ -258,13 +258,30 @@ documented! {
     }
 }
 
+/// A connection of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Connection {
+    /// The flow, by its index in the scenario.
+    pub flow: u32,
+    /// Number of the transfer that has this connection of its own, from 0, in the order of their
+    /// starts; `None`: the flow has one connection.
+    pub transfer: Option<u64>,
+}
+
+impl Connection {
+    /// The only connection of a flow.
+    pub const fn of(flow: u32) -> Self {
+        Self { flow, transfer: None }
+    }
+}
+
 /// Who published an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// The end that sends the data, by index of the flow in the scenario.
-    Sender(u32),
-    /// The end that receives the data, by index of the flow.
-    Receiver(u32),
+    /// The end that sends the data.
+    Sender(Connection),
+    /// The end that receives the data.
+    Receiver(Connection),
     /// A unidirectional link, by index.
     Link(u32),
     /// A node, by index.

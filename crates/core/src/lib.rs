@@ -21,7 +21,7 @@ pub mod time;
 pub mod units;
 
 pub use accecn::{AccEcnOption, AccEcnOrder, EcnBytes};
-pub use event::{Event, Events, Source, Subscriber};
+pub use event::{Connection, Event, Events, Source, Subscriber};
 pub use histogram::Histogram;
 pub use id::{Id, IdVec};
 pub use link_signal::LinkSignal;

@@ -93,12 +93,12 @@ impl Setup<'_> {
         if let Some(trace) = trace {
             link = link.with_trace(trace.clone());
         }
-        if self.control.is_some() || log.is_some() {
+        if self.control.is_some() {
             let mode = config.outages().map(|outages| outages.mode);
             link = link.steered(mode.unwrap_or_default());
         }
         if log.is_some() {
-            link = link.reporting_departures();
+            link.report_departures();
         }
         let create = |path| Log::create(path, title, self.command_line, config, trace, streams);
         let log = log.map(create);

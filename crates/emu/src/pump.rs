@@ -9,10 +9,11 @@ use crate::control::{
 use crate::corruption::Corruption;
 use crate::filter::{Filter, Way};
 use crate::lateness::Lateness;
-use crate::log::{Event, Log};
+use crate::log::Log;
 use crate::packet;
 use crate::port::{MTU, Port};
 use airtcp_core::{Duration, Instant, Stream};
+use airtcp_net::log::LinkEvent;
 use airtcp_net::wifi::StationCounters;
 use airtcp_net::{Link, LinkCounters, Output};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -95,7 +96,7 @@ impl Direction<'_> {
     fn log_until(&mut self, now: Instant) {
         let Some(log) = &self.lane.log else { return };
         while let Some(departure) = self.lane.link.next_departure(now) {
-            log.note(Event::Departure(departure));
+            log.note(LinkEvent::Departure(departure));
         }
     }
 
@@ -111,12 +112,12 @@ impl Direction<'_> {
         let meta = packet::meta(&packet);
         self.log_until(now);
         if let Some(log) = &self.lane.log {
-            log.note(Event::Arrival(now, meta.size));
+            log.note(LinkEvent::Arrival(now, meta.size));
         }
         // The link has counted a refused packet.
         let refused = self.lane.link.send(now, packet, meta).is_err();
         if let Some(log) = self.lane.log.as_ref().filter(|_| refused) {
-            log.note(Event::Refusal(now, meta.size));
+            log.note(LinkEvent::Refusal(now, meta.size));
         }
     }
 
@@ -136,15 +137,15 @@ impl Direction<'_> {
         match change {
             Change::Down => {
                 link.take_down(now);
-                note(Event::Steered(now, true));
+                note(LinkEvent::Steered(now, true));
             }
             Change::Up => {
                 link.take_up(now);
-                note(Event::Steered(now, false));
+                note(LinkEvent::Steered(now, false));
             }
             Change::Rate(rate) => {
                 link.set_rate(now, rate);
-                note(Event::Rate(now, rate));
+                note(LinkEvent::Rate(now, rate));
             }
             Change::Delay(delay) => link.set_delay(now, delay),
             Change::Loss(p) => link.set_loss(now, p, stream("loss")),
@@ -158,7 +159,7 @@ impl Direction<'_> {
     fn end(mut self, now: Instant) -> Result<LinkCounters, EmuError> {
         self.log_until(now);
         if let Some(log) = self.lane.log {
-            log.note(Event::End(now));
+            log.note(LinkEvent::End(now));
             log.close()?;
         }
         Ok(self.lane.link.counters())

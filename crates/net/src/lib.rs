@@ -20,6 +20,7 @@ pub mod delay;
 pub mod fading;
 mod handover;
 pub mod link;
+pub mod log;
 pub mod loss;
 pub mod mobility;
 mod policer;

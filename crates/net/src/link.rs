@@ -206,6 +206,8 @@ pub struct Link<T> {
     in_flight: InFlight<T>,
     /// Present if packets are decided when their service starts.
     deferred: Option<Box<Deferred<T>>>,
+    /// Departures not yet reported, if the caller asked for them.
+    departures: Option<Box<VecDeque<Departure>>>,
     /// Only a rate, a constant delay and a drop-tail queue.
     is_plain: bool,
     /// Packets and bytes accepted, for RED; a plain link does not count them.
@@ -315,8 +317,6 @@ struct Deferred<T> {
     cell: Option<InCell<T>>,
     /// Departures of the packets in service in such a link: several share a transport block.
     in_service: VecDeque<Instant>,
-    /// Departures not yet reported, if the caller asked for them.
-    departures: Option<VecDeque<Departure>>,
 }
 
 /// The outages by hand of a link.
@@ -393,7 +393,6 @@ impl<T> Deferred<T> {
             handover: None,
             cell: None,
             in_service: VecDeque::new(),
-            departures: None,
         }
     }
 
@@ -485,6 +484,7 @@ impl<T> Link<T> {
             service,
             in_flight: InFlight::new(delay.reorders() || deferred.is_some()),
             deferred,
+            departures: None,
             delay,
             is_plain,
             loss: loss_model.map(Box::new),
@@ -599,13 +599,10 @@ impl<T> Link<T> {
         packet.map(|packet| Begun { start, left: packet.meta.size.bits(), packet })
     }
 
-    /// A steered link that keeps its departures for [`Link::next_departure`]. Call before the first
-    /// packet. No effect on a link that decides packets when they arrive.
-    pub fn reporting_departures(mut self) -> Self {
-        if let Some(deferred) = &mut self.deferred {
-            deferred.departures = Some(VecDeque::new());
-        }
-        self
+    /// From now on the link keeps its departures for [`Link::next_departure`]. Call before the
+    /// first packet.
+    pub fn report_departures(&mut self) {
+        self.departures = Some(Box::default());
     }
 
     /// Begins an outage at `now` that lasts until [`Link::take_up`]. It does what a scheduled
@@ -625,7 +622,7 @@ impl<T> Link<T> {
             OutageMode::Drop => {
                 deferred.in_service.retain(|departure| *departure > now);
                 let lost = deferred.in_service.len();
-                for departure in deferred.departures.iter_mut().flatten() {
+                for departure in self.departures.iter_mut().flat_map(|it| it.iter_mut()) {
                     departure.lost |= departure.at > now;
                 }
                 self.in_flight.lose_newest(lost);
@@ -715,8 +712,10 @@ impl<T> Link<T> {
     /// The next packet that has left the server by `now`, if the link reports them; call until
     /// `None`.
     pub fn next_departure(&mut self, now: Instant) -> Option<Departure> {
-        self.start_services(now);
-        let departures = self.deferred.as_mut()?.departures.as_mut()?;
+        if self.deferred.is_some() {
+            self.start_services(now);
+        }
+        let departures = self.departures.as_mut()?;
         departures.front().filter(|departure| departure.at <= now)?;
         departures.pop_front()
     }
@@ -745,6 +744,10 @@ impl<T> Link<T> {
             Ok(fate) => fate,
             Err(reason) => return Err(Dropped(item, reason)),
         };
+        if self.departures.is_some() {
+            let (at, lost) = (self.free_at, fate.lost.is_some());
+            self.report_departure(Departure { arrived: now, at, size: meta.size, lost });
+        }
         if fate.lost.is_none() && until.is_some_and(|until| fate.arrival <= until) {
             self.counters.packets_sent += 1;
             self.counters.bytes_sent += meta.size;
@@ -1225,9 +1228,10 @@ impl<T> Link<T> {
     }
 
     fn report_departure(&mut self, departure: Departure) {
-        let departures = self.deferred.as_mut().and_then(|deferred| deferred.departures.as_mut());
-        if let Some(departures) = departures {
-            departures.push_back(departure);
+        if let Some(departures) = &mut self.departures {
+            // A queue may drop packets while one is in service that departs later.
+            let place = departures.partition_point(|earlier| earlier.at <= departure.at);
+            departures.insert(place, departure);
         }
     }
 

@@ -112,6 +112,17 @@ impl Schedules {
         Some((start, self.next_up(start)))
     }
 
+    /// The outages before `end`, up to there; overlapping ones are one.
+    pub fn outages_before(&self, end: Instant) -> Vec<(Instant, Instant)> {
+        let mut outages = Vec::new();
+        let mut at = Instant::ZERO;
+        while let Some((start, up)) = self.next_outage(at).filter(|&(start, _)| start < end) {
+            at = up.map_or(end, |up| up.min(end));
+            outages.push((start, at));
+        }
+        outages
+    }
+
     /// True if nothing is ever down.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

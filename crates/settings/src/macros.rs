@@ -107,6 +107,7 @@ macro_rules! __declare {
             ),
             matters_to: $crate::__first!($(Some($end),)? $($like.matters_to,)? None),
             named_by: &[],
+            is_essential: false,
         }])
     };
 }
@@ -438,6 +439,7 @@ macro_rules! alternatives {
                     only: $crate::schema::Conditions::NONE,
                     matters_to: $crate::__first!($(Some($choice_end),)? None),
                     named_by: &[],
+                    is_essential: false,
                 }]),
                 $($crate::schema::Key::With {
                     choice: $choice,

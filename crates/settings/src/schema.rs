@@ -149,6 +149,9 @@ pub struct Field {
     pub matters_to: Option<&'static str>,
     /// In an array of tables: the keys that name an element without `name`.
     pub named_by: &'static [&'static str],
+    /// Without it the table is about something else: an override that takes its effect is refused,
+    /// and does not make it obsolete.
+    pub is_essential: bool,
 }
 
 /// A condition: the key `choice` must have one of `words`.
@@ -381,7 +384,17 @@ pub const fn field(
     meaning: &'static str,
 ) -> Field {
     let only = Conditions::NONE;
-    Field { key, kind, fallback, meaning, source: "", only, matters_to: None, named_by: &[] }
+    Field {
+        key,
+        kind,
+        fallback,
+        meaning,
+        source: "",
+        only,
+        matters_to: None,
+        named_by: &[],
+        is_essential: false,
+    }
 }
 
 impl Field {
@@ -410,6 +423,11 @@ impl Field {
     /// Adds what the key matters to.
     pub const fn matters_to(mut self, what: &'static str) -> Self {
         self.matters_to = Some(what);
+        self
+    }
+    /// Makes the key [essential](Field::is_essential).
+    pub const fn essential(mut self) -> Self {
+        self.is_essential = true;
         self
     }
     /// Adds the keys that name an element.

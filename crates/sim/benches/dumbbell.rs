@@ -34,7 +34,7 @@ fn dumbbell(c: &mut Criterion) {
     group.bench_function("a subscriber that counts", |b| {
         b.iter(|| {
             let mut count = Count(0);
-            let mut observers = Observers { events: Some(&mut count), packets: None };
+            let mut observers = Observers { events: Some(&mut count), ..Observers::default() };
             World::new(&scenario, 1).run(&mut observers);
             count.0
         });

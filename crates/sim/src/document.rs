@@ -26,7 +26,8 @@ const SERIES: &str = "
 ## Time series
 
 In Python, `Scenario.run(trace=\"NAME\")` records them, `Run.trace` returns them, and `airtcp.SERIES` has this table. A
-study takes them by `from = \"trace.NAME\"` and `series` of its figures.
+study takes them by `from = \"trace.NAME\"` and `series` of its figures. Of a flow whose transfers have connections of
+their own (`kind = \"arrivals\"`) they have the values of all of these, in the order of time.
 
 | series | its values |
 |---|---|
@@ -37,7 +38,8 @@ const EVENTS: &str = "
 
 `airtcp run --events FILE` writes one JSON object a line for each event: `t`, the simulated time in seconds; `source`,
 who published it (`flow NAME sender`, `flow NAME receiver`, `link NAME`, `node NAME`); `event`, its kind; and the fields
-below. Times are in seconds, sizes in bytes; sequence and acknowledgement numbers are as in the segments.
+below. Where each transfer of a flow has a connection of its own (`kind = \"arrivals\"`), `transfer` is the number of that
+transfer, from 0. Times are in seconds, sizes in bytes; sequence and acknowledgement numbers are as in the segments.
 
 | event | meaning | fields |
 |---|---|---|

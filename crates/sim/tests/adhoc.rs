@@ -12,7 +12,11 @@ fn run(text: &str, set: &[(&str, &str)], seed: u64) -> (Log, RunMetrics) {
         Scenario::parse("t.toml", text, &set).unwrap_or_else(|error| panic!("{}", error.render()));
     let (mut events, mut packets) = (Log::default(), Log::default());
     let mut world = World::new(&scenario, seed);
-    world.run(&mut Observers { events: Some(&mut events), packets: Some(&mut packets) });
+    world.run(&mut Observers {
+        events: Some(&mut events),
+        packets: Some(&mut packets),
+        ..Observers::default()
+    });
     (Log { arrivals: packets.arrivals, ..events }, world.metrics())
 }
 

@@ -53,7 +53,7 @@ impl Subscriber for Log {
 fn events(scenario: &Scenario) -> (Vec<(Instant, Event)>, RunMetrics) {
     let mut log = Log::default();
     let mut world = World::new(scenario, 1);
-    world.run(&mut Observers { events: Some(&mut log), packets: None });
+    world.run(&mut Observers { events: Some(&mut log), ..Observers::default() });
     (log.0, world.metrics())
 }
 
@@ -274,7 +274,7 @@ fn a_run_with_arrivals_is_one_trajectory() {
     assert_eq!(whole, world.metrics());
     let mut log = Log::default();
     let mut world = World::new(&scenario, 3);
-    world.run(&mut Observers { events: Some(&mut log), packets: None });
+    world.run(&mut Observers { events: Some(&mut log), ..Observers::default() });
     assert_eq!(whole, world.metrics());
     assert_ne!(whole, run(&scenario, 4));
 }

@@ -123,7 +123,7 @@ fn fading_repeats_with_the_seed_and_differs_between_phones() {
     let run = |seed| {
         let mut log = Log::default();
         let mut world = World::new(&scenario, seed);
-        world.run(&mut Observers { events: Some(&mut log), packets: None });
+        world.run(&mut Observers { events: Some(&mut log), ..Observers::default() });
         (log.0, world.metrics())
     };
     let first = run(1);

@@ -76,7 +76,11 @@ fn fingerprint_of(
     run: impl FnOnce(&mut World, &mut Observers<'_>),
 ) -> [Fingerprint; 2] {
     let (mut events, mut packets) = (Fingerprint::EMPTY, Fingerprint::EMPTY);
-    let mut observers = Observers { events: Some(&mut events), packets: Some(&mut packets) };
+    let mut observers = Observers {
+        events: Some(&mut events),
+        packets: Some(&mut packets),
+        ..Observers::default()
+    };
     run(world, &mut observers);
     assert!(events != Fingerprint::EMPTY && packets != Fingerprint::EMPTY);
     [events, packets]
@@ -165,7 +169,7 @@ fn observers_do_not_influence_the_run() {
     world.run(&mut Observers::default());
     let mut watched = World::new(&busy(), 7);
     let mut events = Fingerprint::EMPTY;
-    watched.run(&mut Observers { events: Some(&mut events), packets: None });
+    watched.run(&mut Observers { events: Some(&mut events), ..Observers::default() });
     assert_eq!(watched.metrics(), world.metrics());
 }
 
@@ -294,7 +298,7 @@ fn observed_or_not(scenario: &Scenario, slices: &[(u64, bool)]) -> Result<(), Te
     for &(ms, both) in slices.iter().chain([&(3000, false)]) {
         now = (now + ms).min(3000);
         let mut events = Fingerprint::EMPTY;
-        let mut observers = Observers { events: Some(&mut events), packets: None };
+        let mut observers = Observers { events: Some(&mut events), ..Observers::default() };
         watched.run_until(Instant::from_millis(now), &mut observers);
         let mut observers = if both { observers } else { Observers::default() };
         alone.run_until(Instant::from_millis(now), &mut observers);

@@ -46,7 +46,7 @@ fn transfer(link: &str, tcp: &str) -> (Signs, RunMetrics) {
     );
     let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let (mut signs, mut world) = (Signs::default(), World::new(&scenario, 1));
-    world.run(&mut Observers { events: Some(&mut signs), packets: None });
+    world.run(&mut Observers { events: Some(&mut signs), ..Observers::default() });
     (signs, world.metrics())
 }
 

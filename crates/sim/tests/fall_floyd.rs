@@ -88,7 +88,7 @@ fn scenario(tcp: &TcpConfig, drops: &[u64]) -> Scenario {
 fn run(tcp: &TcpConfig, drops: &[u64]) -> Trace {
     let mut trace = Trace::default();
     let scenario = scenario(tcp, drops);
-    let mut observers = Observers { events: Some(&mut trace), packets: None };
+    let mut observers = Observers { events: Some(&mut trace), ..Observers::default() };
     World::new(&scenario, 1).run(&mut observers);
     trace
 }

@@ -124,7 +124,7 @@ fn measured(row: &Row) -> Row {
     for seed in 1..=row.seeds {
         let mut writer = EventWriter::new(&mut events, &scenario);
         let mut world = World::new(&scenario, seed);
-        world.run(&mut Observers { events: Some(&mut writer), packets: None });
+        world.run(&mut Observers { events: Some(&mut writer), ..Observers::default() });
         writer.finish().expect("hashing does not fail");
         let mut lines = String::new();
         flatten("", &serde_json::to_value(world.metrics()).expect("numbers"), &mut lines);

@@ -119,6 +119,11 @@ fn a_queue_that_a_senders_own_bursts_overflow_is_told() {
 
 /// What a run of ten seconds over one link warns of, with this key on the link.
 fn warnings_with(key: &str) -> Vec<String> {
+    warnings_of(key, "")
+}
+
+/// The same, also with this key on the QUIC flow.
+fn warnings_of(key: &str, quic: &str) -> Vec<String> {
     let text = format!(
         r#"
         duration = "10 s"
@@ -126,7 +131,7 @@ fn warnings_with(key: &str) -> Vec<String> {
         link = [{{ between = ["a", "b"], rate = "10 Mbit/s", delay = "10 ms", {key} }}]
         flow = [
             {{ name = "f", count = 3, from = "a", to = "b" }},
-            {{ name = "q", from = "a", to = "b", transport = "quic" }},
+            {{ name = "q", from = "a", to = "b", transport = "quic", {quic} }},
             {{ name = "r", from = "a", to = "b", opens = "receiver" }},
         ]
         udp = [{{ from = "a", to = "b", rate = "100 kbit/s" }}]
@@ -141,9 +146,20 @@ fn warnings_with(key: &str) -> Vec<String> {
 #[test]
 fn outages_that_begin_after_the_end_are_told() {
     let told = warnings_with(r#"outage = { listed = [["10 s", "11 s"]] }"#);
-    let late = "link a>b and link b>a: no outage or handover before the end of the run at 10 s, the first is at 10 s.";
+    let late = "link a>b and link b>a: nothing happens before the end of the run at 10 s, the first outage, handover or change of port is at 10 s.";
     assert!(matches!(&told[..], [only] if only.starts_with(late)), "{told:?}");
     assert_eq!(warnings_with(r#"outage = { listed = [["9 s", "11 s"]] }"#), [""; 0]);
+}
+
+#[test]
+fn ports_that_change_after_the_end_are_told() {
+    let told = |interval| warnings_of("", &format!("quic.nat-rebind-interval = {interval:?}"));
+    let late = told("10 s");
+    assert!(
+        matches!(&late[..], [only] if only.starts_with("NAT of flow q: nothing happens before")),
+        "{late:?}"
+    );
+    assert_eq!(told("9 s"), [""; 0]);
 }
 
 #[test]

@@ -129,7 +129,7 @@ proptest! {
         let scenario = scenario.unwrap_or_else(|error| panic!("{error}\n{text}"));
         let mut watch = Watch::default();
         let mut world = World::new(&scenario, seed);
-        world.run(&mut Observers { events: Some(&mut watch), packets: None });
+        world.run(&mut Observers { events: Some(&mut watch), ..Observers::default() });
         prop_assert!(
             watch.raised.is_none(),
             "{:?} of {} losses\n{}",

@@ -77,7 +77,7 @@ fn under_loss(recovery: Recovery, ack: AckConfig, p: f64) -> UnderLoss {
     let (mut indications, mut delivered, mut sent) = (LossIndications::default(), 0, 0);
     for seed in seeds {
         let mut world = World::new(&net.0, seed);
-        world.run(&mut Observers { events: Some(&mut indications), packets: None });
+        world.run(&mut Observers { events: Some(&mut indications), ..Observers::default() });
         let flow = &world.metrics().flows[0];
         delivered += flow.delivered_bytes;
         sent += flow.data_segments_sent;

@@ -85,7 +85,7 @@ impl PacketTap for Tap {
 fn tapped(set: &[(&str, &str)], seed: u64) -> (Tap, RunMetrics) {
     let mut tap = Tap::default();
     let mut world = World::new(&scenario(set), seed);
-    world.run(&mut Observers { packets: Some(&mut tap), events: None });
+    world.run(&mut Observers { packets: Some(&mut tap), ..Observers::default() });
     (tap, world.metrics())
 }
 
@@ -305,6 +305,39 @@ fn what_has_no_effect_on_quic_is_refused() {
     let error = parse(&[("flow.get.transport", "tcp"), ("flow.get.quic.congestion", "cubic")])
         .expect_err("a mistake");
     assert!(error.contains("has no effect with transport = \"tcp\""), "{error}");
+}
+
+/// Without its traffic it would be another flow, so an override does not make that obsolete. The
+/// settings of TCP may go: a sweep can compare the protocols.
+#[test]
+fn quic_instead_of_tcp() {
+    let with = |keys: &str, set: &[(&str, &str)]| {
+        let text = format!(
+            r#"
+            duration = "20 s"
+            node = [{{ name = "A" }}, {{ name = "B" }}]
+            link = [{{ between = ["A", "B"], rate = "10 Mbit/s", delay = "1 ms" }}]
+            flow = [{{ name = "f", from = "A", to = "B", {keys} }}]
+            [tcp]
+            mss = "1000 B""#
+        );
+        let set = set.iter().map(|&(key, word)| (key.to_owned(), word.to_owned()));
+        let set: Vec<_> = set.collect();
+        Scenario::parse("t.toml", &text, &set).map_err(|error| error.to_string())
+    };
+    let quic = [("flow.f.transport", "quic")];
+    assert_eq!(
+        with("sender = { mss = \"500 B\" }", &quic).map(|scenario| scenario.quic.len()),
+        Ok(1)
+    );
+    for keys in [r#"traffic = { kind = "requests", answer = "1 kB" }"#, "random-pairs = 1"] {
+        let error = with(keys, &quic).expect_err(keys);
+        assert!(error.contains("has no effect with transport = \"quic\""), "{error}");
+    }
+    let error = with("transport = \"quic\"", &[]).expect_err("nothing is by TCP");
+    let expected = "t.toml:6:13: tcp: has no effect without a flow by TCP (expected a [[flow]] with \
+                    transport = \"tcp\")";
+    assert!(error.starts_with(expected), "{error}");
 }
 
 /// The NAT of the phone gives it another port every five seconds. The server follows, with its

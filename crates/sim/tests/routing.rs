@@ -49,7 +49,7 @@ fn a_packet_crosses_as_many_links_as_its_ttl_says() {
     let scenario = line(65);
     let mut drops = Drops::default();
     let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers { events: Some(&mut drops), packets: None });
+    world.run(&mut Observers { events: Some(&mut drops), ..Observers::default() });
     let flow = &world.metrics().flows[0];
     assert_eq!(flow.delivered_bytes, 0);
     assert!(flow.ttl_drops > 0);
@@ -175,7 +175,11 @@ impl PacketTap for Log {
 
 fn log(mut world: World) -> (Log, RunMetrics) {
     let (mut events, mut packets) = (Log::default(), Log::default());
-    world.run(&mut Observers { events: Some(&mut events), packets: Some(&mut packets) });
+    world.run(&mut Observers {
+        events: Some(&mut events),
+        packets: Some(&mut packets),
+        ..Observers::default()
+    });
     (Log { control: packets.control, ..events }, world.metrics())
 }
 

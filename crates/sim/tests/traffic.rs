@@ -107,7 +107,7 @@ fn jitter_delays_the_start_differently_with_each_seed() {
     let starts = [1, 2].map(|seed| {
         let mut first = First(None);
         World::new(&network.0, seed)
-            .run(&mut Observers { events: Some(&mut first), packets: None });
+            .run(&mut Observers { events: Some(&mut first), ..Observers::default() });
         first.0.expect("something happened")
     });
     let possible = Instant::from_secs(2)..Instant::from_secs(3);
@@ -141,7 +141,7 @@ fn without_a_path_a_segment_is_dropped_with_the_reason() {
     let (a, b) = (network.node(), network.node());
     network.flow(a, b, None, &tcp());
     let mut reasons = Reasons(Vec::new());
-    let mut observers = Observers { events: Some(&mut reasons), packets: None };
+    let mut observers = Observers { events: Some(&mut reasons), ..Observers::default() };
     World::new(&network.0, 1).run(&mut observers);
     assert_eq!(reasons.0[0], (Source::Node(0), DropReason::NoRoute));
 }
@@ -173,7 +173,7 @@ fn an_outage_above_the_mac_stops_all_but_syn_and_fin() {
     scenario.nodes[NodeId(1)].outage = Some(NodeOutage::above_mac(outages));
     let mut tap = Tap::default();
     let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers { events: None, packets: Some(&mut tap) });
+    world.run(&mut Observers { packets: Some(&mut tap), ..Observers::default() });
     let during = |at: &Instant| *at >= down && *at < up;
     // The handshake succeeded although the node was down.
     assert_eq!(tap.sent[0], (Instant::from_nanos(5_352_000), Flags::SYN));
@@ -203,7 +203,8 @@ fn a_tap_sees_each_hop() {
     network.connect(r, b, &link);
     network.flow(a, b, Some(Bytes(500)), &tcp());
     let mut hops = Hops::default();
-    World::new(&network.0, 1).run(&mut Observers { events: None, packets: Some(&mut hops) });
+    World::new(&network.0, 1)
+        .run(&mut Observers { packets: Some(&mut hops), ..Observers::default() });
     let start = hops.0[0].0;
     let hop = Duration::from_millis(8 + 2);
     assert_eq!(
@@ -224,7 +225,7 @@ fn recorded_series_agree_with_the_metrics() {
     link.loss.model = LossConfig::Bernoulli { p: 0.01 };
     let mut world = World::new(&one_link(&link, &tcp(), 30), 1);
     let mut recorder = Recorder::new(&Series::ALL);
-    world.run(&mut Observers { events: Some(&mut recorder), packets: None });
+    world.run(&mut Observers { events: Some(&mut recorder), ..Observers::default() });
     let flow = &world.metrics().flows[0];
     let rows = |s| recorder.columns(s).value.len() as u64;
     let last = |s| recorder.columns(s).value.last().copied().unwrap_or(0.0);
@@ -328,7 +329,7 @@ fn a_middlebox_injects_towards_the_fixed_host() {
     scenario.links[1].config.outage = Some(OutageConfig { schedule, mode: OutageMode::Drop });
     let mut seen = Seen::default();
     let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers { events: Some(&mut seen), packets: None });
+    world.run(&mut Observers { events: Some(&mut seen), ..Observers::default() });
     let counters = &world.metrics().middleboxes[0].counters;
     assert!(counters["acks_generated"] > 0, "the data filter had nothing to answer");
     assert_eq!(seen.injected.len() as u64, counters["acks_generated"]);

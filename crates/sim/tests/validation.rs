@@ -29,13 +29,13 @@ impl Subscriber for History {
     fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
         let at = at.since(Instant::ZERO).as_secs_f64();
         match (source, event) {
-            (Source::Sender(0), Event::Window { cwnd, .. }) => {
+            (Source::Sender(_), Event::Window { cwnd, .. }) => {
                 self.cwnd.push((at, f64::from(*cwnd) / MSS));
             }
-            (Source::Sender(0), Event::CwndReduced { cause: Cause::Ecn, from, to }) => {
+            (Source::Sender(_), Event::CwndReduced { cause: Cause::Ecn, from, to }) => {
                 self.alpha.push((at, 2.0 * (1.0 - f64::from(*to) / f64::from(*from))));
             }
-            (Source::Receiver(0), Event::Delivered { total }) => {
+            (Source::Receiver(_), Event::Delivered { total }) => {
                 self.delivered.push((at, total.0 as f64));
             }
             _ => {}
@@ -93,7 +93,7 @@ fn run(rtt: u64, seconds: u64, codel: &str, tcp: &str) -> (History, RunMetrics) 
     let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let mut history = History::default();
     let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers { events: Some(&mut history), packets: None });
+    world.run(&mut Observers { events: Some(&mut history), ..Observers::default() });
     (history, world.metrics())
 }
 

@@ -96,7 +96,7 @@ fn stations_out_of_range_are_reached_through_others() {
     "#;
     let mut nodes = Nodes(vec![]);
     let mut world = World::new(&scenario(chain, &[]), 1);
-    world.run(&mut Observers { events: None, packets: Some(&mut nodes) });
+    world.run(&mut Observers { packets: Some(&mut nodes), ..Observers::default() });
     assert_eq!(nodes.0, [1, 2, 3]);
     assert_eq!(world.metrics().flows[0].delivered_bytes, 10_000);
 }
@@ -132,7 +132,7 @@ fn the_dead_time_of_an_outage_is_a_series_too() {
     let scenario = scenario(DOWNLOAD, &[OUTAGE]);
     let mut recorder = Recorder::new(&[Series::OutageDeadTime]);
     let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers { events: Some(&mut recorder), packets: None });
+    world.run(&mut Observers { events: Some(&mut recorder), ..Observers::default() });
     let columns = recorder.columns(Series::OutageDeadTime);
     let dead = world.metrics().flows[0].outage_dead_time.expect("one outage");
     assert_eq!(columns.value, [dead]);
@@ -233,7 +233,7 @@ fn the_signal_comes_as_early_as_the_scenario_says() {
         let mut world = World::new(&scenario(DOWNLOAD, &set), 1);
         let mut count = |ms| {
             let mut seen = Injections(0);
-            let observers = &mut Observers { events: Some(&mut seen), packets: None };
+            let observers = &mut Observers { events: Some(&mut seen), ..Observers::default() };
             world.run_until(Instant::from_millis(ms), observers);
             seen.0
         };

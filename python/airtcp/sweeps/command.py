@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from airtcp.runs.command import (
     BAD_INPUT,
@@ -22,10 +21,13 @@ from airtcp.runs.command import (
 from airtcp.runs.execute import Simulator, SimulatorLike, Store, check_folder
 from airtcp.runs.job import FIRST_SEED
 from airtcp.scenario import Scenario
-from airtcp.sweeps.files import check_name, write_table
+from airtcp.sweeps.files import check_name, columns_of, write_rows
 from airtcp.sweeps.sweep import ROWS, Sweep
 
 COMMAND = "airtcp sweep"
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> int:
@@ -109,14 +111,15 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
     check_folder(out)
 
     runner = Runner(COMMAND, store, simulator, options.jobs, options.dask, options.quiet)
-    table = runner.run_and_read(
-        [job for _, job in wanted.jobs()], lambda: wanted.table(store, options.rows)
+    rows = runner.run_and_read(
+        [job for _, job in wanted.jobs()], lambda: wanted.rows(store, options.rows)
     )
     for key, values in grid.items():
         shown = typed(values)
-        table[key] = [shown[text] for text in table[key].tolist()]
-    write_table(out, table)
-    print(f"{out}: {len(table)} rows, {len(table.columns)} columns")
+        for row in rows:
+            row[key] = shown[str(row[key])]
+    write_rows(out, rows)
+    print(f"{out}: {len(rows)} rows, {len(columns_of(rows))} columns")
     return OK
 
 
@@ -124,10 +127,11 @@ def typed(texts: Sequence[str]) -> dict[str, Any]:
     """The values of an axis as numbers or truth values, if all of them are."""
     if {*texts} <= {"true", "false"}:
         return {text: text == "true" for text in texts}
-    try:
-        return dict(zip(texts, pd.to_numeric(list(texts)), strict=True))
-    except ValueError:
-        return {text: text for text in texts}
+    if all(map(_INTEGER.fullmatch, texts)):
+        return {text: int(text) for text in texts}
+    if all(map(_NUMBER.fullmatch, texts)):
+        return {text: float(text) for text in texts}
+    return {text: text for text in texts}
 
 
 def axis(text: str) -> tuple[str, list[str]]:

@@ -2,28 +2,53 @@
 
 from __future__ import annotations
 
+import csv
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from airtcp.extras import needed_by
 from airtcp.runs.execute import write_atomically
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def _csv(table: pd.DataFrame) -> bytes:
-    return table.to_csv(index=False, lineterminator="\n").encode()
+Row = dict[str, object]
+"""A row of a table: its cells by column. Rows may lack columns that others have."""
 
 
-def _parquet(table: pd.DataFrame) -> bytes:
+def columns_of(rows: Sequence[Row]) -> list[str]:
+    """The columns of all rows, in the order in which they come first."""
+    return list(dict.fromkeys(column for row in rows for column in row))
+
+
+def frame_of(rows: Sequence[Row]) -> pd.DataFrame:
+    """The rows as a frame."""
+    import pandas as pd  # noqa: PLC0415 - slow to load, and a CSV file does without
+
+    frame = pd.DataFrame(rows)
+    # Of a metric that no run has, pandas cannot know that it is a number.
+    empty = [name for name in frame if frame[name].isna().all()]
+    return frame.astype(dict.fromkeys(empty, float))
+
+
+def _csv(rows: Sequence[Row]) -> bytes:
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns_of(rows), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _parquet(rows: Sequence[Row]) -> bytes:
     parquet = io.BytesIO()
-    table.to_parquet(parquet, index=False)
+    frame_of(rows).to_parquet(parquet, index=False)
     return parquet.getvalue()
 
 
-FORMATS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {".csv": _csv, ".parquet": _parquet}
+FORMATS: Mapping[str, Callable[[Sequence[Row]], bytes]] = {".csv": _csv, ".parquet": _parquet}
 """By the ending of the file's name."""
 
 
@@ -43,7 +68,7 @@ def check_name(path: Path) -> None:
             import_module("pyarrow")
 
 
-def write_table(path: Path, table: pd.DataFrame) -> None:
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
     """Writes a table as the ending of the file's name says.
 
     Raises:
@@ -52,4 +77,4 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
         MissingExtraError: A package that the format needs is not installed.
     """
     check_name(path)
-    write_atomically(path, FORMATS[path.suffix](table))
+    write_atomically(path, FORMATS[path.suffix](rows))

@@ -85,7 +85,7 @@ def plot(
         by: The column, or the columns whose combinations, are told apart by colour; default: the
             other keys of the grid.
         confidence: That of the intervals, between 0 and 1.
-        ax: Where to draw; default: matplotlib's current axes.
+        ax: Where to draw; default: the axes of a new figure.
 
     Returns:
         The axes.
@@ -112,7 +112,7 @@ def plot(
         from matplotlib import pyplot  # noqa: PLC0415 - in an extra, and slow to load
         from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
 
-    axes = ax if ax is not None else pyplot.gca()
+    axes = ax if ax is not None else pyplot.subplots()[1]
     points = summary(frame, y, [*groups, x], confidence)
     along = _along(points[x])
     points["place"] = along.places

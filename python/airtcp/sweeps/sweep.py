@@ -14,8 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from airtcp.congestion import CongestionControl
 from airtcp.runs.cluster import Cluster
 from airtcp.runs.execute import (
@@ -30,10 +28,11 @@ from airtcp.runs.execute import (
 from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.progress import progress as shown_progress
 from airtcp.scenario import Scenario, Source, check_seeds, files_of, override_text
-from airtcp.sweeps.files import check_name, write_table
+from airtcp.sweeps.files import Row, check_name, frame_of, write_rows
 from airtcp.words import nearest
 
 if TYPE_CHECKING:
+    import pandas as pd
     from distributed import Client
 
 ROWS: Mapping[str, str] = {
@@ -48,7 +47,10 @@ ROWS: Mapping[str, str] = {
     "middleboxes": "middlebox",
     "runs": "",
 }
-"""What a row can be, and the column that then has its name."""
+"""What a row can be, and the column that then has its name. A flow may be one by TCP or by QUIC."""
+
+_PARTS: Mapping[str, Sequence[str]] = {"flows": ("flows", "quic")}
+"""The parts of a run's metrics that have these rows, if it is not one of that name."""
 
 Grid = Mapping[str, Sequence[object]]
 """For each key of the scenario, such as `link.AP-phone.loss.p`, its values."""
@@ -126,15 +128,15 @@ class Sweep:
         for _, job in self.jobs()[:: len(self.seeds)]:
             simulator.check(job)
 
-    def table(self, store: Store, rows: str) -> pd.DataFrame:
-        """The metrics of the kept runs: the columns of the grid, `seed`, the row's name, metrics.
+    def rows(self, store: Store, rows: str) -> list[Row]:
+        """The metrics of the kept runs: the keys of the grid, `seed`, the row's name, metrics.
 
         Raises:
             ValueError: The runs of a combination have no such row.
             OSError: A kept run cannot be read.
             DamagedRunError: A kept run is damaged.
         """
-        of_all: list[dict[str, object]] = []
+        of_all: list[Row] = []
         jobs = iter(self.jobs())
         for point in self.points():
             same = [job for _, job in itertools.islice(jobs, len(self.seeds))]
@@ -146,26 +148,25 @@ class Sweep:
             ]
             if not found:
                 metrics = store.get(same[0]).metrics
-                others = [kind for kind in ROWS if kind == "runs" or metrics[kind]]
+                others = [kind for kind in ROWS if kind == "runs" or any(_parts(metrics, kind))]
                 keys = " and ".join(f"{key} = {override_text(v)}" for key, v in point.items())
                 raise ValueError(
                     f"rows = {rows!r}: a run{keys and f' with {keys}'} has none "
                     f"(expected one of {', '.join(others)})"
                 )
             of_all += found
-        frame = pd.DataFrame(of_all)
-        # Of a metric that no run has, pandas cannot know that it is a number.
-        empty = [name for name in frame if frame[name].isna().all()]
-        frame = frame.astype(dict.fromkeys(empty, float))
-        frame.attrs["axes"] = list(self.grid)
-        return frame
+        return of_all
 
 
 def _rows(metrics: Mapping[str, Any], rows: str) -> Iterator[dict[str, object]]:
     """The rows of this kind in the metrics of a run, each with its name."""
-    for part in [metrics] if rows == "runs" else metrics[rows]:
+    for part in [metrics] if rows == "runs" else _parts(metrics, rows):
         named = {ROWS[rows]: part["name"]} if rows != "runs" else {}
         yield named | {k: v for k, v in part.items() if not isinstance(v, list) and k != "name"}
+
+
+def _parts(metrics: Mapping[str, Any], rows: str) -> Iterator[Mapping[str, Any]]:
+    return itertools.chain.from_iterable(metrics[part] for part in _PARTS.get(rows, (rows,)))
 
 
 def _overrides(point: Mapping[str, object]) -> Iterable[tuple[str, str]]:
@@ -193,9 +194,9 @@ def sweep(
         scenario: A scenario, or its file.
         grid: For each key, as of `Scenario.load(set=…)`, its values.
         seeds: The seeds, or how many: 1, 2, …
-        rows: What a row of the table is: one of the `flows`, `links`, `stations`, `udp` sources,
-            `quic`, `transfers`, `videos`, `calls` or `middleboxes` of a run, or the run itself
-            (`runs`).
+        rows: What a row of the table is: one of the `flows` (by TCP and by QUIC, whose metrics
+            differ in part), `quic` flows, `links`, `stations`, `udp` sources, `transfers`,
+            `videos`, `calls` or `middleboxes` of a run, or the run itself (`runs`).
         jobs: How many run at once; default: one per core.
         client: A `distributed.Client`: its cluster's workers do the runs instead.
         keep: A folder in which finished runs are kept; what it has is not run again.
@@ -246,9 +247,11 @@ def sweep(
             raise outcome.stopped
         for failed, reason in outcome.failed:
             raise RuntimeError(f"{failed}: {reason!r}") from reason
-        table = wanted.table(store, rows)
+        found = wanted.rows(store, rows)
     if out is not None:
-        write_table(Path(out), table)
+        write_rows(Path(out), found)
+    table = frame_of(found)
+    table.attrs["axes"] = list(grid)
     return table
 
 

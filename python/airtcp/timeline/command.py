@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from airtcp.runs.command import ERRORS, FAILED, OK, IncompleteError, complain
@@ -20,8 +21,8 @@ from airtcp.study.chart import Chart
 from airtcp.study.interactive import chart_page
 from airtcp.study.picture import FORMATS, draw
 from airtcp.timeline.capture import MAGIC, read_capture
-from airtcp.timeline.events import read_events
-from airtcp.timeline.mahimahi import HEAD, read_mahimahi
+from airtcp.timeline.events import TRANSFER, read_events
+from airtcp.timeline.mahimahi import HEAD, log_name, read_mahimahi
 from airtcp.timeline.model import Contents, NotPlottableError
 from airtcp.timeline.panels import FLOW_VIEWS, LINK_VIEWS, end_of, flow_chart, link_chart
 from airtcp.timeline.sequence import sequence_svg
@@ -71,7 +72,11 @@ def _parser() -> argparse.ArgumentParser:
         help="a sequence diagram of a scenario with three nodes and one flow instead (SVG, with "
         "tshark)",
     )
-    parser.add_argument("--flow", metavar="NAME", help="default: the first flow")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--flow", metavar="NAME", help="default: the first flow")
+    which.add_argument(
+        "--link", metavar="NAME", help="a link of a scenario instead, such as 'AP>phone'"
+    )
     parser.add_argument("--from", type=float, dest="start", metavar="S", help="start at this time")
     parser.add_argument("--until", type=float, metavar="S", help="end at this time")
     parser.add_argument(
@@ -105,13 +110,17 @@ def _plot(options: argparse.Namespace) -> None:
             )
         link = contents.link
         span = _span(options, end_of([link.capacity, link.arrived, link.departed]))
-        chart = link_chart(link, options.views, span, options.file.name)
+        title = options.file.name if options.link is None else f"{link.name}, {options.file.name}"
+        chart = link_chart(link, options.views, span, title)
     elif not contents.flows:
-        raise NotPlottableError(f"{options.file}: no TCP flow sends anything")
+        instead = " (--link draws a link)" if options.file.suffix == ".toml" else ""
+        raise NotPlottableError(f"{options.file}: no TCP flow sends anything{instead}")
     else:
-        _check_flow(options, contents.flows)
+        _check_name(options, "flow", options.flow, contents.flows)
         name = next(iter(contents.flows)) if options.flow is None else options.flow
         flow = contents.flows[name]
+        if TRANSFER in name and options.start is None and len(flow.sent):
+            options.start = float(flow.sent.time[0])
         span = _span(options, end_of([flow.sent, flow.retransmitted, flow.acked, flow.delivered]))
         chart = flow_chart(flow, options.views, span, options.file.name)
         if options.flow is None and (others := len(contents.flows) - 1):
@@ -128,12 +137,14 @@ def _check_views(views: Sequence[str], known: Iterable[str]) -> None:
             raise NotPlottableError(f"no view {view!r}: {expected}{nearest(view, known)}")
 
 
-def _check_flow(options: argparse.Namespace, known: Iterable[str]) -> None:
-    name = options.flow
+def _check_name(
+    options: argparse.Namespace, kind: str, name: str | None, known: Iterable[str]
+) -> None:
     if name is not None and name not in known:
+        asked = options.flow if kind == "flow" else name
         some = ", ".join(itertools.islice(known, 10))
         raise NotPlottableError(
-            f"{options.file}: no flow {name!r} (it has: {some}){nearest(name, known)}"
+            f"{options.file}: no {kind} {asked!r} (it has: {some}){nearest(name, known)}"
         )
 
 
@@ -148,7 +159,11 @@ def _drawn(chart: Chart, suffix: str, command: str) -> bytes:
 def _plot_sequence(options: argparse.Namespace, out: Path) -> None:
     if options.file.suffix != ".toml" or out.suffix != ".svg":
         raise NotPlottableError(f"{options.file}: --sequence draws a scenario's .toml, as .svg")
-    for given, option in ((options.views, "--views"), (options.flow, "--flow")):
+    for given, option in (
+        (options.views, "--views"),
+        (options.flow, "--flow"),
+        (options.link, "--link"),
+    ):
         if given:
             raise NotPlottableError(f"{option} has no effect with --sequence")
     start = 0.0 if options.start is None else options.start
@@ -162,7 +177,11 @@ def _read(options: argparse.Namespace) -> Contents:
     path: Path = options.file
     if path.suffix == ".toml":
         return _simulate(options)
-    for given, option in ((options.set, "--set"), (options.seed, "--seed")):
+    for given, option in (
+        (options.set, "--set"),
+        (options.seed, "--seed"),
+        (options.link, "--link"),
+    ):
         if given is not None:
             raise NotPlottableError(f"{path}: {option} has no effect: it is not a scenario")
     with path.open("rb") as file:
@@ -190,12 +209,15 @@ def _simulate(options: argparse.Namespace) -> Contents:
     seed = 1 if options.seed is None else options.seed
     scenario = Scenario.load(path, dict(_pair(text) for text in overrides))
     check_seeds([seed])
-    _check_views(options.views, FLOW_VIEWS)
-    _check_flow(options, scenario.flows)
+    _check_views(options.views, FLOW_VIEWS if options.link is None else LINK_VIEWS)
+    flow = None if options.flow is None else options.flow.split(TRANSFER)[0]
+    _check_name(options, "flow", flow, scenario.flows)
+    _check_name(options, "link", options.link, scenario.links)
     _span(options, scenario.duration)
     with tempfile.TemporaryDirectory() as folder:
-        events = Path(folder) / "events.jsonl"
-        command = ["airtcp", "run", str(path), "--seed", str(seed), "--events", str(events)]
+        events, logs = Path(folder) / "events.jsonl", Path(folder) / "links"
+        output = ["--events", str(events)] if options.link is None else ["--link-logs", str(logs)]
+        command = ["airtcp", "run", str(path), "--seed", str(seed), *output]
         command += [word for text in overrides for word in ("--set", text)]
         handler = signal.getsignal(signal.SIGINT)
         with _stdout_to_stderr():
@@ -206,7 +228,16 @@ def _simulate(options: argparse.Namespace) -> Contents:
             raise IncompleteError(f"{path}: the run was not completed")
         if code:
             raise NotPlottableError(f"{path}: the run failed")
-        return read_events(events)
+        of_flows, of_links = scenario.outages()
+        if options.link is None:
+            flows = {
+                name: replace(flow, outages=tuple(of_flows[name.split(TRANSFER)[0]]))
+                for name, flow in read_events(events).flows.items()
+            }
+            return Contents(flows)
+        link = read_mahimahi(logs / log_name(options.link), options.link).link
+        assert link is not None
+        return Contents(link=replace(link, outages=tuple(of_links[options.link])))
 
 
 @contextmanager

@@ -23,6 +23,9 @@ _OF_EITHER = frozenset({"outage_over"})
 """Events that count from the receiver. All others do from the sender: a receiver has a window and a
 round trip, too, and acknowledgements of what it sends itself."""
 
+TRANSFER = "/"
+"""Stands between a flow's name and the number of a transfer with a connection of its own."""
+
 _NO_SSTHRESH = 0xFFFF_FFFF
 """The threshold before the first loss."""
 
@@ -101,6 +104,8 @@ def _flows(path: Path, lines: Iterable[str]) -> dict[str, _Flow]:
             words = row["source"].split(" ")
             if words[0] == "flow" and words[-1] in ("sender", "receiver"):
                 name, event = " ".join(words[1:-1]), row["event"]
+                if "transfer" in row:
+                    name = f"{name}{TRANSFER}{row['transfer']}"
                 flow = flows.setdefault(name, _Flow())
                 if event in _OF_EITHER or (event in _OF_RECEIVER) == (words[-1] == "receiver"):
                     flow.take(event, row["t"], row)

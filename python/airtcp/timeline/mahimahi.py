@@ -10,8 +10,17 @@ HEAD = "# base timestamp:"
 """How such a log begins. `mm-link` writes comments above and below it."""
 
 
-def read_mahimahi(path: Path) -> Contents:
+def log_name(link: str) -> str:
+    """Name of the log of a link in the folder of `airtcp run --link-logs`."""
+    return f"{link.replace('>', '-to-')}.log"
+
+
+def read_mahimahi(path: Path, name: str | None = None) -> Contents:
     """The link of a log.
+
+    Args:
+        path: The log.
+        name: Name of the link; default: the file's.
 
     Raises:
         NotPlottableError: A line is of another form.
@@ -42,7 +51,7 @@ def read_mahimahi(path: Path) -> Contents:
         raise NotPlottableError(f"{path}: the log has no packets")
     return Contents(
         link=LinkTimeline(
-            path.stem,
+            path.stem if name is None else name,
             arrived=Points.of(kinds["+"]),
             departed=Points.of(kinds["-"]),
             capacity=Points.of(kinds["#"]),

@@ -103,6 +103,8 @@ class FlowTimeline:
         rto: The retransmission time-out, s.
         timeouts: When the retransmission timer expired, s.
         up: When an outage of the path ended, s.
+        outages: When nothing gets through on the path, from and until, s; none where the file does
+            not tell.
     """
 
     name: str
@@ -119,6 +121,7 @@ class FlowTimeline:
     rto: Points = NO_POINTS
     timeouts: tuple[float, ...] = ()
     up: tuple[float, ...] = ()
+    outages: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,7 @@ class LinkTimeline:
         capacity: What the link could have sent, bytes.
         dropped: Sizes of packets that were dropped, bytes.
         delay: Queueing and serialisation of each packet, s, at its departure.
+        outages: As of a flow.
     """
 
     name: str
@@ -140,6 +144,7 @@ class LinkTimeline:
     capacity: Points = NO_POINTS
     dropped: Points = NO_POINTS
     delay: Points = NO_POINTS
+    outages: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)

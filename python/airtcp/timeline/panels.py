@@ -24,6 +24,9 @@ PINK, OLIVE, NAVY = "#e377c2", "#bcbd22", "#003f5c"
 _BINS = 100
 """Intervals over which a rate is the mean."""
 
+_MOST_SHADED = 200
+"""More outages would be a shade on all of the picture."""
+
 MEGA = 1e6
 
 Span = tuple[float, float]
@@ -42,13 +45,13 @@ def flow_chart(flow: FlowTimeline, views: Sequence[str], span: Span, title: str)
         NotPlottableError: The file has no data for a view that was asked for, or for none.
     """
     drawn = {view: make(flow, span) for view, make in FLOW_VIEWS.items()}
-    return _chart(drawn, views, span, f"{flow.name}, {title}", flow.up)
+    return _chart(drawn, views, span, f"{flow.name}, {title}", flow.up, flow.outages)
 
 
 def link_chart(link: LinkTimeline, views: Sequence[str], span: Span, title: str) -> Chart:
     """Draws views of a link; see `flow_chart`."""
     drawn = {view: make(link, span) for view, make in LINK_VIEWS.items()}
-    return _chart(drawn, views, span, title, ())
+    return _chart(drawn, views, span, title, (), link.outages)
 
 
 def _chart(
@@ -57,6 +60,7 @@ def _chart(
     span: Span,
     title: str,
     up: Sequence[float],
+    outages: Sequence[tuple[float, float]],
 ) -> Chart:
     with_data = [view for view, (_, series) in drawn.items() if any(len(s.x) for s in series)]
     if lacking := [view for view in views if view not in with_data]:
@@ -64,12 +68,15 @@ def _chart(
         raise NotPlottableError(f"the file has no data for {lacking[0]!r} (it has: {expected})")
     if not with_data:
         raise NotPlottableError(f"nothing happened between {span[0]:g} s and {span[1]:g} s")
+    shown = [(max(start, span[0]), min(end, span[1])) for start, end in outages]
+    shade = tuple((start, end) for start, end in shown if start < end)
     panels = tuple(
         Panel(
             title="",
             x=Axis("time (s)", range=span),
             y=Axis(drawn[view][0], log=view == "rtt", zero=view not in ("sequence", "rtt")),
             series=tuple(series for series in drawn[view][1] if len(series.x)),
+            shade=shade if len(shade) <= _MOST_SHADED else (),
             times=tuple(time for time in up if span[0] <= time <= span[1]),
             times_name="outage over",
         )

@@ -2,7 +2,7 @@
 //! compared with their closed forms.
 
 use crate::common::{at_us, ms, plain};
-use crate::properties::{is_periodic, links, traffic};
+use crate::properties::{links, traffic};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::cell::{Links, SchedulerConfig, Tti};
 use airtcp_net::config::{DelayConfig, Schedule};
@@ -346,6 +346,7 @@ proptest! {
         traffic in traffic(),
     ) {
         // Periodic outages may cover the start of every interval; RLC has intervals of its own.
+        let is_periodic = |it: &OutageConfig| matches!(it.schedule, Schedule::Periodic { .. });
         let links: Vec<_> = links
             .into_iter()
             .map(|link| LinkConfig {

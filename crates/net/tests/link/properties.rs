@@ -87,6 +87,16 @@ fn reconfigurations() -> impl Strategy<Value = Option<ReconfigurationConfig>> {
     }))
 }
 
+/// A TTI begins between any two outages: otherwise what they hold waits for ever.
+fn sometimes_up(rlc: RlcConfig, outage: Option<&OutageConfig>) -> RlcConfig {
+    match outage.map(|outage| &outage.schedule) {
+        Some(&Schedule::Periodic { period, end, .. }) => {
+            RlcConfig { tti: rlc.tti.min(period - end), ..rlc }
+        }
+        _ => rlc,
+    }
+}
+
 fn cellular() -> impl Strategy<Value = Option<RlcConfig>> {
     let rlc = (1u64..20, 0.0..1.0, 1u32..4, 1u64..20, 0u64..50, 0u64..30);
     let rlc = rlc.prop_map(|(tti, bler, transmissions, rtt, reassembly, prohibit)| RlcConfig {
@@ -128,27 +138,20 @@ pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
     });
     let policer = proptest::option::of(policer);
     let path = (delays(), reconfigurations(), cellular());
-    let all = (100u64..5000, path, losses(), place, policer, outages(), queues());
-    all.prop_map(|(kbps, (delay, reconfiguration, rlc), model, place, policer, outage, queue)| {
-        // A periodic outage may cover the start of every TTI, and then nothing ever leaves.
-        let may_cover = outage.as_ref().is_some_and(is_periodic);
-        LinkConfig {
+    (100u64..5000, path, losses(), place, policer, outages(), queues()).prop_map(
+        |(kbps, (delay, reconfiguration, rlc), model, place, policer, outage, queue)| LinkConfig {
             rate: DataRate::kbps(kbps).into(),
             delay,
             loss: LinkLoss { model, place },
             duplicate: 0.0,
             policer,
-            outage,
             reconfiguration: reconfiguration.map(Box::new),
             handover: None,
-            rlc: rlc.filter(|_| !may_cover).map(Box::new),
+            rlc: rlc.map(|rlc| Box::new(sometimes_up(rlc, outage.as_ref()))),
+            outage,
             queue,
-        }
-    })
-}
-
-pub(crate) fn is_periodic(outage: &OutageConfig) -> bool {
-    matches!(outage.schedule, Schedule::Periodic { .. })
+        },
+    )
 }
 
 /// Up to 60 packets over about half a second, many at equal times.

@@ -117,7 +117,8 @@ fn taking_down_or_up_twice_changes_nothing() {
 
 #[test]
 fn departures_are_reported_at_their_time_with_the_fate_of_the_packet() {
-    let mut link = link(&plain()).steered(OutageMode::Drop).reporting_departures();
+    let mut link = link(&plain()).steered(OutageMode::Drop);
+    link.report_departures();
     assert_eq!(link.send(at_us(0), 0, PACKET), Ok(()));
     assert_eq!(link.send(at_us(10), 1, PACKET), Ok(()));
     let departure = |arrived, at, lost| {
@@ -187,7 +188,8 @@ proptest! {
             // The counter does not tell losses in front of the queue from those of a cellular link.
             config.rlc = None;
         }
-        let mut link = link(&config).steered(OutageMode::Hold).reporting_departures();
+        let mut link = link(&config).steered(OutageMode::Hold);
+        link.report_departures();
         run(&mut link, &sends);
         let end = Instant::from_nanos(Instant::MAX.as_nanos() - 1);
         let departures: Vec<Departure> = std::iter::from_fn(|| link.next_departure(end)).collect();

@@ -162,7 +162,8 @@ pub(super) static FLOW: Table = Table::new(
              node of `to`, which may be the same group. The flows are called as with `name` and a \
              number.",
         )
-        .only(TRANSPORT, TCP),
+        .only(TRANSPORT, TCP)
+        .essential(),
         field("count", COUNT, Absent("one flow"), "Number of flows (between each pair)."),
         field("start", TIME, Is("0 s"), "Time at which the application opens the connection."),
         field(
@@ -189,7 +190,8 @@ pub(super) static FLOW: Table = Table::new(
             Absent("a transfer of `bytes`"),
             "Another application than a transfer of `bytes`.",
         )
-        .only(TRANSPORT, TCP),
+        .only(TRANSPORT, TCP)
+        .essential(),
         field(
             "sender",
             Kind::Table(&preset::TABLE),
@@ -275,6 +277,20 @@ pub(super) fn flows(
         }
     }
     flows
+}
+
+/// Reports settings of TCP without a flow by TCP; not where an override has chosen QUIC, as in a
+/// sweep over both.
+pub(super) fn check_tcp(top: &Section<'_>, flows: &[Section<'_>]) {
+    let written = |section: &Section<'_>, key| {
+        section.own_keys().find(|(field, _)| field.key == key).map(|(_, spot)| spot)
+    };
+    let Some(tcp) = written(top, "tcp") else { return };
+    let is_overridden = |flow| written(flow, TRANSPORT).is_some_and(|it| it.source > tcp.source);
+    if !flows.iter().any(is_overridden) {
+        let message = "has no effect without a flow by TCP";
+        top.push(top.problem("tcp", message).expected("a [[flow]] with transport = \"tcp\""));
+    }
 }
 
 /// Reads the flows of one table.

@@ -4,7 +4,9 @@ use super::cell::{CellId, Cells};
 use super::names::{Names, TWO_NODES, pairs, resolve};
 use super::node::{NodeId, Nodes};
 use airtcp_config::Section;
+use airtcp_core::Instant;
 use airtcp_net::config::LinkConfig;
+use airtcp_net::schedule::Schedules;
 use airtcp_settings::schema::Fallback::{Absent, Required};
 use airtcp_settings::schema::{Key, Kind, Table, field};
 use airtcp_settings::{Name, Settings};
@@ -28,6 +30,11 @@ pub struct Link {
 }
 
 impl Link {
+    /// When nothing gets through: from the start of each outage, until its end or `end`.
+    pub fn outages_before(&self, end: Instant) -> Vec<(Instant, Instant)> {
+        self.config.interruptions().into_iter().collect::<Schedules>().outages_before(end)
+    }
+
     /// The name of the path that it and its opposite are: `"BS-MH"`.
     pub fn path(&self) -> String {
         match self.name.split_once('>') {

@@ -247,8 +247,8 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let parts = parts.as_ref();
     let network =
         Network { nodes: &nodes, links: &links, names: &names, parts, duration, controls };
-    let Flows { tcp: flows, random_pairs, quic } =
-        flow::flows(&top.elements("flow"), tcp, &network);
+    let flow_sections = top.elements("flow");
+    let Flows { tcp: flows, random_pairs, quic } = flow::flows(&flow_sections, tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &top.elements("call"), &network);
     let surroundings = Surroundings {
         nodes: &nodes,
@@ -263,6 +263,9 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
         udp: &udp,
     };
     surroundings.check(&node_sections, &names);
+    if top.problems_found() == 0 && flows.is_empty() {
+        flow::check_tcp(top, &flow_sections);
+    }
     Some(Scenario {
         name: name?.map_or_else(|| stem(source_name), |n| n.text),
         duration: duration?,

@@ -177,6 +177,14 @@ fn missing_keys_are_named() {
 }
 
 #[test]
+fn of_text_that_is_hardly_toml_one_syntax_error_is_shown() {
+    let error = parse(&"# A page\n\nof prose\n".repeat(10)).unwrap_err().to_string();
+    let expected =
+        "t.toml:3:4: not valid TOML: key with no value, expected `=` (and 9 more mistakes)";
+    assert_eq!(error, expected);
+}
+
+#[test]
 fn text_that_is_not_toml_is_refused_with_every_syntax_error() {
     refuses(
         TO,

@@ -50,10 +50,14 @@ impl<W: Write> EventWriter<W> {
         // Names in a scenario are letters, digits, '-', '_' and, in links, '>': nothing to escape.
         let name = |names: &[String], i: u32| names.get(i as usize).cloned().unwrap_or_default();
         let (kind, name, end) = match source {
-            Source::Sender(i) => ("flow", name(&self.flows, i), " sender"),
-            Source::Receiver(i) => ("flow", name(&self.flows, i), " receiver"),
+            Source::Sender(of) => ("flow", name(&self.flows, of.flow), " sender"),
+            Source::Receiver(of) => ("flow", name(&self.flows, of.flow), " receiver"),
             Source::Link(i) => ("link", name(&self.links, i), ""),
             Source::Node(i) => ("node", name(&self.nodes, i), ""),
+        };
+        let transfer = match source {
+            Source::Sender(of) | Source::Receiver(of) => of.transfer,
+            Source::Link(_) | Source::Node(_) => None,
         };
         let out = &mut self.writer;
         write!(
@@ -61,6 +65,9 @@ impl<W: Write> EventWriter<W> {
             "{{\"t\":{at},\"source\":\"{kind} {name}{end}\",\"event\":\"{}\"",
             word(event)
         )?;
+        if let Some(number) = transfer {
+            write!(out, ",\"transfer\":{number}")?;
+        }
         write_fields(out, event)?;
         out.write_all(b"}\n")
     }
@@ -224,7 +231,7 @@ impl<W: Write> Subscriber for EventWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::{Bytes, DataRate};
+    use airtcp_core::{Bytes, Connection, DataRate};
 
     fn scenario() -> Scenario {
         let text = r#"
@@ -266,7 +273,12 @@ mod tests {
             Event::RouteFound { to: flow.dst.ip },
             Event::Injected { flow, seq, ack },
         ];
-        let sources = [Source::Sender(0), Source::Receiver(0), Source::Link(1), Source::Node(1)];
+        let sources = [
+            Source::Sender(Connection::of(0)),
+            Source::Receiver(Connection { flow: 0, transfer: Some(7) }),
+            Source::Link(1),
+            Source::Node(1),
+        ];
         let mut writer = EventWriter::new(Vec::new(), &scenario());
         for (event, source) in events.iter().zip(sources.iter().cycle()) {
             writer.on_event(Instant::from_millis(2069), *source, event);
@@ -282,7 +294,7 @@ mod tests {
             let row = documentation.lines().find(|row| row.starts_with(&format!("| `{event}` |")));
             let row = row.unwrap_or_else(|| panic!("docs/metrics.md has no `{event}`"));
             for (key, value) in object.as_object().unwrap() {
-                let known = ["t", "source", "event"].contains(&key.as_str())
+                let known = ["t", "source", "event", "transfer"].contains(&key.as_str())
                     || row.contains(&format!("`{key}`"));
                 assert!(known, "docs/metrics.md has no `{key}` of `{event}`");
                 if ["cause", "reason", "kind", "state"].contains(&key.as_str()) {
@@ -295,6 +307,10 @@ mod tests {
             "{\"t\":2.069000000,\"source\":\"flow ftp sender\",\"event\":\"cwnd_reduced\",\
              \"cause\":\"duplicate_acks\",\"from\":20000,\"to\":10000}"
         );
+        assert!(text.lines().nth(1).unwrap().starts_with(
+            "{\"t\":2.069000000,\"source\":\"flow ftp receiver\",\"event\":\"ack_received\",\
+             \"transfer\":7,\"ack\":"
+        ));
         assert!(text.contains("\"source\":\"link B>A\""));
         assert!(text.contains("\"source\":\"node B\""));
         assert!(text.contains("\"srtt\":0.002000000"));
@@ -312,8 +328,8 @@ mod tests {
             }
         }
         let mut writer = EventWriter::new(Full, &scenario());
-        writer.on_event(Instant::ZERO, Source::Sender(0), &Event::Closed);
-        writer.on_event(Instant::ZERO, Source::Sender(0), &Event::Closed);
+        writer.on_event(Instant::ZERO, Source::Sender(Connection::of(0)), &Event::Closed);
+        writer.on_event(Instant::ZERO, Source::Sender(Connection::of(0)), &Event::Closed);
         let kind = writer.finish().err().map(|e| e.kind());
         assert_eq!(kind, Some(io::ErrorKind::StorageFull));
     }

@@ -6,18 +6,22 @@
 
 pub mod animation;
 pub mod events;
+pub mod link_logs;
 pub mod pcap;
 pub mod recorder;
 
 use crate::packet::Packet;
 use crate::scenario::{NodeId, WlanId};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Duration, Instant, Source};
+use airtcp_core::{Bytes, Duration, Instant, Source};
+use airtcp_net::Departure;
 use airtcp_net::wifi::FrameKind;
+use airtcp_routing::LinkId;
 use airtcp_routing::router::Message;
 
 pub use animation::Animation;
 pub use events::EventWriter;
+pub use link_logs::LinkLogs;
 pub use pcap::{Interface, PcapWriter};
 pub use recorder::{Columns, Recorder, Series};
 
@@ -97,6 +101,14 @@ pub trait PacketTap {
     /// A frame of the cell `wlan`, reported before, was received by the node `by`, which it was
     /// for.
     fn on_reception(&mut self, _wlan: WlanId, _number: u32, _by: NodeId) {}
+}
+
+/// Sees what becomes of each packet on the links, in order of simulated time for each link.
+pub trait LinkTap {
+    /// A packet of this size was offered to a link; `taken`: it was not refused.
+    fn on_offer(&mut self, at: Instant, link: LinkId, size: Bytes, taken: bool);
+    /// A packet that was taken has left the server, or was dropped.
+    fn on_departure(&mut self, link: LinkId, departure: Departure);
 }
 
 /// Each of them, in turn.

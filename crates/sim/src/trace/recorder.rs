@@ -1,6 +1,6 @@
 //! Time series of a run, in columns, for figures, numpy and tests.
 
-use airtcp_core::{Event, Instant, SeqNum, Source, Subscriber, documented};
+use airtcp_core::{Connection, Event, Instant, SeqNum, Source, Subscriber, documented};
 use std::fmt;
 use std::str::FromStr;
 
@@ -254,8 +254,8 @@ impl Recorder {
 impl Subscriber for Recorder {
     fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
         match source {
-            Source::Sender(flow) => self.on_sender_event(at, flow, event),
-            Source::Receiver(flow) => match *event {
+            Source::Sender(Connection { flow, .. }) => self.on_sender_event(at, flow, event),
+            Source::Receiver(Connection { flow, .. }) => match *event {
                 Event::Delivered { total } => {
                     self.push(Series::Delivered, at, flow, total.get() as f64);
                 }
@@ -295,7 +295,7 @@ mod tests {
         let mut r =
             Recorder::new(&[Series::SeqSent, Series::SeqRetransmitted, Series::AckReceived]);
         let isn = u32::MAX - 1;
-        let source = Source::Sender(2);
+        let source = Source::Sender(Connection::of(2));
         let mut at = |ms, event| r.on_event(Instant::from_millis(ms), source, &event);
         at(10, sent(isn.wrapping_add(1), 1000, false));
         at(20, sent(isn.wrapping_add(1001), 1000, false));
@@ -313,7 +313,7 @@ mod tests {
         let step = 1 << 30;
         for i in 0..6u32 {
             let seq = 1u32.wrapping_add(i.wrapping_mul(step));
-            r.on_event(Instant::ZERO, Source::Sender(0), &sent(seq, 1, false));
+            r.on_event(Instant::ZERO, Source::Sender(Connection::of(0)), &sent(seq, 1, false));
         }
         assert_eq!(r.columns(Series::SeqSent).value[5], 5.0 * f64::from(step));
     }
@@ -322,8 +322,8 @@ mod tests {
     fn only_the_sender_s_abort_counts() {
         let mut r = Recorder::new(&[Series::Aborted]);
         let aborted = Event::Aborted { reason: AbortReason::RetransmissionLimit };
-        r.on_event(Instant::from_millis(9), Source::Receiver(0), &aborted);
-        r.on_event(Instant::from_millis(10), Source::Sender(3), &aborted);
+        r.on_event(Instant::from_millis(9), Source::Receiver(Connection::of(0)), &aborted);
+        r.on_event(Instant::from_millis(10), Source::Sender(Connection::of(3)), &aborted);
         let columns = r.columns(Series::Aborted);
         assert_eq!((&columns.time_s[..], &columns.flow[..]), (&[0.01][..], &[3][..]));
     }
@@ -332,7 +332,7 @@ mod tests {
     fn a_larger_restart_is_a_point_with_its_window() {
         let mut r = Recorder::new(&[Series::LargerRestartCwnd]);
         let restart = Event::LargerRestart { cwnd: 4000, duplicate_acks: 2 };
-        r.on_event(Instant::from_millis(7), Source::Sender(3), &restart);
+        r.on_event(Instant::from_millis(7), Source::Sender(Connection::of(3)), &restart);
         let columns = r.columns(Series::LargerRestartCwnd);
         let expected = (vec![0.007], vec![3], vec![4000.0]);
         assert_eq!(
@@ -348,12 +348,12 @@ mod tests {
         let expired = Event::RtoExpired { seq: SeqNum(1), count: 1, rto: Duration::from_secs(2) };
         let delivered = Event::Delivered { total: Bytes(500) };
         let at = Instant::from_millis(1);
-        r.on_event(at, Source::Sender(0), &reduced);
-        r.on_event(at, Source::Sender(1), &reduced);
-        r.on_event(at, Source::Sender(0), &reduced);
-        r.on_event(at, Source::Sender(0), &expired);
-        r.on_event(at, Source::Receiver(0), &delivered);
-        r.on_event(at, Source::Sender(0), &delivered);
+        r.on_event(at, Source::Sender(Connection::of(0)), &reduced);
+        r.on_event(at, Source::Sender(Connection::of(1)), &reduced);
+        r.on_event(at, Source::Sender(Connection::of(0)), &reduced);
+        r.on_event(at, Source::Sender(Connection::of(0)), &expired);
+        r.on_event(at, Source::Receiver(Connection::of(0)), &delivered);
+        r.on_event(at, Source::Sender(Connection::of(0)), &delivered);
         assert_eq!(r.columns(Series::CwndReductions).value, [1.0, 1.0, 2.0]);
         assert_eq!(r.columns(Series::Delivered).value, [500.0]);
         assert!(r.columns(Series::Timeouts).value.is_empty());

@@ -6,7 +6,7 @@ use super::packets::Packets;
 use super::routers::NodeRouter;
 use super::signals::{Feed, Listener};
 use super::transfers::{ArrivalProcess, Pool};
-use super::warnings::FirstOutage;
+use super::warnings::FirstDisturbance;
 use super::{
     ChannelState, Component, Components, FeedId, FlowInfo, LinkState, NodeState, QuicEndId,
     RadioLink, Socket, World,
@@ -23,8 +23,8 @@ use crate::scenario::{
     UdpId, Wlan, WlanId,
 };
 use airtcp_core::{
-    Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, LinkSignal, SeqNum, Source,
-    Stream,
+    Bytes, Connection, Duration, Flow, Histogram, Id, IdVec, Instant, Length, LinkSignal, SeqNum,
+    Source, Stream,
 };
 use airtcp_edge::{Actions, Middlebox, MobileId};
 use airtcp_net::config::Schedule;
@@ -161,7 +161,7 @@ impl World {
             link_names: links.iter().map(|l| l.name.clone()).collect(),
             flows: flows.iter().map(|flow| FlowInfo::new(flow, seed)).collect(),
             wlan_names: wlans.iter().map(|w| w.name.clone()).collect(),
-            first_outages: first_outages(scenario),
+            first_disturbances: first_disturbances(scenario),
         }
     }
 
@@ -265,7 +265,7 @@ impl World {
             open_at: opens_at(End::Sender),
             node: *from,
             peer: *to,
-            source: Source::Sender(id.0),
+            source: Source::Sender(Connection::of(id.0)),
         });
         self.sockets.push(Socket {
             endpoint: receiving,
@@ -273,7 +273,7 @@ impl World {
             open_at: opens_at(End::Receiver),
             node: *to,
             peer: *from,
-            source: Source::Receiver(id.0),
+            source: Source::Receiver(Connection::of(id.0)),
         });
     }
 
@@ -368,6 +368,14 @@ impl World {
         let ends = [from, to].into_iter().filter_map(|node| scenario.nodes[node].outage.as_ref());
         let of_ends = ends.map(|outage| outage.schedule.clone());
         of_ends.chain(self.link_outages(scenario, from, to)).collect()
+    }
+
+    /// When nothing gets through on the path of each TCP flow: from the start of each outage, until
+    /// its end or that of the run.
+    pub fn outages(&self, scenario: &Scenario) -> Vec<Vec<(Instant, Instant)>> {
+        let end = Instant::ZERO + self.duration;
+        let of_flow = |flow: &FlowSpec| self.outages_of(scenario, flow.from, flow.to);
+        scenario.flows.iter().map(|flow| of_flow(flow).outages_before(end)).collect()
     }
 
     /// The outages of the links on the static routes between two nodes.
@@ -609,8 +617,8 @@ fn in_range(channel: WlanId, state: &ChannelState) -> impl Iterator<Item = Radio
     })
 }
 
-/// The first outage of each node and link that has any.
-fn first_outages(scenario: &Scenario) -> Vec<FirstOutage> {
+/// The first disturbance of each node, link and NAT that has any.
+fn first_disturbances(scenario: &Scenario) -> Vec<FirstDisturbance> {
     let of_nodes = scenario.nodes.iter().filter_map(|node| {
         let outage = node.outage.as_ref()?;
         Some((format!("node {}", node.name), outage.schedule.clone()))
@@ -621,7 +629,11 @@ fn first_outages(scenario: &Scenario) -> Vec<FirstOutage> {
         .filter_map(|link| Some((format!("link {}", link.name), link.config.interruptions()?)));
     let first = |(whose, schedule): (String, Schedule)| {
         let (start, _) = schedule.next_outage(Instant::ZERO)?;
-        Some(FirstOutage { whose, start })
+        Some(FirstDisturbance { whose, start })
     };
-    of_nodes.chain(of_links).filter_map(first).collect()
+    let of_nats = scenario.quic.iter().filter_map(|flow| {
+        let start = Instant::ZERO + flow.config.nat_rebind_interval?;
+        Some(FirstDisturbance { whose: format!("NAT of flow {}", flow.name), start })
+    });
+    of_nodes.chain(of_links).filter_map(first).chain(of_nats).collect()
 }

@@ -201,7 +201,13 @@ impl World {
             return;
         }
         let LinkState { link: out, to, .. } = &mut self.links[link];
-        match out.send(self.now, packet, self.packets.meta(packet)) {
+        observers.departures(self.now, link, out);
+        let meta = self.packets.meta(packet);
+        let sent = out.send(self.now, packet, meta);
+        if let Some(tap) = &mut observers.links {
+            tap.on_offer(self.now, link, meta.size, sent.is_ok());
+        }
+        match sent {
             Ok(()) => {
                 self.packets.journey(packet).waited += out.latest_wait();
                 let component = self.components.id(Component::Link(link));

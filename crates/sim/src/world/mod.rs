@@ -38,7 +38,7 @@ use crate::engine::Wakeups;
 use crate::packet::{Packet, UDP};
 use crate::quic::QuicFlow;
 use crate::scenario::{FlowId, QuicId, UdpId, WlanId};
-use crate::trace::{AirFrame, Crossing, PacketTap};
+use crate::trace::{AirFrame, Crossing, LinkTap, PacketTap};
 use airtcp_core::event::DropReason;
 use airtcp_core::{
     Bytes, Duration, Event, Events, Flags, Histogram, Id, IdVec, Instant, Length, LinkSignal,
@@ -66,7 +66,7 @@ use signals::{Feed, Listener};
 pub(crate) use split::SplitCounters;
 use through::Entrance;
 use transfers::{ArrivalProcess, Pool};
-use warnings::FirstOutage;
+use warnings::FirstDisturbance;
 
 /// The observers of a run. Without them the run is the same, and faster.
 #[derive(Default)]
@@ -75,6 +75,8 @@ pub struct Observers<'a> {
     pub events: Option<&'a mut dyn Subscriber>,
     /// Sees every packet.
     pub packets: Option<&'a mut dyn PacketTap>,
+    /// Sees what links do; of a world whose links [report](World::report_departures) it.
+    pub links: Option<&'a mut dyn LinkTap>,
 }
 
 impl Observers<'_> {
@@ -88,6 +90,16 @@ impl Observers<'_> {
         self.events(source).emit(at, || Event::Dropped { reason, flow, seq, len });
         if let Some(tap) = &mut self.packets {
             tap.on_drop(at, source, reason, packet);
+        }
+    }
+
+    /// What has left a link by `now`.
+    #[inline]
+    fn departures(&mut self, now: Instant, id: LinkId, link: &mut Link<PacketId>) {
+        if let Some(tap) = &mut self.links {
+            while let Some(departure) = link.next_departure(now) {
+                tap.on_departure(id, departure);
+            }
         }
     }
 
@@ -185,7 +197,7 @@ impl Socket {
     #[inline]
     fn flow(&self) -> FlowId {
         match self.source {
-            Source::Sender(flow) | Source::Receiver(flow) => FlowId(flow),
+            Source::Sender(of) | Source::Receiver(of) => FlowId(of.flow),
             Source::Link(_) | Source::Node(_) => unreachable!("a socket is the end of a flow"),
         }
     }
@@ -289,7 +301,7 @@ pub struct World {
     flows: IdVec<FlowId, FlowInfo>,
     wlan_names: Vec<String>,
     /// Of each node and link that has any.
-    first_outages: Vec<FirstOutage>,
+    first_disturbances: Vec<FirstDisturbance>,
 }
 
 impl World {
@@ -304,9 +316,18 @@ impl World {
         self.run_until(Instant::ZERO + self.duration, observers);
     }
 
+    /// Makes the links report what leaves them ([`Observers::links`]). Call before the run, whose
+    /// results stay the same.
+    pub fn report_departures(&mut self) {
+        for state in &mut self.links {
+            state.link.report_departures();
+        }
+    }
+
     /// Runs up to and including `until`. A run in slices gives the same results.
     pub fn run_until(&mut self, until: Instant, observers: &mut Observers<'_>) {
-        let observed = observers.events.is_some() || observers.packets.is_some();
+        let observed =
+            observers.events.is_some() || observers.packets.is_some() || observers.links.is_some();
         self.look_ahead(if observed { Instant::ZERO } else { until });
         for channel in self.channels.ids() {
             self.show_air(channel, observers);
@@ -341,6 +362,9 @@ impl World {
             self.wakeups.sleep(id, deadline);
         }
         self.now = self.now.max(until);
+        for id in self.links.ids() {
+            observers.departures(self.now, id, &mut self.links[id].link);
+        }
         for state in &mut self.channels {
             state.channel.catch_up(self.now);
         }

@@ -14,7 +14,7 @@ use crate::apps::tally::{Alone, Tally};
 use crate::apps::{App, BulkSource, Inbox, Sink};
 use crate::scenario::{Arrivals, FlowId, FlowSpec};
 use crate::world::Observers;
-use airtcp_core::{Bytes, Duration, Instant, Length, SeqNum, Source, Stream};
+use airtcp_core::{Bytes, Connection, Duration, Instant, Length, SeqNum, Source, Stream};
 use airtcp_routing::NodeId;
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{Endpoint, TcpState};
@@ -199,7 +199,8 @@ impl World {
         let bytes = process.spec.size.draw(&mut process.sizes);
         let number = process.tally.started();
         process.tally.start();
-        let (flow, node, peer) = (process.flow, process.from, process.to);
+        let published_as = Connection { flow: process.flow.0, transfer: Some(number) };
+        let (node, peer) = (process.from, process.to);
         let buffer = process.sender.config.send_buffer;
         let ends = [
             Socket {
@@ -208,7 +209,7 @@ impl World {
                 open_at: Some(self.now),
                 node,
                 peer,
-                source: Source::Sender(flow.0),
+                source: Source::Sender(published_as),
             },
             Socket {
                 endpoint: receiver,
@@ -216,7 +217,7 @@ impl World {
                 open_at: None,
                 node: peer,
                 peer: node,
-                source: Source::Receiver(flow.0),
+                source: Source::Receiver(published_as),
             },
         ];
         let begun = self.now;

@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 /// A connection that was not answered for so long: its first packet and two or three more.
 const UNANSWERED: Duration = Duration::from_secs(5);
 
-/// The first outage of a node or of a link.
-pub(super) struct FirstOutage {
-    /// "node MH", "link BS>MH".
+/// The first outage or handover of a node or a link, or the first time that a NAT changes a flow's
+/// port.
+pub(super) struct FirstDisturbance {
+    /// "node MH", "link BS>MH", "NAT of flow get".
     pub(super) whose: String,
     pub(super) start: Instant,
 }
@@ -22,7 +23,7 @@ impl World {
     pub(super) fn warnings(&self, metrics: &RunMetrics) -> Vec<String> {
         let all = [
             self.short_sender_queues(&metrics.links),
-            self.late_outages(),
+            self.late_disturbances(),
             self.unanswered(&metrics.quic),
             unheard(&metrics.udp),
         ];
@@ -73,15 +74,16 @@ impl World {
         false
     }
 
-    /// A warning if all outages of a node or of a link begin after the end of the run.
-    fn late_outages(&self) -> Option<String> {
+    /// A warning if all disturbances of something begin after the end of the run.
+    fn late_disturbances(&self) -> Option<String> {
         let end = Instant::ZERO + self.duration;
-        let late: Vec<_> = self.first_outages.iter().filter(|first| first.start >= end).collect();
+        let late: Vec<_> =
+            self.first_disturbances.iter().filter(|first| first.start >= end).collect();
         let start = late.iter().map(|first| first.start).min()?.since(Instant::ZERO);
         let names: Vec<&str> = late.iter().map(|first| &*first.whose).collect();
         Some(format!(
-            "{}: no outage or handover before the end of the run at {}, the first is at {start}. Set a longer \
-             `duration`, or earlier ones",
+            "{}: nothing happens before the end of the run at {}, the first outage, handover or \
+             change of port is at {start}. Set a longer `duration`, or earlier ones",
             listed(&names),
             self.duration,
         ))

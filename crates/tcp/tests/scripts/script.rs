@@ -24,7 +24,7 @@
 //! Every script runs at several pairs of initial sequence numbers, most of them next to a wrap.
 //! Payload bytes are a function of the stream position and are checked in both directions.
 
-use airtcp_core::event::{Source, Subscriber};
+use airtcp_core::event::{Connection, Source, Subscriber};
 use airtcp_core::{
     Addr, Event, Events, Flags, Flow, Instant, LinkSignal, Options, SackBlock, Segment, SeqNum,
     Timestamps,
@@ -306,7 +306,7 @@ impl<'a> Runner<'a> {
         f: impl FnOnce(&mut Endpoint<Vec<u8>>, Instant, &mut Io<'_, Vec<u8>>) -> T,
     ) -> T {
         let mut out = Vec::new();
-        let events = Events::new(Some(&mut self.published), Source::Sender(0));
+        let events = Events::new(Some(&mut self.published), Source::Sender(Connection::of(0)));
         let mut io = Io { out: &mut out, events };
         let result = f(&mut self.endpoint, self.now, &mut io);
         self.out.extend(out.into_iter().map(|s| (self.now, s)));

@@ -10,6 +10,7 @@ use airtcp_config::Override;
 use airtcp_core::{Duration, Instant};
 use airtcp_emu::{EmulatedDirection, EmulatedLink};
 use airtcp_net::config::{LinkConfig, LinkRate, QueueConfig};
+use airtcp_net::schedule::Schedules;
 use airtcp_sim::scenario::{Scenario, files};
 use airtcp_sim::{Observers, RunMetrics, World};
 use clap::{Args, ValueEnum};
@@ -320,6 +321,8 @@ impl Change {
 enum Announced {
     /// Each is reported when it has begun, and when it is over, so late.
     Reported(Duration),
+    /// All are over before they would be reported, so late.
+    TooLate(Duration),
     /// They are interruptions at the ends of slots, which are known beforehand.
     Timetable { length: Duration, every: Duration },
 }
@@ -342,21 +345,28 @@ impl Announced {
                     .to_owned())
             }
             (Some(timetable), None) => Ok(timetable),
-            (None, delay) => Ok(Self::Reported(delay.unwrap_or(DELAY))),
+            (None, delay) => {
+                let delay = delay.unwrap_or(DELAY);
+                let longest = longest_outage(args.duration, down, up);
+                let is_over = longest.is_some_and(|longest| longest <= delay);
+                Ok(if is_over { Self::TooLate(delay) } else { Self::Reported(delay) })
+            }
         }
     }
 
     /// The value of the key `signal`. By a timetable, a mechanism hears of outages ahead.
     fn key(self) -> String {
         match self {
-            Self::Reported(late) => format!(r#"{{ late = "{late}", delay = "{late}" }}"#),
+            Self::Reported(late) | Self::TooLate(late) => {
+                format!(r#"{{ late = "{late}", delay = "{late}" }}"#)
+            }
             Self::Timetable { .. } => format!(r#"{{ lead = "{LEAD}" }}"#),
         }
     }
 
     fn instructions(self) -> String {
         match self {
-            Self::Reported(_) => {
+            Self::Reported(_) | Self::TooLate(_) => {
                 "\nand let something report outages (airtcp gateway signal, carrier, \
                                   timetable, agent).\n"
                     .to_owned()
@@ -442,7 +452,8 @@ fn variants(args: &AdviseArgs) -> Result<(Announced, Vec<Variant>), String> {
         ));
     }
     let mut changes = vec![Change::Nothing];
-    let gateways = Mechanism::ALL.iter().filter(|it| first.is_some() || !it.is_told());
+    let can_be_told = first.is_some() && !matches!(announced, Announced::TooLate(_));
+    let gateways = Mechanism::ALL.iter().filter(|it| can_be_told || !it.is_told());
     changes.extend(gateways.map(|&mechanism| Change::Gateway(mechanism)));
     let senders = Sender::value_variants().iter().filter(|&&sender| sender != args.sender);
     changes.extend(senders.map(|&sender| Change::Sender(sender)));
@@ -470,7 +481,7 @@ fn measure(args: &AdviseArgs, variants: &[Variant]) -> Result<Vec<Vec<RunMetrics
             // The same seeds for each variant: comparisons are paired.
             let seed = args.seed + (i % runs) as u64;
             let mut world = World::new(scenario, seed);
-            let mut nobody = Observers { events: None, packets: None };
+            let mut nobody = Observers::default();
             match runs::run_to_end(&mut world, scenario.duration, &mut nobody, stopped) {
                 true => Outcome::Finished(world.metrics()),
                 false => Outcome::Stopped,
@@ -498,6 +509,13 @@ fn first_outage(down: &LinkConfig, up: &LinkConfig) -> Option<Duration> {
     let outages = [down, up].into_iter().filter_map(LinkConfig::interruptions);
     let first = outages.filter_map(|outages| outages.next_outage(Instant::ZERO));
     first.map(|(start, _)| start.since_start()).min()
+}
+
+/// The longest time within a run in which nothing gets through; `None`: there is none.
+fn longest_outage(duration: Duration, down: &LinkConfig, up: &LinkConfig) -> Option<Duration> {
+    let outages: Schedules = [down, up].into_iter().filter_map(LinkConfig::interruptions).collect();
+    let within = outages.outages_before(Instant::ZERO + duration).into_iter();
+    within.map(|(start, end)| end.since(start)).max()
 }
 
 /// The directions to and from the mobile.
@@ -641,6 +659,13 @@ fn report(
         args.runs
     );
     out += &table(args, &measure, sign, &rows);
+    if let Announced::TooLate(delay) = announced {
+        let _ = writeln!(
+            out,
+            "\nMechanisms that must be told of outages are left out: each outage is over before it \
+             is reported, {delay} after it began (--report-delay)."
+        );
+    }
     for (owner, who) in [
         (Owner::Edge, "At the edge of the link"),
         (Owner::Server, "On the server"),

@@ -18,7 +18,7 @@ use crate::addr::{self, Destination};
 use crate::packet::Packet;
 use crate::scenario::{FlowId, NodeId, Scenario, WlanId};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Duration, Event, Id, IdVec, Instant, Source, Subscriber};
+use airtcp_core::{Connection, Duration, Event, Id, IdVec, Instant, Source, Subscriber};
 use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::FrameKind;
 use std::collections::{BTreeMap, VecDeque};
@@ -105,7 +105,7 @@ impl Windows {
 
 impl Subscriber for Windows {
     fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
-        let Source::Sender(flow) = source else { return };
+        let Source::Sender(Connection { flow, .. }) = source else { return };
         if at > self.span.end {
             return;
         }

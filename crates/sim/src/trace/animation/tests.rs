@@ -42,7 +42,8 @@ fn whole() -> Range<Instant> {
 fn run(scenario: &Scenario, span: Range<Instant>, limit: usize, slices: u64) -> Animation<'_> {
     let mut animation = Animation::new(scenario, 1, span, limit);
     let (events, packets) = animation.observers();
-    let mut observers = Observers { events: Some(events), packets: Some(packets) };
+    let mut observers =
+        Observers { events: Some(events), packets: Some(packets), ..Observers::default() };
     let mut world = World::new(scenario, 1);
     for slice in 1..=slices {
         let until = Instant::ZERO + scenario.duration * slice / slices;
@@ -158,7 +159,7 @@ fn an_interval_keeps_its_largest_and_its_last_window() {
     assert_eq!(windows.interval, Duration::from_millis(45));
     let mut window = |millis, cwnd| {
         let event = Event::Window { cwnd, ssthresh: 0, flight: 0 };
-        windows.on_event(Instant::from_millis(millis), Source::Sender(0), &event);
+        windows.on_event(Instant::from_millis(millis), Source::Sender(Connection::of(0)), &event);
     };
     window(100, 1000);
     window(200, 2000);
