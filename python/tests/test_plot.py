@@ -15,14 +15,14 @@ from airtcp.timeline.command import main
 from airtcp.timeline.events import read_events
 from airtcp.timeline.mahimahi import read_mahimahi
 from airtcp.timeline.model import FlowTimeline, Points
-from airtcp.timeline.panels import flow_chart, link_chart
+from airtcp.timeline.panels import cdf_chart, flow_chart, link_chart
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NEAR_WRAP = 2**32 - 1000
 
 
-def _event(time: float, event: str, end: str = "sender", **more: object) -> str:
-    return json.dumps({"t": time, "source": f"flow web one {end}", "event": event, **more}) + "\n"
+def _event(at: float, event: str, end: str = "sender", **more: object) -> str:
+    return json.dumps({"t": at, "source": f"flow web one {end}", "event": event, **more}) + "\n"
 
 
 @pytest.fixture
@@ -182,6 +182,38 @@ def test_a_link_of_a_scenario_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixt
     assert "did you mean 'gateway>phone'?" in capfd.readouterr().err
     assert main([str(logs / "gateway-to-phone.log"), "--link", "x"]) == 2
     assert "--link has no effect: it is not a scenario" in capfd.readouterr().err
+
+
+def test_distributions_are_of_all_connections_of_a_flow(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.jsonl"
+    took = {0: 0.3, 1: 0.1, 2: 0.2, 3: 0.4}
+    done = (
+        _event(at, "transfer_completed", "receiver", transfer=at, number=at, bytes=9, time=time)
+        for at, time in took.items()
+    )
+    log.write_text("".join(done) + _event(4, "rtt", sample=0.2, srtt=0.2, rttvar=0.1, rto=0.6))
+    flows = read_events(log).flows
+    assert [len(flow.completed) for flow in flows.values()] == [1, 1, 1, 1, 0]
+    curves = {"web one": [flow.completed for flow in flows.values()]}
+    (panel,) = cdf_chart("completion", curves, (1.0, 3.0), "").panels
+    (series,) = panel.series
+    assert panel.x.label == "completion time (ms)"
+    assert list(zip(series.x, series.y, strict=True)) == [
+        (pytest.approx(x), pytest.approx(y))
+        for x, y in [(100, 0), (100, 1 / 3), (200, 2 / 3), (400, 1)]
+    ]
+    out = str(tmp_path / "out.svg")
+    assert main([str(log), "--cdf", "completion", "--out", out]) == 0
+    assert main([str(log), "--cdf", "delay", "--out", out]) == 2
+    assert "there is no delay of a link (--link)" in capfd.readouterr().err
+    assert main([str(log), "--cdf", "rtt", "--flow", "web two", "--out", out]) == 2
+    assert "no flow 'web two'" in capfd.readouterr().err
+    assert main([str(log), "--cdf", "rtt", "--views", "rtt", "--out", out]) == 2
+    assert "--views has no effect with --cdf" in capfd.readouterr().err
+    assert main([str(log), "--cdf", "rtt", "--from", "5", "--out", out]) == 2
+    assert "nothing from 5 s until 4 s" in capfd.readouterr().err
 
 
 def test_outages_of_the_path_are_shaded() -> None:

@@ -23,8 +23,16 @@ from airtcp.study.picture import FORMATS, draw
 from airtcp.timeline.capture import MAGIC, read_capture
 from airtcp.timeline.events import TRANSFER, read_events
 from airtcp.timeline.mahimahi import HEAD, log_name, read_mahimahi
-from airtcp.timeline.model import Contents, NotPlottableError
-from airtcp.timeline.panels import FLOW_VIEWS, LINK_VIEWS, end_of, flow_chart, link_chart
+from airtcp.timeline.model import Contents, NotPlottableError, Points
+from airtcp.timeline.panels import (
+    CDFS,
+    FLOW_VIEWS,
+    LINK_VIEWS,
+    cdf_chart,
+    end_of,
+    flow_chart,
+    link_chart,
+)
 from airtcp.timeline.sequence import sequence_svg
 from airtcp.words import nearest
 
@@ -67,6 +75,12 @@ def _parser() -> argparse.ArgumentParser:
         help=f"of {', '.join(views)}; default: all for which there are data",
     )
     parser.add_argument(
+        "--cdf",
+        choices=list(CDFS),
+        help="cumulative distributions instead: of round trips, of the completion times of "
+        "transfers, or of the delays of a link",
+    )
+    parser.add_argument(
         "--sequence",
         action="store_true",
         help="a sequence diagram of a scenario with three nodes and one flow instead (SVG, with "
@@ -101,13 +115,17 @@ def _plot(options: argparse.Namespace) -> None:
     if options.sequence:
         _plot_sequence(options, out)
         return
+    if options.cdf and options.views:
+        raise NotPlottableError("--views has no effect with --cdf")
     contents = _read(options)
+    if options.cdf:
+        chart = _distributions(options, contents)
+        write_atomically(out, _drawn(chart, out.suffix, options.command))
+        print(out)
+        return
     _check_views(options.views, LINK_VIEWS if contents.link else FLOW_VIEWS)
     if contents.link:
-        if options.flow is not None:
-            raise NotPlottableError(
-                f"{options.file}: --flow has no effect: it is the log of a link"
-            )
+        _refuse_flow(options)
         link = contents.link
         span = _span(options, end_of([link.capacity, link.arrived, link.departed]))
         title = options.file.name if options.link is None else f"{link.name}, {options.file.name}"
@@ -128,6 +146,32 @@ def _plot(options: argparse.Namespace) -> None:
             print(f"{name}; --flow shows one of {also}", file=sys.stderr)
     write_atomically(out, _drawn(chart, out.suffix, options.command))
     print(out)
+
+
+def _distributions(options: argparse.Namespace, contents: Contents) -> Chart:
+    curves: dict[str, list[Points]] = {}
+    if contents.link:
+        _refuse_flow(options)
+        curves[contents.link.name] = [contents.link.delay] if options.cdf == "delay" else []
+    else:
+        _check_name(options, "flow", options.flow, contents.flows)
+        for name, flow in contents.flows.items():
+            if options.flow in (None, name):
+                of_flow = {"rtt": flow.rtt, "completion": flow.completed}
+                parts = curves.setdefault(name.split(TRANSFER)[0], [])
+                parts.extend([of_flow[options.cdf]] if options.cdf in of_flow else [])
+    known = {name: parts for name, parts in curves.items() if any(map(len, parts))}
+    if not known:
+        of = "a link (--link)" if options.cdf == "delay" else "a flow"
+        raise NotPlottableError(f"{options.file}: there is no {CDFS[options.cdf]} of {of}")
+    span = _span(options, max(end_of(parts) for parts in known.values()))
+    only = f"{next(iter(known))}, " if len(known) == 1 else ""
+    return cdf_chart(options.cdf, known, span, f"{only}{options.file.name}")
+
+
+def _refuse_flow(options: argparse.Namespace) -> None:
+    if options.flow is not None:
+        raise NotPlottableError(f"{options.file}: --flow has no effect: it is the log of a link")
 
 
 def _check_views(views: Sequence[str], known: Iterable[str]) -> None:
@@ -163,6 +207,7 @@ def _plot_sequence(options: argparse.Namespace, out: Path) -> None:
         (options.views, "--views"),
         (options.flow, "--flow"),
         (options.link, "--link"),
+        (options.cdf, "--cdf"),
     ):
         if given:
             raise NotPlottableError(f"{option} has no effect with --sequence")

@@ -18,7 +18,7 @@ from airtcp.timeline.model import (
     Stream,
 )
 
-_OF_RECEIVER = frozenset({"delivered"})
+_OF_RECEIVER = frozenset({"delivered", "transfer_completed"})
 _OF_EITHER = frozenset({"outage_over"})
 """Events that count from the receiver. All others do from the sender: a receiver has a window and a
 round trip, too, and acknowledgements of what it sends itself."""
@@ -64,6 +64,8 @@ class _Flow:
             case "rto_expired":
                 points["timeouts"].append((time, 0))
                 points["rto"].append((time, row["rto"]))
+            case "transfer_completed":
+                points["completed"].append((time, row["time"]))
             case "outage_over":
                 points["up"].append((time - row["dead"], 0))
 
@@ -80,6 +82,7 @@ class _Flow:
             flight=Points.of(points["flight"]),
             rtt=Points.of(points["rtt"]),
             rto=Points.of(points["rto"]),
+            completed=Points.of(points["completed"]),
             timeouts=tuple(time for time, _ in points["timeouts"]),
             up=tuple(time for time, _ in points["up"]),
         )

@@ -101,6 +101,7 @@ class FlowTimeline:
         flight: Bytes sent and not acknowledged.
         rtt: Round-trip times measured, s.
         rto: The retransmission time-out, s.
+        completed: The time that each transfer took, s, at its end.
         timeouts: When the retransmission timer expired, s.
         up: When an outage of the path ended, s.
         outages: When nothing gets through on the path, from and until, s; none where the file does
@@ -119,6 +120,7 @@ class FlowTimeline:
     flight: Points = NO_POINTS
     rtt: Points = NO_POINTS
     rto: Points = NO_POINTS
+    completed: Points = NO_POINTS
     timeouts: tuple[float, ...] = ()
     up: tuple[float, ...] = ()
     outages: tuple[tuple[float, float], ...] = ()

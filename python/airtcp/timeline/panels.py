@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -23,6 +23,16 @@ PINK, OLIVE, NAVY = "#e377c2", "#bcbd22", "#003f5c"
 """The panels share a legend: each series has a colour of its own."""
 _BINS = 100
 """Intervals over which a rate is the mean."""
+
+_CURVES = (BLUE, ORANGE, GREEN, RED, PURPLE, BROWN, PINK, GREY, OLIVE, TEAL)
+_MOST_STEPS = 2000
+"""More are finer than a pixel."""
+
+_LOG_FROM = 20
+"""With such a ratio of the largest value to the smallest, a logarithmic axis shows more."""
+
+CDFS = {"rtt": "round trip", "completion": "completion time", "delay": "delay"}
+"""What cumulative distributions are of: labels by name."""
 
 _MOST_SHADED = 200
 """More outages would be a shade on all of the picture."""
@@ -84,6 +94,52 @@ def _chart(
         if view in views or not views
     )
     return Chart("", "", title, panels)
+
+
+def cdf_chart(what: str, curves: Mapping[str, Sequence[Points]], span: Span, title: str) -> Chart:
+    """Draws cumulative distributions, one for each name.
+
+    Args:
+        what: A name of `CDFS`.
+        curves: By the names of curves, the values that each is of.
+        span: Times of which values count, s.
+        title: Title of the chart.
+
+    Raises:
+        NotPlottableError: There are no values, or too many curves to tell apart.
+    """
+    values = {
+        name: np.sort(np.concatenate([_within(part, span).value for part in parts]))
+        for name, parts in curves.items()
+    }
+    values = {name: ordered for name, ordered in values.items() if len(ordered)}
+    if not values:
+        raise NotPlottableError(f"there is no {CDFS[what]} from {span[0]:g} s to {span[1]:g} s")
+    if len(values) > len(_CURVES):
+        raise NotPlottableError(
+            f"{len(values)} curves cannot be told apart: --flow draws one (at most {len(_CURVES)})"
+        )
+    least = min(float(ordered[0]) for ordered in values.values())
+    most = max(float(ordered[-1]) for ordered in values.values())
+    label, unit, factor = (CDFS[what], "s", 1.0) if most >= 1 else (CDFS[what], "ms", 1e3)
+    series = tuple(
+        Series(name, color, *_cumulated(ordered * factor), line="solid", step=True)
+        for (name, ordered), color in zip(values.items(), _CURVES, strict=False)
+    )
+    y = Axis("share of values", range=(0.0, 1.0))
+    x = Axis(f"{label} ({unit})", log=least > 0 and most / least >= _LOG_FROM)
+    panel = Panel(title="", x=x, y=y, series=series)
+    return Chart("", "", title, (panel,))
+
+
+def _cumulated(ordered: Floats) -> tuple[Floats, Floats]:
+    """The steps of a distribution: values, and the share of those up to each."""
+    shares = np.arange(1, len(ordered) + 1) / len(ordered)
+    if len(ordered) > _MOST_STEPS:
+        # The ends stay.
+        chosen = np.linspace(0, len(ordered) - 1, _MOST_STEPS).round().astype(int)
+        ordered, shares = ordered[chosen], shares[chosen]
+    return np.concatenate([ordered[:1], ordered]), np.concatenate([[0.0], shares])
 
 
 def end_of(parts: Sequence[Points | Ranges]) -> float:
