@@ -8,7 +8,7 @@ use airtcp_net::CellConfig;
 use airtcp_net::cell::SchedulerConfig;
 use airtcp_net::config::{Distribution, LossConfig, OutageConfig, OutageMode, Schedule, Variation};
 use airtcp_sim::scenario::{
-    Application, Cell, DatagramArrivals, Datagrams, NodeId, Scenario, Sizes, UdpSpec,
+    Application, Cell, DatagramArrivals, Datagrams, LinkSender, NodeId, Scenario, Sizes, UdpSpec,
 };
 use airtcp_sim::trace::{Crossing, PacketTap};
 use airtcp_sim::{Observers, World};
@@ -278,11 +278,12 @@ fn in_cells(bottleneck: u8, kinds: &[(u8, u8, u8)], directions: u8, scheduler: u
     let [left, base] = [NodeId(0), NodeId(1)];
     let [down, up] = ["down", "up"].map(|name| scenario.cells.push(cell(name)));
     for link in scenario.links.iter_mut().filter(|link| ![link.from, link.to].contains(&left)) {
-        link.cell = match link.from == base {
+        link.sender = match link.from == base {
             // Both directions in one cell.
-            false if directions == 0 => Some(down),
-            true => (directions & 1 > 0 || directions == 0).then_some(down),
-            false => (directions & 2 > 0).then_some(up),
+            _ if directions == 0 => LinkSender::InCell(down),
+            true if directions & 1 > 0 => LinkSender::InCell(down),
+            false if directions & 2 > 0 => LinkSender::InCell(up),
+            _ => LinkSender::Plain,
         };
     }
     scenario

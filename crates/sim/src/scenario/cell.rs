@@ -102,11 +102,11 @@ impl<'s, 'a> Cells<'s, 'a> {
     /// Refuses cells in which there is nothing to schedule, and those without a base station.
     pub(super) fn check(&self, links: &[Link], nodes: &Nodes) {
         for (id, section) in self.cells.ids().zip(&self.sections) {
-            let mut members = links.iter().filter(|link| link.cell == Some(id));
+            let mut members = links.iter().filter(|link| link.cell() == Some(id));
             let (Some(first), Some(second)) = (members.next(), members.next()) else {
                 let none = "has no effect: no link names it".to_owned();
                 let only = |link: &Link| format!("has no effect with the link {} alone", link.name);
-                let count = links.iter().find(|link| link.cell == Some(id)).map_or(none, only);
+                let count = links.iter().find(|link| link.cell() == Some(id)).map_or(none, only);
                 let problem = section.problem("name", count);
                 section.push(problem.expected("`forward.cell` or `backward.cell` of two links"));
                 continue;

@@ -23,13 +23,31 @@ pub struct Link {
     pub to: NodeId,
     /// Rate, delay, queue, loss and outages.
     pub config: LinkConfig,
-    /// The sending node is the mobile whose base station changes.
-    pub from_mobile: bool,
-    /// The cell whose scheduler says when it sends.
-    pub cell: Option<CellId>,
+    /// What is special about its sending end.
+    pub sender: LinkSender,
+}
+
+/// What is special about the sending end of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkSender {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// It is the mobile whose base station changes.
+    Mobile,
+    /// It sends when the scheduler of this cell says so.
+    InCell(CellId),
 }
 
 impl Link {
+    /// The cell whose scheduler says when it sends.
+    pub fn cell(&self) -> Option<CellId> {
+        match self.sender {
+            LinkSender::InCell(cell) => Some(cell),
+            LinkSender::Plain | LinkSender::Mobile => None,
+        }
+    }
+
     /// When nothing gets through: from the start of each outage, until its end or `end`.
     pub fn outages_before(&self, end: Instant) -> Vec<(Instant, Instant)> {
         self.config.interruptions().into_iter().collect::<Schedules>().outages_before(end)
@@ -152,8 +170,12 @@ pub(super) fn links(
             let directions = [(a, b, &forward, forward_cell), (b, a, &backward, backward_cell)];
             for (i, (from, to, config, cell)) in directions.into_iter().enumerate() {
                 let name = format!("{}>{}", name_of(from), name_of(to));
-                let from_mobile = mobile == Some(i);
-                links.push(Link { name, from, to, config: config.clone(), from_mobile, cell });
+                let sender = match cell {
+                    Some(cell) => LinkSender::InCell(cell),
+                    None if mobile == Some(i) => LinkSender::Mobile,
+                    None => LinkSender::Plain,
+                };
+                links.push(Link { name, from, to, config: config.clone(), sender });
             }
         }
     }

@@ -31,7 +31,7 @@ pub use cell::{Cell, CellId};
 pub use distribution::{Sizes, Times};
 pub use document::{json_schema, markdown};
 pub use flow::{End, FlowId, FlowSpec, RandomPairs};
-pub use link::Link;
+pub use link::{Link, LinkSender};
 pub use middlebox::{MechanismSpec, MiddleboxSpec, SignalSpec};
 pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};
 pub use quic::{QuicConfig, QuicCongestion, QuicId, QuicSpec, Transport};

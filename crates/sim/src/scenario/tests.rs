@@ -1,8 +1,8 @@
 //! The exact diagnostics for each kind of mistake, and the meaning of correct files.
 
 use super::{
-    Application, ConfigError, DatagramArrivals, Datagrams, MechanismSpec, NodeId, OnOff,
-    OutageLayer, Scenario, SignalSpec, Sizes, Times, UdpSpec,
+    Application, ConfigError, DatagramArrivals, Datagrams, LinkSender, MechanismSpec, NodeId,
+    OnOff, OutageLayer, Scenario, SignalSpec, Sizes, Times, UdpSpec,
 };
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_edge::{
@@ -324,7 +324,7 @@ fn handovers_are_read_with_their_cells() {
                 { at = \"7 s\", rate = \"1 Mbit/s\", delay = \"4 ms\" }]";
     let scenario = parse(&BASE.replace(DELAY, keys)).unwrap();
     let [down, up] = [2, 3].map(|i| &scenario.links[i]);
-    assert_eq!((down.from_mobile, up.from_mobile), (false, true));
+    assert_eq!((down.sender, up.sender), (LinkSender::Plain, LinkSender::Mobile));
     let (at, delay) = (Instant::from_secs, Some(Duration::from_millis(4)));
     let cells = vec![
         Cell { at: at(5), rate: None, delay: None },
@@ -2731,7 +2731,7 @@ fn cells_are_read_with_their_links() {
     let time_constant = Duration::from_millis(200);
     let scheduler = SchedulerConfig::ProportionalFair { time_constant };
     assert_eq!(down.config, CellConfig { tti: Duration::from_millis(2), scheduler });
-    let members = scenario.links.iter().filter(|link| link.cell.is_some());
+    let members = scenario.links.iter().filter(|link| link.cell().is_some());
     assert_eq!(members.map(|link| &*link.name).collect::<Vec<_>>(), ["BS>MH", "BS>other"]);
 }
 

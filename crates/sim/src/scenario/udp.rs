@@ -239,7 +239,7 @@ pub(super) fn sources(
             section.push(section.problem("stop", message).expected("a stop after `start`"));
         }
         let in_cell = |(from, _): &(NodeId, NodeId)| {
-            network.links.iter().any(|link| link.from == *from && link.cell.is_some())
+            network.links.iter().any(|link| link.from == *from && link.cell().is_some())
         };
         if matches!(datagrams, Datagrams::Saturated { .. }) && pairs.iter().any(in_cell) {
             let message = "saturated: a link in a cell sends by intervals, not packet by packet";

@@ -27,7 +27,7 @@ impl Cells {
     pub(super) fn of(scenario: &Scenario) -> Self {
         let Scenario { cells, links, .. } = scenario;
         let some = !cells.is_empty();
-        let of_links = links.iter().filter(|_| some).map(|link| link.cell);
+        let of_links = links.iter().filter(|_| some).map(scenario::Link::cell);
         let of_links: IdVec<LinkId, Option<CellId>> = of_links.collect();
         let state = |(id, cell): (CellId, &scenario::Cell)| {
             let links = of_links.enumerated().filter(|(_, cell)| **cell == Some(id));
