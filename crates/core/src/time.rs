@@ -3,6 +3,7 @@
 //! Both types are a `u64` of nanoseconds: 584 years, no sign, no allocation. Arithmetic saturates
 //! at the ends, so that a hostile or absurd duration can never wrap into the past.
 
+use crate::units::Decimal;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
@@ -122,9 +123,9 @@ impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => write!(f, "0 s"),
-            n if n >= NANOS_PER_SEC => write!(f, "{} s", n as f64 / NANOS_PER_SEC as f64),
-            n if n >= 1_000_000 => write!(f, "{} ms", n as f64 / 1e6),
-            n if n >= 1_000 => write!(f, "{} us", n as f64 / 1e3),
+            n if n >= NANOS_PER_SEC => write!(f, "{} s", Decimal { n, digits: 9 }),
+            n if n >= 1_000_000 => write!(f, "{} ms", Decimal { n, digits: 6 }),
+            n if n >= 1_000 => write!(f, "{} us", Decimal { n, digits: 3 }),
             n => write!(f, "{n} ns"),
         }
     }

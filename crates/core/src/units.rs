@@ -111,11 +111,33 @@ impl DataRate {
 impl fmt::Display for DataRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            n if n >= 1_000_000_000 => write!(f, "{} Gbit/s", n as f64 / 1e9),
-            n if n >= 1_000_000 => write!(f, "{} Mbit/s", n as f64 / 1e6),
-            n if n >= 1_000 => write!(f, "{} kbit/s", n as f64 / 1e3),
+            n if n >= 1_000_000_000 => write!(f, "{} Gbit/s", Decimal { n, digits: 9 }),
+            n if n >= 1_000_000 => write!(f, "{} Mbit/s", Decimal { n, digits: 6 }),
+            n if n >= 1_000 => write!(f, "{} kbit/s", Decimal { n, digits: 3 }),
             n => write!(f, "{n} bit/s"),
         }
+    }
+}
+
+/// A number of a larger unit, from a whole number of the base unit, which is smaller by so many
+/// decimal digits: exact, as a quotient of floating-point numbers is not beyond 2^53.
+pub(crate) struct Decimal {
+    pub(crate) n: u64,
+    pub(crate) digits: u32,
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = 10u64.pow(self.digits);
+        let (whole, mut rest, mut digits) = (self.n / unit, self.n % unit, self.digits as usize);
+        if rest == 0 {
+            return write!(f, "{whole}");
+        }
+        while rest.is_multiple_of(10) {
+            rest /= 10;
+            digits -= 1;
+        }
+        write!(f, "{whole}.{rest:0digits$}")
     }
 }
 
@@ -130,6 +152,21 @@ mod tests {
             DataRate::kbps(250).transmission_time(Bytes(1040)),
             Duration::from_micros(33_280)
         );
+    }
+
+    #[test]
+    fn what_is_shown_is_exact() {
+        let shown = |n| DataRate(n).to_string();
+        assert_eq!(shown(8_421_711_082_129_362), "8421711.082129362 Gbit/s");
+        assert_eq!(shown(u64::MAX), "18446744073.709551615 Gbit/s");
+        assert_eq!(shown(5_500_000), "5.5 Mbit/s");
+        assert_eq!(shown(1_000_001), "1.000001 Mbit/s");
+        assert_eq!(shown(64_000), "64 kbit/s");
+        let shown = |n| Duration::from_nanos(n).to_string();
+        assert_eq!(shown(8_506_342_330_904_643), "8506342.330904643 s");
+        assert_eq!(shown(1_000_001), "1.000001 ms");
+        assert_eq!(shown(10_250), "10.25 us");
+        assert_eq!(shown(120_000_000_000), "120 s");
     }
 
     #[test]

@@ -442,7 +442,7 @@ fn a_sender_told_of_a_broken_route_stands_by_until_there_is_another() {
             .map(|what| last(&format!("Node(0) {what} {{ to: 10.0.0.4 }}")).expect("told"));
         assert!(failed < found);
         let [begins, ends] =
-            [true, false].map(|active| last(&format!("Sender(0) Standby {{ active: {active} }}")));
+            [true, false].map(|active| last(&format!("Standby {{ active: {active} }}")));
         assert_eq!(begins, ends.map(|_| failed));
         (ends.map(|ends| ends - found), metrics.flows[0].clone())
     };
