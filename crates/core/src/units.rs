@@ -86,6 +86,16 @@ impl DataRate {
     pub const fn bits_per_sec(self) -> u64 {
         self.0
     }
+    /// The whole bits that it carries in this time.
+    pub const fn bits_in(self, time: Duration) -> u64 {
+        match self.0.checked_mul(time.as_nanos()) {
+            Some(nanobits) => nanobits / 1_000_000_000,
+            None => {
+                let bits = self.0 as u128 * time.as_nanos() as u128 / 1_000_000_000;
+                if bits > u64::MAX as u128 { u64::MAX } else { bits as u64 }
+            }
+        }
+    }
     /// The time to serialise `size` at this rate, rounded up to a nanosecond.
     pub const fn transmission_time(self, size: Bytes) -> Duration {
         // 64-bit arithmetic covers every real packet (up to 2.3 GB); the wide path covers the rest.

@@ -47,13 +47,13 @@ const DEFAULTS: &[Field] = &[
         "rate",
         LinkRate::KIND,
         Is("100 Gbit/s"),
-        "Serialisation rate: constant, or a table with a file. The default takes 120 ns for a packet of 1500 B.",
+        "Serialisation rate: constant, or a table with steps, a file or fading. The default takes 120 ns for a packet of 1500 B.",
     ),
     field(
         "delay",
         DelayConfig::KIND,
         Is("0 s"),
-        "One-way propagation delay: constant, or a table with a distribution or a file.",
+        "One-way propagation delay: constant, or a table with a distribution, steps or a file.",
     ),
 ];
 

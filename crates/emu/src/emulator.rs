@@ -100,7 +100,8 @@ impl Setup<'_> {
         if log.is_some() {
             link.report_departures();
         }
-        let log = log.map(|path| Log::create(path, title, self.command_line, config, trace));
+        let create = |path| Log::create(path, title, self.command_line, config, trace, streams);
+        let log = log.map(create);
         let stream = Stream::new(self.seed, &format!("link/{name}/corrupt"));
         Ok(Lane {
             link,

@@ -1,6 +1,7 @@
 //! What a link is made of, and how it is written in files. Constructors or file readers validate
 //! all values; the models themselves never fail.
 
+use crate::fading::FadingConfig;
 use crate::queue::codel::CodelConfig;
 use crate::queue::dualpi2::DualPi2Config;
 use crate::queue::fq_codel::FqCodelConfig;
@@ -13,7 +14,7 @@ use airtcp_settings::schema::{
     Fallback, Field, Key, Kind, PATH, POSITIVE_TIME, PROBABILITY, TIME, Table, choose, field, words,
 };
 use airtcp_settings::{
-    Decoded, Name, PacketsOrSize, Reader, Settings, Value, alternatives, choice, settings,
+    Decoded, InTable, Name, PacketsOrSize, Reader, Settings, Value, alternatives, choice, settings,
 };
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ settings! {
     #[derive(Clone, Debug, PartialEq)]
     #[check(check_link)]
     pub struct LinkConfig {
-        /// Rate at which packets are serialised: constant, or a table with steps or a file.
+        /// Rate at which packets are serialised: constant, or a table with steps, a file or fading.
         pub rate: LinkRate,
         /// One-way propagation delay: constant, or a table with a distribution, steps or a file.
         pub delay: DelayConfig,
@@ -78,6 +79,7 @@ impl LinkConfig {
             LinkRate::Constant(rate) => of_cells(rate).map_or(*rate, |it| it.mean_until(end)),
             LinkRate::Mahimahi(trace) => trace.mean_rate(),
             LinkRate::Table(rates) => rates.mean_until(end),
+            LinkRate::Fading(fading) => fading.mean(),
         }
     }
 
@@ -107,7 +109,7 @@ fn check_link<R: Reader>(from: &R, link: &LinkConfig) {
             let message = format!("at {rate}, a block of {} has less than a bit", rlc.tti);
             from.refuse(Some("rlc"), message, "a longer tti or a higher rate");
         }
-        (Some(_), LinkRate::Mahimahi(_) | LinkRate::Table(_)) => {
+        (Some(_), LinkRate::Mahimahi(_) | LinkRate::Table(_) | LinkRate::Fading(_)) => {
             let message = "has no blocks of one size where the rate changes".to_owned();
             from.refuse(Some("rlc"), message, "a constant rate beside it");
         }
@@ -141,7 +143,7 @@ fn check_cells<R: Reader>(from: &R, link: &LinkConfig, handover: &HandoverConfig
 }
 
 /// Rate at which packets are serialised.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum LinkRate {
     /// Always the same.
     Constant(DataRate),
@@ -149,15 +151,18 @@ pub enum LinkRate {
     Mahimahi(Arc<Trace>),
     /// As a table says.
     Table(Arc<Rates>),
+    /// That of a channel that fades.
+    Fading(Arc<FadingConfig>),
 }
 
 impl LinkRate {
-    /// The rate; of a trace its mean, of a table the mean until its last line.
+    /// The rate; of a trace or a channel its mean, of a table the mean until its last line.
     pub fn mean(&self) -> DataRate {
         match self {
             Self::Constant(rate) => *rate,
             Self::Mahimahi(trace) => trace.mean_rate(),
             Self::Table(rates) => rates.mean(),
+            Self::Fading(fading) => fading.mean(),
         }
     }
 }
@@ -170,7 +175,7 @@ impl From<DataRate> for LinkRate {
 
 static RATE: Table = Table::new(
     "link.rate",
-    "A rate that changes: either `steps` or `file`.",
+    "A rate that changes: one of `steps`, `file` and `fading`.",
     &[Key::Fields(&[
         field(
             "steps",
@@ -186,6 +191,12 @@ static RATE: Table = Table::new(
          columns of delay and loss for other keys; each rate holds until the next, the last to the end; \
          at 0, packets wait. Any other name: a Mahimahi trace, which repeats. Perhaps compressed with \
          gzip; relative to the file that names it.",
+        ),
+        field(
+            "fading",
+            Kind::Table(FadingConfig::TABLE),
+            Fallback::Absent("no fading"),
+            "A radio channel that fades.",
         ),
     ])],
 );
@@ -278,6 +289,24 @@ impl Value for LinkRate {
         let Some(table) = from.table(key) else {
             return from.get(key).map(Self::Constant);
         };
+        let ways = ["steps", "file", "fading"];
+        let written: Vec<_> = ways.into_iter().filter(|way| table.written(way)).collect();
+        match written[..] {
+            ["fading"] => {
+                let fading = <FadingConfig as Settings>::read(&table.table("fading")?, None);
+                return fading.map(|it| Self::Fading(Arc::new(it)));
+            }
+            [other, .., "fading"] => {
+                let message = format!("contradicts `{other}`");
+                table.refuse(Some("fading"), message, "one of steps, file and fading");
+                return None;
+            }
+            [] => {
+                table.refuse(None, "says nothing".to_owned(), "steps, file or fading");
+                return None;
+            }
+            _ => {}
+        }
         if steps_or_file(&table)? == "file" {
             let file = table.get::<Option<Name>>("file")??;
             return table.file("file", &file, |text| rate_in(&file.text, text));
@@ -293,7 +322,7 @@ impl Value for LinkRate {
     fn show(&self, kind: &Kind) -> Option<String> {
         match self {
             Self::Constant(rate) => rate.show(kind),
-            Self::Mahimahi(_) | Self::Table(_) => None,
+            Self::Mahimahi(_) | Self::Table(_) | Self::Fading(_) => None,
         }
     }
 }
@@ -1196,8 +1225,7 @@ settings! {
 impl RlcConfig {
     /// Size of a transport block at this rate, in bits.
     pub fn block_bits(&self, rate: DataRate) -> u64 {
-        let bits = u128::from(rate.bits_per_sec()) * u128::from(self.tti.as_nanos());
-        u64::try_from(bits / 1_000_000_000).unwrap_or(u64::MAX)
+        rate.bits_in(self.tti)
     }
 }
 

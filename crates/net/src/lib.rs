@@ -4,7 +4,9 @@
 //! flight), then its parts, each readable alone: [`queue`] (a file a discipline), [`loss`],
 //! `policer`, [`delay`], `slots` (a path through satellites), [`schedule`] (outages, of the link and
 //! above the MAC), `handover` (a mobile that changes its base station), [`trace`] (a recorded rate),
-//! `rlc` (a cellular link that repairs its own losses).
+//! [`fading`] (a rate that follows a radio channel), `rlc` (a cellular link that repairs its own
+//! losses). [`cell`] shares the time of a base station
+//! between links.
 //! [`wifi`] is the other medium: 802.11, shared by many stations, with its own narration;
 //! [`mobility`] says where the stations are.
 //!
@@ -12,8 +14,10 @@
 //! [`Link::next_deadline`] names, a real-time emulator whenever it wakes up, and both see the same
 //! packets at the same logical times.
 
+pub mod cell;
 pub mod config;
 pub mod delay;
+pub mod fading;
 mod handover;
 pub mod link;
 pub mod log;
@@ -28,6 +32,7 @@ pub mod table;
 pub mod trace;
 pub mod wifi;
 
+pub use cell::{Cell, CellConfig};
 pub use link::{
     Arrived, Departure, Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta, Passage,
 };

@@ -28,12 +28,16 @@
 //!   is one with handovers, where packets may go back from the server to a queue (`handover`).
 //!   Where both ways are possible, the times are the same. What such a queue drops is reported at
 //!   that instant.
+//! - A link of a cell ([`Link::in_cell`]) has no server of its own: its packets wait until the cell's
+//!   scheduler lets it send.
 
+use crate::cell::Tti;
 use crate::config::{
     LinkConfig, LinkRate, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig, QueueLimit,
     Schedule,
 };
 use crate::delay::Delay;
+use crate::fading::Fading;
 use crate::handover::{Forwarded, Handover, Way};
 use crate::loss::Loss;
 use crate::policer::Policer;
@@ -79,7 +83,7 @@ impl From<Bytes> for PacketMeta {
 }
 
 /// The random streams of one link, each made where something draws from it: `link/<name>/loss`,
-/// `…/duplicate`, `…/delay`, `…/red` (every queue discipline's; it was RED's first, and another name would change
+/// `…/duplicate`, `…/delay`, `…/fading`, `…/red` (every queue discipline's; it was RED's first, and another name would change
 /// its draws), `…/slot-loss`, `…/rlc`.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkStreams<'n> {
@@ -101,6 +105,11 @@ impl<'n> LinkStreams<'n> {
 
     fn of(&self, purpose: &str) -> Stream {
         Stream::new(self.run_seed, &format!("link/{}/{purpose}", self.link))
+    }
+
+    /// For the channel of a link that fades.
+    pub fn of_fading(&self) -> Stream {
+        self.of("fading")
     }
 
     /// For the slots of a path that is reconfigured: the same in both directions.
@@ -229,6 +238,7 @@ impl Duplication {
 enum Service {
     Trace(Box<Opportunities>),
     Table(Arc<Rates>),
+    Fading(Box<Fading>),
     Rlc(Box<Rlc>),
 }
 
@@ -243,6 +253,9 @@ impl Service {
                 Some(Self::Trace(Box::new(Opportunities::new(Trace::clone(trace)))))
             }
             (LinkRate::Table(rates), _) => Some(Self::Table(Arc::clone(rates))),
+            (LinkRate::Fading(config), _) => {
+                Some(Self::Fading(Box::new(Fading::new(**config, streams.of_fading()))))
+            }
         }
     }
 
@@ -256,7 +269,7 @@ impl Service {
         match self {
             Self::Trace(opportunities) => opportunities.start(now),
             Self::Rlc(rlc) => rlc.start(now),
-            Self::Table(_) => now,
+            Self::Table(_) | Self::Fading(_) => now,
         }
     }
 
@@ -265,7 +278,7 @@ impl Service {
         match self {
             Self::Trace(opportunities) => opportunities.restart(),
             Self::Rlc(rlc) => rlc.reestablish(),
-            Self::Table(_) => {}
+            Self::Table(_) | Self::Fading(_) => {}
         }
     }
 
@@ -274,6 +287,7 @@ impl Service {
         match self {
             Self::Trace(opportunities) => Served::at(opportunities.serve(start, size)),
             Self::Table(rates) => Served::at(rates.departure(start, size)),
+            Self::Fading(fading) => Served::at(fading.departure(start, size)),
             Self::Rlc(rlc) => rlc.serve(start, size),
         }
     }
@@ -299,6 +313,8 @@ struct Deferred<T> {
     /// Present in a link that can be taken down at run time.
     steering: Option<Steering>,
     handover: Option<Handover<T>>,
+    /// Present in a link of a cell.
+    cell: Option<InCell<T>>,
     /// Departures of the packets in service in such a link: several share a transport block.
     in_service: VecDeque<Instant>,
 }
@@ -317,6 +333,23 @@ impl Steering {
     fn does(self, mode: OutageMode) -> bool {
         self.down && self.mode == mode
     }
+}
+
+/// The state of a link in a cell.
+#[derive(Clone, Debug)]
+struct InCell<T> {
+    /// The packet of which a part has been sent.
+    begun: Option<Begun<T>>,
+}
+
+/// A packet that is being sent.
+#[derive(Clone, Debug)]
+struct Begun<T> {
+    packet: Queued<T>,
+    /// Start of its first TTI.
+    start: Instant,
+    /// Bits still to be sent.
+    left: u64,
 }
 
 /// A packet has left the server, or was dropped before it.
@@ -358,8 +391,14 @@ impl<T> Deferred<T> {
             dropped: Vec::new(),
             steering: None,
             handover: None,
+            cell: None,
             in_service: VecDeque::new(),
         }
+    }
+
+    /// A part of a packet has been sent by a link in a cell.
+    fn has_begun(&self) -> bool {
+        self.cell.as_ref().is_some_and(|cell| cell.begun.is_some())
     }
 
     /// Packets whose turn it may be: in the queue, and before it after a handover.
@@ -488,14 +527,76 @@ impl<T> Link<T> {
     /// The link with [`Link::take_down`] and [`Link::take_up`]; `mode` says what these outages do
     /// to packets. Call before the first packet.
     pub fn steered(mut self, mode: OutageMode) -> Self {
+        self.defer().steering = Some(Steering { mode, down: false, up_since: Instant::ZERO });
+        self
+    }
+
+    /// The link as one of a cell's, which sends only by [`Link::send_in`]; before the first
+    /// packet. Not for one with a trace, RLC or handovers.
+    pub fn in_cell(mut self) -> Self {
+        self.defer().cell = Some(InCell { begun: None });
+        self
+    }
+
+    /// From now on, packets are decided when their service starts.
+    fn defer(&mut self) -> &mut Deferred<T> {
         self.is_plain = false;
-        let Self { admission, deferred, in_flight, .. } = &mut self;
-        let deferred = deferred.get_or_insert_with(|| {
+        let Self { admission, deferred, in_flight, .. } = self;
+        deferred.get_or_insert_with(|| {
             *in_flight = InFlight::new(true);
             Box::new(Deferred::new(Queue::Admitted(Admitted::new(admission.clone()))))
-        });
-        deferred.steering = Some(Steering { mode, down: false, up_since: Instant::ZERO });
-        self
+        })
+    }
+
+    /// Bits that a link in a cell could send in this TTI if it had the cell to itself; none in an
+    /// outage that holds packets. `None` if nothing waits.
+    pub fn competes(&mut self, tti: Tti) -> Option<u64> {
+        let deferred = self.deferred.as_ref()?;
+        if deferred.queue.len() == 0 && !deferred.has_begun() {
+            return None;
+        }
+        let Tti { start, end } = tti;
+        let holds = |outage: &OutageConfig| {
+            outage.mode == OutageMode::Hold && outage.schedule.is_down(start)
+        };
+        Some(match &mut self.service {
+            _ if self.outage.as_deref().is_some_and(holds) => 0,
+            Some(Service::Table(rates)) => rates.bits_between(start, end),
+            Some(Service::Fading(fading)) => fading.bits_between(start, end),
+            _ => self.rate.bits_in(end.since(start)),
+        })
+    }
+
+    /// A link in a cell sends up to so many bits in this TTI, as [`Link::competes`] allows. Returns how
+    /// many it sends: fewer only if nothing is left. Packets sent to their end depart at the end of
+    /// the TTI.
+    pub fn send_in(&mut self, tti: Tti, bits: u64) -> u64 {
+        let mut left = bits;
+        while left > 0
+            && let Some(mut begun) = self.begin(tti.start)
+        {
+            let sent = left.min(begun.left);
+            left -= sent;
+            begun.left -= sent;
+            if begun.left == 0 {
+                let Begun { packet, start, .. } = begun;
+                self.finish(start, packet, Served::at(tti.end));
+            } else if let Some(cell) = self.deferred.as_mut().and_then(|it| it.cell.as_mut()) {
+                cell.begun = Some(begun);
+            }
+        }
+        bits - left
+    }
+
+    /// The packet of which a link in a cell sends the next bit, at `start`.
+    fn begin(&mut self, start: Instant) -> Option<Begun<T>> {
+        let deferred = self.deferred.as_mut()?;
+        if let Some(begun) = deferred.cell.as_mut()?.begun.take() {
+            return Some(begun);
+        }
+        let packet = deferred.dequeue(start);
+        self.report_dropped(start);
+        packet.map(|packet| Begun { start, left: packet.meta.size.bits(), packet })
     }
 
     /// From now on the link keeps its departures for [`Link::next_departure`]. Call before the
@@ -855,7 +956,7 @@ impl<T> Link<T> {
         self.latest_wait
     }
 
-    /// The server's rate, or the mean rate of its file.
+    /// The server's rate, or the mean rate of its file or channel.
     pub fn rate(&self) -> DataRate {
         self.rate
     }
@@ -880,12 +981,13 @@ impl<T> Link<T> {
 
     /// Packets accepted and not yet reported by [`Link::poll`].
     pub fn in_transit(&self) -> usize {
-        let queued = self.deferred.as_ref().map_or(0, |deferred| deferred.queue.len());
+        let queued = |it: &Deferred<T>| it.queue.len() + usize::from(it.has_begun());
+        let queued = self.deferred.as_deref().map_or(0, queued);
         self.in_flight.len() + queued + self.handover().map_or(0, Handover::len)
     }
 
     /// Bits that the link could have sent in so long a time from the start, at its rates, or the
-    /// mean rate of its trace.
+    /// mean rate of its trace or channel. A link in a cell: alone.
     pub fn capacity(&self, elapsed: Duration) -> f64 {
         let rates = match &self.service {
             Some(Service::Table(rates)) => Some(&**rates),
@@ -1016,6 +1118,11 @@ impl<T> Link<T> {
             handover.interrupt(packet);
             return;
         }
+        self.finish(start, packet, served);
+    }
+
+    /// Decides the fate of a packet whose service started at `start`.
+    fn finish(&mut self, start: Instant, packet: Queued<T>, served: Served) {
         let Queued { item, meta, arrived, marked } = packet;
         self.counters.ecn_marks += u64::from(marked);
         let mut fate = self.decide(arrived, start, &meta, served);
@@ -1122,7 +1229,9 @@ impl<T> Link<T> {
 
     fn report_departure(&mut self, departure: Departure) {
         if let Some(departures) = &mut self.departures {
-            departures.push_back(departure);
+            // A queue may drop packets while one is in service that departs later.
+            let place = departures.partition_point(|earlier| earlier.at <= departure.at);
+            departures.insert(place, departure);
         }
     }
 
@@ -1134,7 +1243,11 @@ impl<T> Link<T> {
     /// nor an outage.
     #[inline]
     fn is_idle(&self, now: Instant, start: Instant) -> bool {
-        // A server with slots serves nothing at once.
+        // A server with slots serves nothing at once, nor does a cell.
+        let in_cell = self.deferred.as_ref().filter(|deferred| deferred.cell.is_some());
+        if let Some(deferred) = in_cell {
+            return deferred.queue.len() == 0 && !deferred.has_begun() && self.free_at <= now;
+        }
         let is_slotted = || self.service.as_ref().is_some_and(Service::is_slotted);
         let awaits_slot = || is_slotted() && self.waiting.is_empty();
         start == now || (awaits_slot() && self.free_at <= now)
@@ -1144,6 +1257,9 @@ impl<T> Link<T> {
     /// link up.
     #[inline]
     fn service_start(&self, now: Instant) -> Instant {
+        if self.deferred.as_ref().is_some_and(|deferred| deferred.cell.is_some()) {
+            return Instant::MAX;
+        }
         let now = match self.steering() {
             Some(steering) if steering.does(OutageMode::Hold) => return Instant::MAX,
             Some(steering) => now.max(steering.up_since),

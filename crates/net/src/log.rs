@@ -10,7 +10,8 @@
 //! As in the model, packets of a trace-driven link count 4 bytes more than their IP size.
 
 use crate::config::{LinkConfig, LinkRate, QueueConfig, QueueLimit, Schedule};
-use crate::link::Departure;
+use crate::fading::Fading;
+use crate::link::{Departure, LinkStreams};
 use crate::table::Rates;
 use crate::trace::{self, Trace};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -82,39 +83,53 @@ enum Capacity {
     Rate { rate: DataRate, passed: u64 },
     /// The same of a rate that changes.
     Table { rates: Arc<Rates>, passed: u64 },
+    /// The same of a channel that fades.
+    Fading { fading: Box<Fading>, passed: u64 },
     /// A trace; `passed` of its opportunities are over.
     Trace { trace: Trace, passed: u64 },
 }
 
 impl Capacity {
     /// Time and size of the next opportunity.
-    fn next(&self) -> (Instant, Bytes) {
+    fn next(&mut self) -> (Instant, Bytes) {
         match self {
             Self::Rate { rate, passed } => {
                 let until = |ms: u64| {
                     let bits = u128::from(rate.bits_per_sec()) * u128::from(ms) / 1000;
                     Bytes((bits / 8) as u64)
                 };
-                (Instant::from_millis(passed + 1), until(passed + 1) - until(*passed))
+                (Instant::from_millis(*passed + 1), until(*passed + 1) - until(*passed))
             }
             Self::Table { rates, passed } => {
                 let until = |ms: u64| rates.carried(Instant::from_millis(ms));
-                (Instant::from_millis(passed + 1), until(passed + 1) - until(*passed))
+                (Instant::from_millis(*passed + 1), until(*passed + 1) - until(*passed))
+            }
+            Self::Fading { fading, passed } => {
+                let end = Instant::from_millis(*passed + 1);
+                (end, Bytes(fading.bits_between(Instant::from_millis(*passed), end) / 8))
             }
             Self::Trace { trace, passed } => (trace.time(*passed), trace::OPPORTUNITY),
         }
     }
 
     fn pass(&mut self) {
-        let (Self::Rate { passed, .. } | Self::Table { passed, .. } | Self::Trace { passed, .. }) =
-            self;
+        let (Self::Rate { passed, .. }
+        | Self::Table { passed, .. }
+        | Self::Fading { passed, .. }
+        | Self::Trace { passed, .. }) = self;
         *passed += 1;
     }
 }
 
 impl<W: Write> LinkLog<W> {
-    /// A log of a link of `config`, or that follows `trace`.
-    pub fn new(to: W, config: &LinkConfig, trace: Option<&Trace>) -> Self {
+    /// A log of a link of `config` with these streams, or that follows `trace`. Of a link in a cell,
+    /// the opportunities are those that it would have alone.
+    pub fn new(
+        to: W,
+        config: &LinkConfig,
+        trace: Option<&Trace>,
+        streams: LinkStreams<'_>,
+    ) -> Self {
         let of_trace =
             |trace: &Trace| (trace::HEADER, Capacity::Trace { trace: trace.clone(), passed: 0 });
         let (header, capacity) = match (trace, &config.rate) {
@@ -131,6 +146,10 @@ impl<W: Write> LinkLog<W> {
             (None, LinkRate::Table(rates)) => {
                 (Bytes::ZERO, Capacity::Table { rates: rates.clone(), passed: 0 })
             }
+            (None, LinkRate::Fading(config)) => {
+                let fading = Box::new(Fading::new(**config, streams.of_fading()));
+                (Bytes::ZERO, Capacity::Fading { fading, passed: 0 })
+            }
         };
         let none = || Schedule::Listed(Vec::new());
         let outages = config.interruptions().unwrap_or_else(none);
@@ -146,6 +165,7 @@ impl<W: Write> LinkLog<W> {
             (Capacity::Trace { .. }, _) => "trace".to_owned(),
             (_, LinkRate::Constant(rate)) => rate.to_string(),
             (_, LinkRate::Table(_) | LinkRate::Mahimahi(_)) => "table".to_owned(),
+            (_, LinkRate::Fading(_)) => "fading".to_owned(),
         };
         // A command may be a script, and a comment is one line.
         let one_line = |text: &str| text.replace(['\n', '\r'], " ");
@@ -234,10 +254,15 @@ fn millis(at: Instant) -> u64 {
 mod tests {
     use super::*;
     use crate::config::{DelayConfig, LossConfig, OutageConfig, OutageMode};
-    use crate::link::{Link, LinkStreams, PacketMeta};
+    use crate::fading::{Efficiency, FadingConfig};
+    use crate::link::{Link, PacketMeta};
 
     fn us(n: u64) -> Instant {
         Instant::ZERO + Duration::from_micros(n)
+    }
+
+    fn streams() -> LinkStreams<'static> {
+        LinkStreams::named(1, "test")
     }
 
     fn config() -> LinkConfig {
@@ -259,12 +284,12 @@ mod tests {
     /// 5 ms each at 1 Mbit/s.
     fn log(config: &LinkConfig, trace: Option<&str>, sends: &[u64], end: u64) -> String {
         let trace = trace.map(|text| Trace::parse(text).unwrap());
-        let mut link = Link::new(config, LinkStreams::named(1, "test"));
+        let mut link = Link::new(config, streams());
         if let Some(trace) = &trace {
             link = link.with_trace(trace.clone());
         }
         link.report_departures();
-        let mut text = LinkLog::new(Vec::new(), config, trace.as_ref());
+        let mut text = LinkLog::new(Vec::new(), config, trace.as_ref(), streams());
         let mut write = |event| text.write(event).unwrap();
         let size = Bytes(625);
         for &at in sends {
@@ -286,7 +311,7 @@ mod tests {
     #[test]
     fn the_opportunities_of_a_trace_give_way_to_those_of_a_rate_by_hand() {
         let trace = Trace::parse("2\n").unwrap();
-        let mut text = LinkLog::new(Vec::new(), &config(), Some(&trace));
+        let mut text = LinkLog::new(Vec::new(), &config(), Some(&trace), streams());
         let rate = LinkEvent::Rate(us(2_500), DataRate::mbps(2));
         for event in [rate, LinkEvent::Arrival(us(3_500), Bytes(625)), LinkEvent::End(us(4_000))] {
             text.write(event).unwrap();
@@ -317,6 +342,32 @@ mod tests {
             "1 + 629\n1 + 629\n3 # 1504\n3 - 629 2\n3 - 629 2\n4 + 629\n10 # 1504\n10 - 629 6\n\
              13 # 1504\n"
         );
+    }
+
+    #[test]
+    fn the_opportunities_of_a_channel_are_those_that_packets_have() {
+        let fading = FadingConfig {
+            snr: 10.0,
+            bandwidth: 1e5,
+            coherence_time: Duration::from_millis(2),
+            efficiency: Efficiency::Shannon,
+        };
+        let config = LinkConfig { rate: LinkRate::Fading(Arc::new(fading)), ..config() };
+        let log = log(&config, None, &[0, 0, 0], 100_000);
+        let fields = log.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let fields: Vec<_> = fields.collect();
+        let number = |text: &str| text.parse::<u64>().unwrap();
+        let by = |ms: u64| -> u64 {
+            let until = fields.iter().filter(|it| it[1] == "#" && number(it[0]) <= ms);
+            until.map(|it| number(it[2])).sum()
+        };
+        let departures = fields.iter().filter(|it| it[1] == "-").map(|it| number(it[0]));
+        let departures: Vec<u64> = departures.collect();
+        assert_eq!(departures.len(), 3);
+        for (bytes, ms) in [625, 1250, 1875].into_iter().zip(departures) {
+            // Less than a byte is lost each millisecond.
+            assert!(by(ms) <= bytes && by(ms + 1) + ms + 1 >= bytes, "{bytes} B by {ms} ms");
+        }
     }
 
     #[test]

@@ -245,6 +245,11 @@ impl Rates {
         })
     }
 
+    /// The lowest rate above zero.
+    pub fn least(&self) -> DataRate {
+        self.0.values().flatten().min().expect("the last is a rate")
+    }
+
     /// The mean rate until the last line; of a single line, its rate.
     pub fn mean(&self) -> DataRate {
         let bits = |pair: &[(Instant, Option<DataRate>)]| {
@@ -282,6 +287,21 @@ impl Rates {
             u128::from(rate) * u128::from(end.since(*since).as_nanos())
         };
         steps.iter().zip(ends).map(work).sum()
+    }
+
+    /// The bits that can be carried from `start` to `end`.
+    pub(crate) fn bits_between(&self, start: Instant, end: Instant) -> u64 {
+        let steps = &self.0.steps[self.0.index(start)..];
+        let mut nanobits: u128 = 0;
+        for (i, &(since, rate)) in steps.iter().enumerate() {
+            if since >= end {
+                break;
+            }
+            let until = steps.get(i + 1).map_or(end, |next| next.0.min(end));
+            let rate = rate.map_or(0, DataRate::bits_per_sec);
+            nanobits += u128::from(rate) * u128::from(until.since(since.max(start)).as_nanos());
+        }
+        u64::try_from(nanobits / 1_000_000_000).unwrap_or(u64::MAX)
     }
 
     /// The departure of a packet served from `start`.

@@ -222,7 +222,7 @@ documented! {
         /// Longest queue, packets.
         pub max_queue_packets: u64,
         /// Share of what the link could have sent during the run, at its rates or the mean rate of
-        /// its trace, that it did send.
+        /// its trace or channel, that it did send; of a link in a cell, alone in the cell.
         pub utilisation: f64,
         /// Median of the packets' queueing delays, s, to within 1.6 %; `None` without packets. The
         /// delay runs from a packet's arrival to the start of its transmission, outages that hold

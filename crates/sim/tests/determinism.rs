@@ -4,8 +4,12 @@
 mod common;
 
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
+use airtcp_net::CellConfig;
+use airtcp_net::cell::SchedulerConfig;
 use airtcp_net::config::{Distribution, LossConfig, OutageConfig, OutageMode, Schedule, Variation};
-use airtcp_sim::scenario::{Application, DatagramArrivals, Datagrams, Scenario, Sizes, UdpSpec};
+use airtcp_sim::scenario::{
+    Application, Cell, DatagramArrivals, Datagrams, LinkSender, NodeId, Scenario, Sizes, UdpSpec,
+};
 use airtcp_sim::trace::{Crossing, PacketTap};
 use airtcp_sim::{Observers, World};
 use airtcp_tcp::TcpConfig;
@@ -259,6 +263,32 @@ fn two_sides(bottleneck: u8, kinds: &[(u8, u8, u8)]) -> Scenario {
     network.0
 }
 
+/// The same with the links between the second router and its hosts in cells, in one direction or in
+/// both: round intervals, so that packets come as these begin.
+fn in_cells(bottleneck: u8, kinds: &[(u8, u8, u8)], directions: u8, scheduler: u8) -> Scenario {
+    let ms = Duration::from_millis;
+    let mut scenario = two_sides(bottleneck, kinds);
+    let scheduler = match scheduler {
+        0 => SchedulerConfig::RoundRobin,
+        1 => SchedulerConfig::MaxRate,
+        _ => SchedulerConfig::ProportionalFair { time_constant: ms(20) },
+    };
+    let tti = ms(1);
+    let cell = |name: &str| Cell { name: name.into(), config: CellConfig { tti, scheduler } };
+    let [left, base] = [NodeId(0), NodeId(1)];
+    let [down, up] = ["down", "up"].map(|name| scenario.cells.push(cell(name)));
+    for link in scenario.links.iter_mut().filter(|link| ![link.from, link.to].contains(&left)) {
+        link.sender = match link.from == base {
+            // Both directions in one cell.
+            _ if directions == 0 => LinkSender::InCell(down),
+            true if directions & 1 > 0 => LinkSender::InCell(down),
+            false if directions & 2 > 0 => LinkSender::InCell(up),
+            _ => LinkSender::Plain,
+        };
+    }
+    scenario
+}
+
 /// Runs a scenario of three seconds with observers and, but for some slices, without. The results,
 /// at the end of each slice, must be the same.
 fn observed_or_not(scenario: &Scenario, slices: &[(u64, bool)]) -> Result<(), TestCaseError> {
@@ -311,6 +341,18 @@ proptest! {
         slices in slices(),
     ) {
         observed_or_not(&two_sides(bottleneck, &kinds), &slices)?;
+    }
+
+    /// No packet comes to a cell ahead of time.
+    #[test]
+    fn cells_give_the_same_results_without_observers(
+        bottleneck in 0..64u8,
+        kinds in proptest::collection::vec((0..64u8, 0..64u8, 0..32u8), 2..6),
+        directions in 0..4u8,
+        scheduler in 0..3u8,
+        slices in slices(),
+    ) {
+        observed_or_not(&in_cells(bottleneck, &kinds, directions, scheduler), &slices)?;
     }
 }
 

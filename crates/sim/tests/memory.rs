@@ -62,6 +62,37 @@ fn a_cell_in_steady_state_allocates_nothing() {
     assert_eq!(allocations, 0, "in {sent} frames");
 }
 
+/// The same in a cell of phones whose channels fade.
+#[test]
+fn a_cell_of_phones_in_steady_state_allocates_nothing() {
+    let text = r#"
+        duration = "60 s"
+        node = [{ name = "server" }, { name = "BS" }, { name = "phone", count = 5 }]
+        cell = [{ name = "down", scheduler = "proportional-fair" }]
+        flow = [{ from = "server", to = "phone" }]
+        [[link]]
+        between = ["server", "BS"]
+        rate = "1 Gbit/s"
+        delay = "10 ms"
+        [[link]]
+        between = ["BS", "phone"]
+        rate = { fading = { snr = "12 dB", bandwidth = "9 MHz", coherence-time = "5 ms" } }
+        delay = "5 ms"
+        forward = { cell = "down" }"#;
+    let scenario = Scenario::parse("t.toml", text, &[]).expect("a right scenario");
+    let mut world = World::new(&scenario, 1);
+    world.run_until(Instant::from_secs(40), &mut Observers::default());
+    let (sent, dropped) = (packets(&world), world.metrics().links[2].queue_drops);
+
+    let before = CountingAllocator::allocations();
+    world.run_until(Instant::from_secs(60), &mut Observers::default());
+    let allocations = CountingAllocator::allocations() - before;
+
+    let sent = packets(&world) - sent;
+    assert!(sent > 50_000 && world.metrics().links[2].queue_drops > dropped, "{sent} packets");
+    assert_eq!(allocations, 0, "in {sent} packets over a link");
+}
+
 /// 10,000 concurrent flows stay under 100 MB, scenario included.
 #[test]
 fn ten_thousand_flows_fit_in_100_megabytes() {

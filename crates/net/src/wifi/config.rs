@@ -5,6 +5,7 @@
 //! 2.35 with its default `bugFix_timer_`; "GloMoSim" is version 2.03.
 
 use crate::config::{QueueConfig, QueueLimit};
+use crate::fading::DECIBELS;
 use crate::wifi::ofdm::Width;
 use crate::wifi::standard::{Band, PhyConfig};
 use airtcp_core::{Bytes, DataRate, Duration, Position, counted};
@@ -308,7 +309,7 @@ static POWER: Measure = Measure {
 };
 
 /// Base unit: hertz.
-static FREQUENCY: Measure = Measure {
+pub(crate) static FREQUENCY: Measure = Measure {
     what: "a frequency",
     example: "2.4 GHz",
     units: &[("Hz", |x| x), ("MHz", |x| x * 1e6), ("GHz", |x| x * 1e9)],
@@ -316,7 +317,8 @@ static FREQUENCY: Measure = Measure {
 };
 
 /// The units of radios, for documentation.
-pub const MEASURES: [(&str, &Measure); 2] = [("Powers", &POWER), ("Frequencies", &FREQUENCY)];
+pub const MEASURES: [(&str, &Measure); 3] =
+    [("Powers", &POWER), ("Frequencies", &FREQUENCY), ("Ratios", &DECIBELS)];
 
 impl Value for Power {
     const KIND: Kind = Kind::Measure(&POWER);

@@ -1,5 +1,6 @@
 //! `[[link]]`: two unidirectional links between nodes.
 
+use super::cell::{CellId, Cells};
 use super::names::{Names, TWO_NODES, pairs, resolve};
 use super::node::{NodeId, Nodes};
 use airtcp_config::Section;
@@ -22,11 +23,31 @@ pub struct Link {
     pub to: NodeId,
     /// Rate, delay, queue, loss and outages.
     pub config: LinkConfig,
-    /// The sending node is the mobile whose base station changes.
-    pub from_mobile: bool,
+    /// What is special about its sending end.
+    pub sender: LinkSender,
+}
+
+/// What is special about the sending end of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkSender {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// It is the mobile whose base station changes.
+    Mobile,
+    /// It sends when the scheduler of this cell says so.
+    InCell(CellId),
 }
 
 impl Link {
+    /// The cell whose scheduler says when it sends.
+    pub fn cell(&self) -> Option<CellId> {
+        match self.sender {
+            LinkSender::InCell(cell) => Some(cell),
+            LinkSender::Plain | LinkSender::Mobile => None,
+        }
+    }
+
     /// When nothing gets through: from the start of each outage, until its end or `end`.
     pub fn outages_before(&self, end: Instant) -> Vec<(Instant, Instant)> {
         self.config.interruptions().into_iter().collect::<Schedules>().outages_before(end)
@@ -88,11 +109,25 @@ pub(super) static LINK: Table = Table::new(
 static DIRECTION: Table = Table::new(
     "link.forward, link.backward",
     "Replaces keys of the link in one direction.",
-    &[Key::Otherwise("as the link", LinkConfig::KEYS)],
+    &[
+        Key::Fields(&[field(
+            "cell",
+            Kind::Name,
+            Absent("in no cell"),
+            "The [cell](#cell) whose scheduler says when this direction sends. Not together with `rlc`, \
+             `handover` or a Mahimahi trace.",
+        )]),
+        Key::Otherwise("as the link", LinkConfig::KEYS),
+    ],
 );
 
 /// Reads the links.
-pub(super) fn links(sections: &[Section<'_>], nodes: &Nodes, names: &Names) -> Vec<Link> {
+pub(super) fn links(
+    sections: &[Section<'_>],
+    nodes: &Nodes,
+    names: &Names,
+    cells: &Cells<'_, '_>,
+) -> Vec<Link> {
     let mut links = Vec::new();
     let mut linked = BTreeSet::new();
     let mut taken = BTreeSet::new();
@@ -117,6 +152,12 @@ pub(super) fn links(sections: &[Section<'_>], nodes: &Nodes, names: &Names) -> V
         let (Some(a), Some(b)) = (a, b) else { continue };
         let Some(pairs) = pairs(section, "between", a, b) else { continue };
         let (Some(forward), Some(backward)) = (forward, backward) else { continue };
+        let cell_of = |key, config: &LinkConfig| cells.of(section.chosen(key).as_ref(), config);
+        let forward_cell = cell_of("forward", &forward);
+        let backward_cell = cell_of("backward", &backward);
+        let (Some(forward_cell), Some(backward_cell)) = (forward_cell, backward_cell) else {
+            continue;
+        };
         let has_handovers = forward.handover.is_some() || backward.handover.is_some();
         let Some(mobile) = mobile(section, &ends, has_handovers) else { continue };
         for (a, b) in pairs {
@@ -126,12 +167,15 @@ pub(super) fn links(sections: &[Section<'_>], nodes: &Nodes, names: &Names) -> V
                 section.push(section.problem("between", message));
                 break;
             }
-            for (i, (from, to, config)) in
-                [(a, b, &forward), (b, a, &backward)].into_iter().enumerate()
-            {
+            let directions = [(a, b, &forward, forward_cell), (b, a, &backward, backward_cell)];
+            for (i, (from, to, config, cell)) in directions.into_iter().enumerate() {
                 let name = format!("{}>{}", name_of(from), name_of(to));
-                let from_mobile = mobile == Some(i);
-                links.push(Link { name, from, to, config: config.clone(), from_mobile });
+                let sender = match cell {
+                    Some(cell) => LinkSender::InCell(cell),
+                    None if mobile == Some(i) => LinkSender::Mobile,
+                    None => LinkSender::Plain,
+                };
+                links.push(Link { name, from, to, config: config.clone(), sender });
             }
         }
     }

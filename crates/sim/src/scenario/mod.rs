@@ -1,12 +1,13 @@
 //! Scenarios: the file, its diagnostics, and the model it resolves to.
 //!
 //! There is one file per table, each with its model, its declaration, and the checks that involve
-//! several keys: `node`, `middlebox`, `link`, `wlan`, `flow`, `application`, `quic`, `udp`. Settings of endpoints,
+//! several keys: `node`, `middlebox`, `link`, `cell`, `wlan`, `flow`, `application`, `quic`, `udp`. Settings of endpoints,
 //! mechanisms, links and channels are declared in the crates whose structs they fill. `names`
 //! resolves names of nodes. [`airtcp_config`] reads the file (and `--set` overrides) and collects
 //! mistakes as [`Diagnostic`]s. `document` makes the documentation and the JSON Schema.
 
 mod application;
+mod cell;
 mod distribution;
 mod document;
 pub mod files;
@@ -26,10 +27,11 @@ mod wlan;
 pub use airtcp_config::{ConfigError, Diagnostic, Override};
 pub use airtcp_settings::units::duration;
 pub use application::{Adaptation, Application, Arrivals, Ladder, OnOffStream, Requests, Video};
+pub use cell::{Cell, CellId};
 pub use distribution::{Sizes, Times};
 pub use document::{json_schema, markdown};
 pub use flow::{End, FlowId, FlowSpec, RandomPairs};
-pub use link::Link;
+pub use link::{Link, LinkSender};
 pub use middlebox::{MechanismSpec, MiddleboxSpec, SignalSpec};
 pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};
 pub use quic::{QuicConfig, QuicCongestion, QuicId, QuicSpec, Transport};
@@ -37,7 +39,7 @@ pub use udp::{Call, Codec, DatagramArrivals, Datagrams, FRAME, OnOff, UdpId, Udp
 pub use wlan::{Station, Wlan, WlanId};
 
 use airtcp_config::{ReadFile, Section, read_with_files};
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, IdVec, Instant};
 use airtcp_net::config::QueueConfig;
 use airtcp_routing::RoutingConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
@@ -45,6 +47,7 @@ use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::preset;
+use cell::Cells;
 use flow::Flows;
 use middlebox::{Surroundings, Tcp};
 use parts::Parts;
@@ -63,6 +66,8 @@ pub struct Scenario {
     pub nodes: Nodes,
     /// Unidirectional links; a duplex link is two, forward first.
     pub links: Vec<Link>,
+    /// Cells that links share.
+    pub cells: IdVec<CellId, Cell>,
     /// Wireless cells, each a channel of its own.
     pub wlans: Vec<Wlan>,
     /// The way in which nodes find routes.
@@ -96,6 +101,12 @@ pub(super) static SCENARIO: Table = Table::new(
             "Duplex links between nodes.",
         )
         .named_by(&["between"]),
+        field(
+            "cell",
+            Kind::Tables(&cell::CELL),
+            Absent("none: each link has its rate for itself"),
+            "Cells of base stations, whose time links share.",
+        ),
         field("wlan", Kind::Tables(&wlan::WLAN), Absent("none"), "Wireless cells (802.11)."),
         field(
             "routing",
@@ -203,7 +214,9 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let tcp = (!top.is_refused("tcp")).then_some(&tcp);
     let own = Tcp { table: tcp, controls };
     let (nodes, names, positions) = node::nodes(&node_sections, is_incomplete, own);
-    let links = link::links(&top.elements("link"), &nodes, &names);
+    let cell_sections = top.elements("cell");
+    let shared = Cells::read(&cell_sections, has_strange_keys || top.is_refused("cell"));
+    let links = link::links(&top.elements("link"), &nodes, &names, &shared);
     let routing = match top.chosen("routing") {
         None => Some(RoutingConfig::default()),
         Some(table) => RoutingConfig::read(&table, None),
@@ -220,6 +233,10 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     }
     if !top.has("link") && !top.has("wlan") {
         top.missing("link", "at least one [[link]] or [[wlan]] table");
+    }
+    // A link with mistakes is not among them.
+    if top.problems_found() == 0 {
+        shared.check(&links, &nodes);
     }
     let before_traffic = top.problems_found();
     if !["flow", "udp", "call"].iter().any(|traffic| top.has(traffic)) {
@@ -254,6 +271,7 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
         duration: duration?,
         nodes,
         links,
+        cells: shared.into_cells(),
         wlans,
         routing: routing?,
         flows,

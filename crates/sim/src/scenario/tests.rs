@@ -1,18 +1,21 @@
 //! The exact diagnostics for each kind of mistake, and the meaning of correct files.
 
 use super::{
-    Application, ConfigError, DatagramArrivals, Datagrams, MechanismSpec, NodeId, OnOff,
-    OutageLayer, Scenario, SignalSpec, Sizes, Times, UdpSpec,
+    Application, ConfigError, DatagramArrivals, Datagrams, LinkSender, MechanismSpec, NodeId,
+    OnOff, OutageLayer, Scenario, SignalSpec, Sizes, Times, UdpSpec,
 };
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_edge::{
     Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Open, Resume,
     SnoopConfig,
 };
+use airtcp_net::CellConfig;
+use airtcp_net::cell::SchedulerConfig;
 use airtcp_net::config::{
-    Cell, Distribution, HandoverConfig, HandoverData, HandoverTimes, LossConfig, OutageMode,
-    QueueConfig, QueueLimit, Schedule,
+    Cell, Distribution, HandoverConfig, HandoverData, HandoverTimes, LinkRate, LossConfig,
+    OutageMode, QueueConfig, QueueLimit, Schedule,
 };
+use airtcp_net::fading::{Efficiency, FadingConfig};
 use airtcp_net::mobility::MobilityConfig;
 use airtcp_net::wifi::level::LevelThresholds;
 use airtcp_net::wifi::preset::Preset;
@@ -321,7 +324,7 @@ fn handovers_are_read_with_their_cells() {
                 { at = \"7 s\", rate = \"1 Mbit/s\", delay = \"4 ms\" }]";
     let scenario = parse(&BASE.replace(DELAY, keys)).unwrap();
     let [down, up] = [2, 3].map(|i| &scenario.links[i]);
-    assert_eq!((down.from_mobile, up.from_mobile), (false, true));
+    assert_eq!((down.sender, up.sender), (LinkSender::Plain, LinkSender::Mobile));
     let (at, delay) = (Instant::from_secs, Some(Duration::from_millis(4)));
     let cells = vec![
         Cell { at: at(5), rate: None, delay: None },
@@ -954,7 +957,7 @@ fn what_refers_to_nodes_that_cannot_be_read_is_not_reported() {
         nodes,
         &nodes.replace("[[node]]", "[[hosts]]"),
         &[
-            "t.toml:2:3: hosts: unknown key (expected one of name, duration, node, link, wlan, \
+            "t.toml:2:3: hosts: unknown key (expected one of name, duration, node, link, cell, wlan, \
              routing, tcp, flow, udp, call)",
             "t.toml:1:1: node: missing (expected at least one [[node]] table)",
         ],
@@ -2061,7 +2064,7 @@ fn steps_that_are_wrong_are_refused() {
             "{ steps = [{ at = \"0 s\", rate = \"1 Mbit/s\" }], file = \"rate.csv\" }",
             "link.BS-MH.rate.file: contradicts `steps` (expected either steps or file)",
         ),
-        ("{ }", "link.BS-MH.rate: says nothing (expected steps or file)"),
+        ("{ }", "link.BS-MH.rate: says nothing (expected steps, file or fading)"),
     ] {
         let error = recorded(rate, "\"170 ms\"").expect_err(rate).to_string();
         let (line, told) = error.split_once(": ").expect("a position");
@@ -2705,4 +2708,173 @@ fn traffic_between_nodes_that_nothing_connects_is_refused() {
     // Where a link has a mistake, that is reported alone.
     let error = parse(&text.replace("delay = \"5 ms\"", "delay = \"5\"")).unwrap_err().to_string();
     assert!(!error.contains("no links"), "{error}");
+}
+
+/// BASE with the link from BS to MH in a cell beside another one; `link` replaces its delay, and
+/// `end` follows everything.
+fn in_cell(cell: &str, link: &str, end: &str) -> String {
+    let base = BASE.replace(DELAY, link);
+    format!(
+        "{base}[[node]]\nname = \"other\"\n[[link]]\nbetween = [\"BS\", \"other\"]\nrate = \"1 Mbit/s\"\n\
+         delay = \"5 ms\"\nforward = {{ cell = \"down\" }}\n[[cell]]\nname = \"down\"\n{cell}\n{end}"
+    )
+}
+
+const SCHEDULER: &str = "scheduler = \"round-robin\"";
+const MEMBER: &str = "delay = \"170 ms\"\nforward = { cell = \"down\" }";
+
+#[test]
+fn cells_are_read_with_their_links() {
+    let cell = "scheduler = \"proportional-fair\"\ntime-constant = \"200 ms\"\ntti = \"2 ms\"";
+    let scenario = parse(&in_cell(cell, MEMBER, "")).unwrap();
+    let [down] = scenario.cells.as_slice() else { panic!("{:?}", scenario.cells) };
+    let time_constant = Duration::from_millis(200);
+    let scheduler = SchedulerConfig::ProportionalFair { time_constant };
+    assert_eq!(down.config, CellConfig { tti: Duration::from_millis(2), scheduler });
+    let members = scenario.links.iter().filter(|link| link.cell().is_some());
+    assert_eq!(members.map(|link| &*link.name).collect::<Vec<_>>(), ["BS>MH", "BS>other"]);
+}
+
+/// The same cell and links give exactly this diagnostic.
+#[track_caller]
+fn refuses_cell(cell: &str, link: &str, end: &str, expected: &str) {
+    let found = parse(&in_cell(cell, link, end)).expect_err(expected).to_string();
+    assert_eq!(found.lines().collect::<Vec<_>>(), [expected]);
+}
+
+#[test]
+fn a_cell_that_can_do_nothing_is_refused() {
+    refuses_cell(
+        SCHEDULER,
+        DELAY,
+        "",
+        "t.toml:29:8: cell.down.name: has no effect with the link BS>other alone (expected \
+         `forward.cell` or `backward.cell` of two links)",
+    );
+    refuses_cell(
+        SCHEDULER,
+        MEMBER,
+        "[[cell]]\nname = \"up\"\nscheduler = \"max-rate\"",
+        "t.toml:33:8: cell.up.name: has no effect: no link names it (expected `forward.cell` or \
+         `backward.cell` of two links)",
+    );
+    refuses_cell(
+        "scheduler = \"max-rate\"\ntime-constant = \"1 s\"",
+        MEMBER,
+        "",
+        "t.toml:32:1: cell.down.time-constant: has no effect with scheduler = \"max-rate\" (expected \
+         scheduler = \"proportional-fair\")",
+    );
+}
+
+#[test]
+fn a_cell_that_cannot_be_is_refused() {
+    refuses_cell(
+        "scheduler = \"proportional-fair\"\ntime-constant = \"0.5 ms\"",
+        MEMBER,
+        "",
+        "t.toml:32:17: cell.down.time-constant: 500 us is less than an interval of 1 ms (expected at \
+         least the tti)",
+    );
+    refuses_cell(
+        SCHEDULER,
+        MEMBER,
+        "[[cell]]\nname = \"down\"\nscheduler = \"max-rate\"",
+        "t.toml:33:8: cell.down.name: a second cell \"down\"",
+    );
+    refuses_cell(
+        SCHEDULER,
+        "delay = \"170 ms\"\nforward = { cell = \"dowm\" }",
+        "",
+        "t.toml:16:20: link.BS-MH.forward.cell: no cell is called \"dowm\" (did you mean `down`?)",
+    );
+    let far = "[[node]]\nname = \"far\"\n[[link]]\nbetween = [\"FH\", \"far\"]\nrate = \"1 Mbit/s\"\n\
+               delay = \"5 ms\"\nforward = { cell = \"down\" }";
+    refuses_cell(
+        SCHEDULER,
+        DELAY,
+        far,
+        "t.toml:29:8: cell.down.name: its links have no node in common: not all of them end at BS or \
+         other (expected links of one base station)",
+    );
+}
+
+#[test]
+fn what_a_cell_cannot_schedule_is_refused() {
+    let member = |keys: &str| MEMBER.replace(" }", &format!(", {keys} }}"));
+    for (keys, expected) in [
+        (
+            "rlc = {}",
+            "contradicts `rlc`, whose blocks and repairs have times of their own (expected either a \
+             cell or rlc)",
+        ),
+        (
+            "rate = \"500 bit/s\"",
+            "at 500 bit/s, an interval of 1 ms has less than a bit (expected a longer tti or a higher \
+             rate)",
+        ),
+    ] {
+        let expected = format!("t.toml:16:20: link.BS-MH.forward.cell: {expected}");
+        refuses_cell(SCHEDULER, &member(keys), "", &expected);
+    }
+    let handover = "delay = \"170 ms\"\nmobile = \"MH\"\nforward = { cell = \"down\" }\nhandover = { \
+                    interruption = \"50 ms\", interval = \"5 s\", data = \"discard\" }";
+    refuses_cell(
+        SCHEDULER,
+        handover,
+        "",
+        "t.toml:17:20: link.BS-MH.forward.cell: contradicts `handover`, which leaves the cell \
+         (expected either a cell or handovers)",
+    );
+    let text = in_cell(SCHEDULER, &member("rate = { file = \"trace\" }"), "");
+    let trace = |_: &str| Ok("1\n".to_owned());
+    let found = Scenario::parse_with_files("t.toml", &text, &[], None, &trace).unwrap_err();
+    assert_eq!(
+        found.to_string(),
+        "t.toml:16:20: link.BS-MH.forward.cell: contradicts the link's Mahimahi trace, which says when \
+         packets leave (expected a constant rate, steps, a table or fading)"
+    );
+    refuses_cell(
+        SCHEDULER,
+        MEMBER,
+        "[[udp]]\nfrom = \"BS\"\nto = \"MH\"\nrate = \"saturated\"",
+        "t.toml:35:8: udp.0.rate: saturated: a link in a cell sends by intervals, not packet by packet \
+         (expected a rate above the link's)",
+    );
+}
+
+#[test]
+fn a_rate_may_fade() {
+    let fading = |keys: &str| format!("rate = {{ fading = {{ {keys} }} }}");
+    let rate = "rate = \"250 kbit/s\"";
+    let right = "snr = \"10 dB\", bandwidth = \"9 MHz\", coherence-time = \"5 ms\"";
+    let scenario = parse(&BASE.replace(rate, &fading(right))).unwrap();
+    let LinkRate::Fading(config) = &scenario.links[2].config.rate else { panic!("no fading") };
+    let coherence_time = Duration::from_millis(5);
+    let expected =
+        FadingConfig { snr: 10.0, bandwidth: 9e6, coherence_time, efficiency: Efficiency::Cqi };
+    assert_eq!(**config, expected);
+    refuses(
+        rate,
+        &fading(&right.replace("10 dB", "-40 dB")),
+        &[
+            "t.toml:14:27: link.BS-MH.rate.fading.snr: fewer than one block in a thousand carry 1 kbit/s \
+           (expected a higher ratio or more bandwidth)",
+        ],
+    );
+    refuses(
+        rate,
+        &fading(&right.replace("9 MHz", "0 MHz")),
+        &[
+            "t.toml:14:48: link.BS-MH.rate.fading.bandwidth: is not above 0 (expected more than 0 Hz)",
+        ],
+    );
+    refuses(
+        rate,
+        &format!("rate = {{ file = \"a.csv\", fading = {{ {right} }} }}"),
+        &[
+            "t.toml:14:35: link.BS-MH.rate.fading: contradicts `file` (expected one of steps, file and \
+           fading)",
+        ],
+    );
 }

@@ -238,6 +238,13 @@ pub(super) fn sources(
             let message = format!("not after the start at {}", start.since_start());
             section.push(section.problem("stop", message).expected("a stop after `start`"));
         }
+        let in_cell = |(from, _): &(NodeId, NodeId)| {
+            network.links.iter().any(|link| link.from == *from && link.cell().is_some())
+        };
+        if matches!(datagrams, Datagrams::Saturated { .. }) && pairs.iter().any(in_cell) {
+            let message = "saturated: a link in a cell sends by intervals, not packet by packet";
+            section.push(section.problem("rate", message).expected("a rate above the link's"));
+        }
         if !fits(section, "from", "sources", (sources.len() + pairs.len()) as u64) {
             continue;
         }

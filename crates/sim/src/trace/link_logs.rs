@@ -3,8 +3,8 @@
 use super::LinkTap;
 use crate::scenario::Scenario;
 use airtcp_core::{Bytes, Id, Instant};
-use airtcp_net::Departure;
 use airtcp_net::log::{Header, LinkEvent, LinkLog};
+use airtcp_net::{Departure, LinkStreams};
 use airtcp_routing::LinkId;
 use std::io::{self, Write};
 
@@ -34,7 +34,12 @@ impl<W: Write> LinkLogs<W> {
         let command_line = format!("airtcp run, seed {seed}");
         let log = |link: &crate::scenario::Link| {
             let file = Self::file_name(&link.name);
-            let mut log = LinkLog::new(open(&file)?, &link.config, None);
+            let mut log = LinkLog::new(
+                open(&file)?,
+                &link.config,
+                None,
+                LinkStreams::named(seed, &link.name),
+            );
             // Simulated time begins at 0.
             let (name, command_line) = (&*link.name, &*command_line);
             let header = Header { name, file: &file, command_line, started: 0 };

@@ -1,5 +1,6 @@
 //! From a scenario to the world at time zero.
 
+use super::cells::Cells;
 use super::mechanism::EdgeNode;
 use super::packets::Packets;
 use super::routers::NodeRouter;
@@ -18,8 +19,8 @@ use crate::apps::video::Player;
 use crate::apps::{App, BulkSource, Inbox, OnOffSource, OutageWatch, Requests, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{
-    self, Application, End, FlowId, FlowSpec, Node, NodeOutage, OutageLayer, Scenario, Station,
-    UdpId, Wlan, WlanId,
+    self, Application, End, FlowId, FlowSpec, LinkSender, Node, NodeOutage, OutageLayer, Scenario,
+    Station, UdpId, Wlan, WlanId,
 };
 use airtcp_core::{
     Bytes, Connection, Duration, Flow, Histogram, Id, IdVec, Instant, Length, LinkSignal, SeqNum,
@@ -129,6 +130,7 @@ impl World {
             nodes: nodes.iter().map(NodeState::new).collect(),
             components: Components::default(),
             links: links.iter().map(|link| LinkState::new(link, seed)).collect(),
+            cells: Cells::of(scenario),
             channels,
             next_hops,
             radio_links,
@@ -488,16 +490,18 @@ impl EndpointSpec {
 
 impl LinkState {
     fn new(link: &scenario::Link, seed: u64) -> Self {
-        let scenario::Link { name, from, to, config, from_mobile } = link;
+        let scenario::Link { name, from, to, config, sender } = link;
         let path = config.reconfiguration.as_ref().map(|_| link.path());
         let mut streams = LinkStreams::named(seed, name);
         if let Some(path) = &path {
             streams = streams.of_path(path);
         }
-        let mut link = Link::new(config, streams);
-        if *from_mobile {
-            link = link.from_mobile();
-        }
+        let link = Link::new(config, streams);
+        let link = match sender {
+            LinkSender::Plain => link,
+            LinkSender::Mobile => link.from_mobile(),
+            LinkSender::InCell(_) => link.in_cell(),
+        };
         Self { link, from: *from, to: *to, feeds: false, host: None }
     }
 }

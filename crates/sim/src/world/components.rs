@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::engine::ComponentId;
-use crate::scenario::{End, FlowId, QuicId, UdpId, WlanId};
+use crate::scenario::{CellId, End, FlowId, QuicId, UdpId, WlanId};
 use airtcp_core::IdVec;
 use airtcp_routing::LinkId;
 
@@ -62,9 +62,10 @@ pub(super) enum Component {
     Junction(JunctionId),
     Arrivals(ArrivalsId),
     Quic(QuicEndId),
+    Cell(CellId),
 }
 
-const KINDS: usize = 10;
+const KINDS: usize = 11;
 
 impl Component {
     /// Its kind, and its number within the kind.
@@ -81,6 +82,7 @@ impl Component {
             Self::Junction(JunctionId(number)) => (7, number),
             Self::Arrivals(ArrivalsId(number)) => (8, number),
             Self::Quic(QuicEndId(number)) => (9, number),
+            Self::Cell(CellId(number)) => (10, number),
         }
     }
 }
@@ -112,7 +114,8 @@ impl Components {
             .chain(world.routers.ids().map(Component::Router))
             .chain(world.junctions.ids().map(Component::Junction))
             .chain(world.arrivals.ids().map(Component::Arrivals))
-            .chain(world.quic.ids().map(Component::Quic));
+            .chain(world.quic.ids().map(Component::Quic))
+            .chain(world.cells.ids().map(Component::Cell));
         let all: IdVec<ComponentId, Component> = all.collect();
         let mut first = [0; KINDS];
         for (id, component) in all.enumerated() {

@@ -193,6 +193,9 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
+        if let Some(cell) = self.cells.of_link(link) {
+            self.expect(cell);
+        }
         if self.horizon > self.now {
             self.send_through(self.now, link, packet, false);
             return;

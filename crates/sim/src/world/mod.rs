@@ -4,8 +4,8 @@
 //! This file holds the state and the event loop. [`components`] names and numbers what wakes up,
 //! [`build`] makes a world from a scenario, [`forward`] moves packets hop by hop, [`through`] does
 //! so ahead of time where the outcome is the same, [`junction`] keeps packets in order there,
-//! [`routers`] calls the routing protocols of nodes, [`transfers`] makes connections that come and go,
-//! [`quic`] serves the ends of QUIC flows,
+//! [`cells`] lets the schedulers of cells work, [`routers`] calls the routing protocols of nodes,
+//! [`transfers`] makes connections that come and go, [`quic`] serves the ends of QUIC flows,
 //! [`report`] sums up the run, and [`warnings`] says what makes its numbers doubtful.
 //!
 //! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
@@ -17,6 +17,7 @@
 
 mod arp;
 mod build;
+mod cells;
 mod components;
 mod forward;
 mod junction;
@@ -51,6 +52,7 @@ use airtcp_routing::router::PacketId;
 use airtcp_routing::{LinkId, NextHops, NodeId};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{Endpoint, Io};
+use cells::Cells;
 use components::{
     ArrivalsId, Component, Components, FeedId, JunctionId, MechanismId, QuicEndId, RouterId,
     SocketId,
@@ -249,6 +251,7 @@ pub struct World {
     nodes: IdVec<NodeId, NodeState>,
     components: Components,
     links: IdVec<LinkId, LinkState>,
+    cells: Cells,
     channels: IdVec<WlanId, ChannelState>,
     /// Forwarding tables of nodes without a router; radio links are numbered after the links.
     next_hops: NextHops,
@@ -353,6 +356,7 @@ impl World {
                 Component::Router(router) => self.wake_router(router, observers),
                 Component::Arrivals(arrivals) => self.wake_arrivals(arrivals),
                 Component::Quic(end) => self.wake_quic(end, observers),
+                Component::Cell(cell) => self.wake_cell(cell),
             };
             self.events_processed += 1;
             self.wakeups.sleep(id, deadline);

@@ -106,8 +106,9 @@ impl World {
             links.sort_unstable();
             links.dedup();
             let entrance = match links[..] {
-                // Packets are copied when they are there.
+                // Packets are copied when they are there, and a cell's scheduler sees them then.
                 _ if self.links[link].link.makes_duplicates() => Entrance::Open,
+                _ if self.cells.of_link(link).is_some() => Entrance::Open,
                 _ if others || !links.iter().all(|&link| self.looks_ahead(link)) => Entrance::Open,
                 [feeder] => Entrance::Behind(feeder),
                 _ => self.join(link, &links),
@@ -161,6 +162,11 @@ impl World {
         }
         for socket in &self.quic {
             hosts[socket.node].busy = true;
+        }
+        // A cell is not ahead: nor are those that send over it.
+        for (_, link) in self.links.enumerated().filter(|(id, _)| self.cells.of_link(*id).is_some())
+        {
+            hosts[link.from].busy = true;
         }
         for process in &self.arrivals {
             process.ends().into_iter().for_each(|node| hosts[node].busy = true);

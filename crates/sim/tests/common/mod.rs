@@ -7,7 +7,8 @@ use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation,
 };
 use airtcp_sim::scenario::{
-    Application, End, FlowSpec, Link, MechanismSpec, MiddleboxSpec, Node, NodeId, Scenario,
+    Application, End, FlowSpec, Link, LinkSender, MechanismSpec, MiddleboxSpec, Node, NodeId,
+    Scenario,
 };
 use airtcp_tcp::TcpConfig;
 use std::sync::Arc;
@@ -48,7 +49,8 @@ impl Network {
     pub(crate) fn connect(&mut self, a: NodeId, b: NodeId, config: &LinkConfig) {
         for (from, to) in [(a, b), (b, a)] {
             let name = format!("n{}>n{}", from.0, to.0);
-            self.0.links.push(Link { name, from, to, config: config.clone(), from_mobile: false });
+            let config = config.clone();
+            self.0.links.push(Link { name, from, to, config, sender: LinkSender::Plain });
         }
     }
 

@@ -11,7 +11,7 @@ use airtcp_core::{Duration, Instant};
 use airtcp_emu::{EmulatedDirection, EmulatedLink};
 use airtcp_net::config::{LinkConfig, LinkRate, QueueConfig};
 use airtcp_net::schedule::Schedules;
-use airtcp_sim::scenario::{Scenario, files};
+use airtcp_sim::scenario::{LinkSender, Scenario, files};
 use airtcp_sim::{Observers, RunMetrics, World};
 use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
@@ -615,7 +615,7 @@ fn with_link(
     };
     scenario.links[DOWN].config = LinkConfig { queue, ..down.clone() };
     scenario.links[UP].config = up.clone();
-    scenario.links[UP].from_mobile = true;
+    scenario.links[UP].sender = LinkSender::Mobile;
     scenario
 }
 
