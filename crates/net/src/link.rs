@@ -207,7 +207,7 @@ pub struct Link<T> {
     /// Present if packets are decided when their service starts.
     deferred: Option<Box<Deferred<T>>>,
     /// Departures not yet reported, if the caller asked for them.
-    departures: Option<Box<VecDeque<Departure>>>,
+    departures: Option<Box<Departures>>,
     /// Only a rate, a constant delay and a drop-tail queue.
     is_plain: bool,
     /// Packets and bytes accepted, for RED; a plain link does not count them.
@@ -218,6 +218,10 @@ pub struct Link<T> {
     /// The same of the latest packet.
     latest_wait: Duration,
 }
+
+/// Departures of a link, ordered by time. Few links keep them.
+#[derive(Clone, Debug, Default)]
+struct Departures(VecDeque<Departure>);
 
 /// Copies of packets: each with probability `p`.
 #[derive(Clone, Debug)]
@@ -622,7 +626,7 @@ impl<T> Link<T> {
             OutageMode::Drop => {
                 deferred.in_service.retain(|departure| *departure > now);
                 let lost = deferred.in_service.len();
-                for departure in self.departures.iter_mut().flat_map(|it| it.iter_mut()) {
+                for departure in self.departures.iter_mut().flat_map(|it| it.0.iter_mut()) {
                     departure.lost |= departure.at > now;
                 }
                 self.in_flight.lose_newest(lost);
@@ -715,7 +719,7 @@ impl<T> Link<T> {
         if self.deferred.is_some() {
             self.start_services(now);
         }
-        let departures = self.departures.as_mut()?;
+        let Departures(departures) = self.departures.as_deref_mut()?;
         departures.front().filter(|departure| departure.at <= now)?;
         departures.pop_front()
     }
@@ -1228,7 +1232,7 @@ impl<T> Link<T> {
     }
 
     fn report_departure(&mut self, departure: Departure) {
-        if let Some(departures) = &mut self.departures {
+        if let Some(Departures(departures)) = self.departures.as_deref_mut() {
             // A queue may drop packets while one is in service that departs later.
             let place = departures.partition_point(|earlier| earlier.at <= departure.at);
             departures.insert(place, departure);

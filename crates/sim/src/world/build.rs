@@ -23,8 +23,7 @@ use crate::scenario::{
     Station, UdpId, Wlan, WlanId,
 };
 use airtcp_core::{
-    Bytes, Connection, Duration, Flow, Histogram, Id, IdVec, Instant, Length, LinkSignal, SeqNum,
-    Source, Stream,
+    Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, LinkSignal, SeqNum, Stream,
 };
 use airtcp_edge::{Actions, Middlebox, MobileId};
 use airtcp_net::config::Schedule;
@@ -265,7 +264,8 @@ impl World {
             open_at: opens_at(End::Sender),
             node: *from,
             peer: *to,
-            source: Source::Sender(Connection::of(id.0)),
+            flow: id,
+            is: End::Sender,
         });
         self.sockets.push(Socket {
             endpoint: receiving,
@@ -273,7 +273,8 @@ impl World {
             open_at: opens_at(End::Receiver),
             node: *to,
             peer: *from,
-            source: Source::Receiver(Connection::of(id.0)),
+            flow: id,
+            is: End::Receiver,
         });
     }
 

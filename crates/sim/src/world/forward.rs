@@ -124,7 +124,7 @@ impl World {
     ) {
         if self.follows_waits && socket.is_receiver() {
             let waited = self.packets.journey(packet).waited;
-            self.flows[self.sockets[socket].flow()].waits.record(waited);
+            self.flows[self.sockets[socket].flow].waits.record(waited);
         }
         let hops = TTL.saturating_sub(self.packets.journey(packet).ttl) + 1;
         let now = self.now;
@@ -291,7 +291,7 @@ impl World {
         match self.packets.packet(packet) {
             Packet::Tcp(segment) => {
                 if let Some(socket) = self.socket_of(&segment.flow) {
-                    self.flows[self.sockets[socket].flow()].dropped(reason);
+                    self.flows[self.sockets[socket].flow].dropped(reason);
                 }
             }
             Packet::Udp(datagram) => self.udp[datagram.source].dropped(reason),
@@ -312,7 +312,7 @@ impl World {
         if let Packet::Tcp(segment) = self.packets.packet(packet)
             && let Some(socket) = self.socket_of(&segment.flow)
         {
-            self.flows[self.sockets[socket].flow()].mac_drops += 1;
+            self.flows[self.sockets[socket].flow].mac_drops += 1;
         }
     }
 

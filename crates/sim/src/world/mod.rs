@@ -37,12 +37,12 @@ use crate::apps::udp::UdpSource;
 use crate::engine::Wakeups;
 use crate::packet::{Packet, UDP};
 use crate::quic::QuicFlow;
-use crate::scenario::{FlowId, QuicId, UdpId, WlanId};
+use crate::scenario::{End, FlowId, QuicId, UdpId, WlanId};
 use crate::trace::{AirFrame, Crossing, LinkTap, PacketTap};
 use airtcp_core::event::DropReason;
 use airtcp_core::{
-    Bytes, Duration, Event, Events, Flags, Histogram, Id, IdVec, Instant, Length, LinkSignal,
-    Segment, Source, Subscriber,
+    Bytes, Connection, Duration, Event, Events, Flags, Histogram, Id, IdVec, Instant, Length,
+    LinkSignal, Segment, Source, Subscriber,
 };
 use airtcp_edge::Actions;
 use airtcp_net::wifi::{self, Channel, Monitored, ReceivedFrame, Receiver, SentFrame, StationId};
@@ -188,17 +188,18 @@ struct Socket {
     node: NodeId,
     /// The node of the other end.
     peer: NodeId,
+    flow: FlowId,
     /// The end of the flow that it is.
-    source: Source,
+    is: End,
 }
 
 impl Socket {
-    /// The flow whose end it is.
-    #[inline]
-    fn flow(&self) -> FlowId {
-        match self.source {
-            Source::Sender(of) | Source::Receiver(of) => FlowId(of.flow),
-            Source::Link(_) | Source::Node(_) => unreachable!("a socket is the end of a flow"),
+    /// Its name in events, if it serves this transfer or none.
+    fn source(&self, transfer: Option<u64>) -> Source {
+        let connection = Connection { flow: self.flow.0, transfer };
+        match self.is {
+            End::Sender => Source::Sender(connection),
+            End::Receiver => Source::Receiver(connection),
         }
     }
 
@@ -641,7 +642,8 @@ impl World {
         action: impl FnOnce(&mut Socket, &mut Packets, &mut Io<'_, Length>),
     ) {
         let socket = &mut self.sockets[index];
-        let events = observers.events(socket.source);
+        let transfer = observers.events.as_ref().and_then(|_| self.pool.transfer_of(index));
+        let events = observers.events(socket.source(transfer));
         action(socket, &mut self.packets, &mut Io { out: &mut self.outbox, events });
         if !self.outbox.is_empty() {
             let Socket { node, peer, .. } = *socket;

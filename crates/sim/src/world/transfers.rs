@@ -12,9 +12,9 @@ use super::{Socket, World};
 use crate::addr;
 use crate::apps::tally::{Alone, Tally};
 use crate::apps::{App, BulkSource, Inbox, Sink};
-use crate::scenario::{Arrivals, FlowId, FlowSpec};
+use crate::scenario::{Arrivals, End, FlowId, FlowSpec};
 use crate::world::Observers;
-use airtcp_core::{Bytes, Connection, Duration, Instant, Length, SeqNum, Source, Stream};
+use airtcp_core::{Bytes, Duration, Instant, Length, SeqNum, Stream};
 use airtcp_routing::NodeId;
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{Endpoint, TcpState};
@@ -144,6 +144,16 @@ impl Pool {
         Pair((socket - self.fixed) / 2)
     }
 
+    /// The number of the transfer that a socket serves; `None`: it is a flow's own.
+    #[inline]
+    pub(super) fn transfer_of(&self, socket: SocketId) -> Option<u64> {
+        if !self.has(socket) {
+            return None;
+        }
+        let Pair(pair) = self.pair_of(socket);
+        self.transfers[pair as usize].map(|transfer| transfer.number)
+    }
+
     fn sender(&self, Pair(pair): Pair) -> SocketId {
         SocketId(self.fixed + 2 * pair)
     }
@@ -199,8 +209,7 @@ impl World {
         let bytes = process.spec.size.draw(&mut process.sizes);
         let number = process.tally.started();
         process.tally.start();
-        let published_as = Connection { flow: process.flow.0, transfer: Some(number) };
-        let (node, peer) = (process.from, process.to);
+        let (flow, node, peer) = (process.flow, process.from, process.to);
         let buffer = process.sender.config.send_buffer;
         let ends = [
             Socket {
@@ -209,7 +218,8 @@ impl World {
                 open_at: Some(self.now),
                 node,
                 peer,
-                source: Source::Sender(published_as),
+                flow,
+                is: End::Sender,
             },
             Socket {
                 endpoint: receiver,
@@ -217,7 +227,8 @@ impl World {
                 open_at: None,
                 node: peer,
                 peer: node,
-                source: Source::Receiver(published_as),
+                flow,
+                is: End::Receiver,
             },
         ];
         let begun = self.now;
@@ -265,7 +276,7 @@ impl World {
         if !*is_complete && receiver.endpoint.stats().bytes_delivered >= bytes.get() {
             *is_complete = true;
             let took = self.now.since(begun);
-            let mut events = observers.events(receiver.source);
+            let mut events = observers.events(receiver.source(Some(number)));
             process.tally.complete(self.now, number, bytes, took, &mut events);
         }
         let aborted = [sender, receiver].iter().any(|end| end.endpoint.aborted().is_some());
