@@ -6,10 +6,11 @@
 # usual one, the last is missing. In a timeline it names every segment by the time at which the first ends, so its
 # playlist asks for that one again and again. And it lists the header, which has no media, as a segment, with the time
 # scale in milliseconds as its length. Nothing is said. ISO/IEC 23009-1, 5.3.9.4 and 5.3.9.6: numbers go up from
-# startNumber, and $Time$ is where a segment begins. Who makes a player's requests from these loads other bytes, or none.
+# startNumber, and $Time$ is where a segment begins. Who makes a player's requests from these loads other bytes, or
+# none.
 #
-# Seen, 60 s in 15 segments of 4 s: from 0, mpd-inspector 1 to 15 for 0 to 14; from 1, pydash2hls 1 to 14 for 1 to 15.
-# A timeline: mpd-inspector with r="-1" one segment, pydash2hls 15 times the second. Its playlists last 146 or 150 s.
+# Seen, 60 s in 15 segments of 4 s: from 0, mpd-inspector 1 to 15 for 0 to 14; from 1, pydash2hls 1 to 14 for 1 to 15. A
+# timeline: mpd-inspector with r="-1" one segment, pydash2hls 15 times the second. Its playlists last 146 or 150 s.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,11 +1,11 @@
 #!/bin/sh
-# rtcpxr-collector 0.1.7 (PyPI), which collects the reports of telephones on the quality of a call (RFC 6035), loses what
-# the reporting end measured. Such a report has a section LocalMetrics and may have RemoteMetrics, what the other end
-# told by RTCP XR; their lines have the same names (RFC 6035, 4.6). The parser puts all lines in one flat dictionary
-# (parsesip in sipparser.py), so the remote ones replace the local ones, and both sections are empty strings. A telephone
-# on a bad wireless link tells of 12 % lost, and what is kept is the 0.1 % of the wired end. Without RemoteMetrics the
-# same keys have the local numbers, so a series mixes both directions. And the names of both parties are False unless
-# they are numbers in capital hexadecimal digits. Nothing is said.
+# rtcpxr-collector 0.1.7 (PyPI), which collects the reports of telephones on the quality of a call (RFC 6035), loses
+# what the reporting end measured. Such a report has a section LocalMetrics and may have RemoteMetrics, what the other
+# end told by RTCP XR; their lines have the same names (RFC 6035, 4.6). The parser puts all lines in one flat dictionary
+# (parsesip in sipparser.py), so the remote ones replace the local ones, and both sections are empty strings. A
+# telephone on a bad wireless link tells of 12 % lost, and what is kept is the 0.1 % of the wired end. Without
+# RemoteMetrics the same keys have the local numbers, so a series mixes both directions. And the names of both parties
+# are False unless they are numbers in capital hexadecimal digits. Nothing is said.
 #
 # Seen, loss of 12 % and MOS 2.1 here, 0.1 % and 4.3 there: 0.1 and 4.3; without the other end 12.0 and 2.1.
 set -eu
