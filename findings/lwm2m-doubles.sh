@@ -16,7 +16,9 @@ cat >pom.xml <<'END'
   <modelVersion>4.0.0</modelVersion>
   <groupId>finding</groupId><artifactId>finding</artifactId><version>1</version>
   <dependencies>
-    <dependency><groupId>org.eclipse.leshan</groupId><artifactId>leshan-core</artifactId><version>1.5.0</version></dependency>
+    <dependency>
+      <groupId>org.eclipse.leshan</groupId><artifactId>leshan-core</artifactId><version>1.5.0</version>
+    </dependency>
   </dependencies>
 </project>
 END
