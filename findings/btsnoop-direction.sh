@@ -2,11 +2,12 @@
 # btsnoop-parser 0.10.0 (PyPI), which reads what Android and BlueZ record of Bluetooth and converts it for Wireshark,
 # changes the time, the direction and the length. It counts the microseconds of a record from the year 1
 # (BTSNOOP_EPOCH_DELTA_US in core.py). Android, BlueZ and Wireshark take 0x00dcddb30f2f8000 for 1970, 378 days more. It
-# takes these 378 days for a fault of some Androids, and mends it where a record would be from the future of its file;
-# in a capture that was copied a year later each time is 378 days late. In a pcap the direction is in network byte order
-# (LINKTYPE_BLUETOOTH_HCI_H4_WITH_PHDR, tcpdump.org); it writes it in that of x86 (write_pcap in pcap.py), so all is
-# sent and nothing received, and who looks for the time from a request to its answer finds no answer. And each packet is
-# told as cut by a byte. Nothing is said; the direction that it tells itself is right.
+# takes these days for a fault of some Androids, and removes them only where a record would be later than its file or
+# now. So of a capture that was copied or downloaded a year after it was made, each time is 378 days late. In a pcap the
+# direction is in network byte order (LINKTYPE_BLUETOOTH_HCI_H4_WITH_PHDR, tcpdump.org). It writes the other one
+# (write_pcap in pcap.py), so all packets are sent and none is received: who looks for the time from a request to its
+# answer finds no answer. And each packet is marked as cut by a byte. Nothing is said; the directions are right where it
+# prints them itself.
 #
 # Seen, two packets sent and two received on 2024-01-01: read as 2025-01-13; converted, all four sent, 4 of 5 bytes and
 # so on. tshark 4.0.17 reads the capture itself right.

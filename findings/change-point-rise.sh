@@ -2,9 +2,10 @@
 # change-point-analyzer 0.0.5 (PyPI), after Taylor's method for changes of a mean, finds falls and not rises. Its CUSUM
 # estimator takes the largest of the cumulative sums (compute_changepoint_s_diff in main.py: argmax). Taylor (Change-
 # Point Analysis, 2000) takes the one furthest from zero: for a rise they go below zero, and the largest is at an end,
-# where they are zero. So the delay of a path that goes from 50 to 80 ms at sample 50 of 100 changes at the last sample;
-# what is left is searched again and again, and 47 changes are told for one. And the other estimator, the default, looks
-# for the least squares from sample 3 on but counts from 1, so its changes are two samples early. Nothing is said.
+# where they are zero. So where the delay of a path goes from 50 to 80 ms at sample 50 of 100, the change is told at the
+# last sample. What is left is searched again and again, and 47 changes are told for one. And the other estimator, the
+# default, looks for the least squares from sample 3 on but counts from 1, so its changes are two samples early. Nothing
+# is said.
 #
 # Seen, last sample before the change 49: CUSUM, fall 49, rise 99, 98, ... 53; default 47 and 47.
 set -eu

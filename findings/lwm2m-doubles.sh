@@ -1,12 +1,12 @@
 #!/bin/sh
 # lwm2m-codec 0.1.1 (npm), a codec of LwM2M's binary format (TLV), reads four bytes of every float, whatever its length
 # (decodeTlvResrc in lib/decode.js). LwM2M 1.0 (OMA), appendix C, lets a float have 32 or 64 bits; the length in the TLV
-# tells which. Leshan 1.5.0 (Maven Central), client and server of LwM2M for Java, sends all with 64. The upper half of
-# these, read as a float, is another number: a little less than twice the eighth root of the right one. It has the right
+# tells which. Leshan 1.5.0 (Maven Central), client and server of LwM2M for Java, sends a double with 64. The upper half
+# of it, read as a float, is another number: a little less than twice the eighth root of the right one. It has the right
 # sign, grows with the right one and stays in a range that looks possible. So readings of a sensor, and the latitude of
 # a moving node, are wrong, and nothing is said. Floats of 32 bits are right.
 #
-# Seen, sent by Leshan: 25.5 is read as 2.898, -12.25 as -2.633, 48.8584 as 3.132, 1000 as 4.477.
+# Seen, doubles sent by Leshan: 25.5 is read as 2.898, -12.25 as -2.633, 48.8584 as 3.132, 1000 as 4.477.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -46,7 +46,7 @@ class Run {
     public static void main(String[] arguments) {
         for (double value : new double[] {25.5, -12.25, 48.8584, 1000}) {
             send(value, TlvEncoder.encodeFloat(value));
-            send(value, ByteBuffer.allocate(4).putFloat((float) value).array());
+            send(value, TlvEncoder.encodeFloat((float) value));
         }
     }
 }
