@@ -221,5 +221,8 @@ def read_toml(
 LIVE: list[str]
 """The commands that only the native binary has."""
 
+def link_log_name(link: str) -> str:
+    """Name of the log of a link in the folder of `airtcp run --link-logs`."""
+
 def cli_main(arguments: Sequence[str]) -> int:
     """Runs the command line; `arguments[0]` is the program's name. Returns the exit code."""

@@ -10,6 +10,7 @@ use airtcp_cli::captures::{Captures, Capturing, snaplen};
 use airtcp_core::{Duration, Instant};
 use airtcp_settings::units;
 use airtcp_sim::scenario::{ConfigError, Override, Scenario, files};
+use airtcp_sim::trace::link_logs;
 use airtcp_sim::trace::recorder::{Recorder, Series};
 use airtcp_sim::{Observers, World};
 use congestion::{Ack, Failure, Loss, Timeout, Window};
@@ -268,6 +269,12 @@ fn cli_main(py: Python<'_>, arguments: Vec<OsString>) -> i32 {
     py.detach(|| airtcp_cli::main(arguments))
 }
 
+/// Name of the log of a link in the folder of `airtcp run --link-logs`.
+#[pyfunction]
+fn link_log_name(link: &str) -> String {
+    link_logs::file_name(link)
+}
+
 #[pymodule]
 mod _native {
     use super::*;
@@ -275,7 +282,7 @@ mod _native {
     #[pymodule_export]
     use super::toml::read_toml;
     #[pymodule_export]
-    use super::{Ack, Loss, PyScenario, Timeout, Window, cli_main};
+    use super::{Ack, Loss, PyScenario, Timeout, Window, cli_main, link_log_name};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

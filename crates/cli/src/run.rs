@@ -7,11 +7,10 @@ use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, check_seeds, complain, table};
 use airtcp_core::{Duration, Instant, Subscriber, counted};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::animation::{self, Animation};
-use airtcp_sim::trace::{EventWriter, LinkLogs, LinkTap, PacketTap};
+use airtcp_sim::trace::{EventWriter, LinkLogs, LinkTap, PacketTap, link_logs};
 use airtcp_sim::{Observers, RunMetrics, World};
 use airtcp_tcp::congestion::Controls;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -88,7 +87,7 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), 
     }
     if let Some(folder) = &args.link_logs {
         let told = |e: io::Error| format!("airtcp: --link-logs: {e}");
-        let names = scenario.links.iter().map(|link| LinkLogs::<File>::file_name(&link.name));
+        let names = scenario.links.iter().map(|link| link_logs::file_name(&link.name));
         let names = names.collect();
         let kind = FolderOf { endings: &["log"], one_for: "link", all: "logs" };
         for i in 0..args.runs.get() {

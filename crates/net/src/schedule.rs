@@ -2,6 +2,7 @@
 
 use crate::config::Schedule;
 use airtcp_core::{Flags, Instant};
+use std::ops::Range;
 
 impl Schedule {
     /// True if `at` is in an outage.
@@ -112,12 +113,12 @@ impl Schedules {
         Some((start, self.next_up(start)))
     }
 
-    /// The outages before `end`, up to there; overlapping ones are one.
-    pub fn outages_before(&self, end: Instant) -> Vec<(Instant, Instant)> {
+    /// The outages within a span, as far as they are in it; overlapping ones are one.
+    pub fn outages_in(&self, span: &Range<Instant>) -> Vec<(Instant, Instant)> {
         let mut outages = Vec::new();
-        let mut at = Instant::ZERO;
-        while let Some((start, up)) = self.next_outage(at).filter(|&(start, _)| start < end) {
-            at = up.map_or(end, |up| up.min(end));
+        let mut at = span.start;
+        while let Some((start, up)) = self.next_outage(at).filter(|&(start, _)| start < span.end) {
+            at = up.map_or(span.end, |up| up.min(span.end));
             outages.push((start, at));
         }
         outages

@@ -22,7 +22,7 @@ from airtcp.study.interactive import chart_page
 from airtcp.study.picture import FORMATS, draw
 from airtcp.timeline.capture import MAGIC, read_capture
 from airtcp.timeline.events import TRANSFER, read_events
-from airtcp.timeline.mahimahi import HEAD, log_name, read_mahimahi
+from airtcp.timeline.mahimahi import HEAD, read_mahimahi
 from airtcp.timeline.model import Contents, NotPlottableError, Points
 from airtcp.timeline.panels import (
     CDFS,
@@ -118,34 +118,31 @@ def _plot(options: argparse.Namespace) -> None:
     if options.cdf and options.views:
         raise NotPlottableError("--views has no effect with --cdf")
     contents = _read(options)
-    if options.cdf:
-        chart = _distributions(options, contents)
-        write_atomically(out, _drawn(chart, out.suffix, options.command))
-        print(out)
-        return
-    _check_views(options.views, LINK_VIEWS if contents.link else FLOW_VIEWS)
-    if contents.link:
-        _refuse_flow(options)
-        link = contents.link
-        span = _span(options, end_of([link.capacity, link.arrived, link.departed]))
-        title = options.file.name if options.link is None else f"{link.name}, {options.file.name}"
-        chart = link_chart(link, options.views, span, title)
-    elif not contents.flows:
-        instead = " (--link draws a link)" if options.file.suffix == ".toml" else ""
-        raise NotPlottableError(f"{options.file}: no TCP flow sends anything{instead}")
-    else:
-        _check_name(options, "flow", options.flow, contents.flows)
-        name = next(iter(contents.flows)) if options.flow is None else options.flow
-        flow = contents.flows[name]
-        if TRANSFER in name and options.start is None and len(flow.sent):
-            options.start = float(flow.sent.time[0])
-        span = _span(options, end_of([flow.sent, flow.retransmitted, flow.acked, flow.delivered]))
-        chart = flow_chart(flow, options.views, span, options.file.name)
-        if options.flow is None and (others := len(contents.flows) - 1):
-            also = "one other flow" if others == 1 else f"{others} other flows"
-            print(f"{name}; --flow shows one of {also}", file=sys.stderr)
+    chart = (_distributions if options.cdf else _timeline)(options, contents)
     write_atomically(out, _drawn(chart, out.suffix, options.command))
     print(out)
+
+
+def _timeline(options: argparse.Namespace, contents: Contents) -> Chart:
+    _check_views(options.views, LINK_VIEWS if contents.link else FLOW_VIEWS)
+    if link := contents.link:
+        _refuse_flow(options)
+        span = _span(options, end_of([link.capacity, link.arrived, link.departed]))
+        title = options.file.name if options.link is None else f"{link.name}, {options.file.name}"
+        return link_chart(link, options.views, span, title)
+    if not contents.flows:
+        instead = " (--link draws a link)" if options.file.suffix == ".toml" else ""
+        raise NotPlottableError(f"{options.file}: no TCP flow sends anything{instead}")
+    _check_name(options, "flow", options.flow, contents.flows)
+    name = next(iter(contents.flows)) if options.flow is None else options.flow
+    flow = contents.flows[name]
+    begin = float(flow.sent.time[0]) if TRANSFER in name and len(flow.sent) else 0.0
+    end = end_of([flow.sent, flow.retransmitted, flow.acked, flow.delivered])
+    chart = flow_chart(flow, options.views, _span(options, end, begin), options.file.name)
+    if options.flow is None and (others := len(contents.flows) - 1):
+        also = "one other flow" if others == 1 else f"{others} other flows"
+        print(f"{name}; --flow shows one of {also}", file=sys.stderr)
+    return chart
 
 
 def _distributions(options: argparse.Namespace, contents: Contents) -> Chart:
@@ -246,7 +243,7 @@ def _read(options: argparse.Namespace) -> Contents:
 
 def _simulate(options: argparse.Namespace) -> Contents:
     """The events of a run."""
-    from airtcp._native import cli_main  # noqa: PLC0415 - only a scenario needs it
+    from airtcp._native import cli_main, link_log_name  # noqa: PLC0415 - for scenarios only
 
     # Mistakes are told here, before the run, which itself prints a table.
     path: Path = options.file
@@ -280,7 +277,7 @@ def _simulate(options: argparse.Namespace) -> Contents:
                 for name, flow in read_events(events).flows.items()
             }
             return Contents(flows)
-        link = read_mahimahi(logs / log_name(options.link), options.link).link
+        link = read_mahimahi(logs / link_log_name(options.link), options.link).link
         assert link is not None
         return Contents(link=replace(link, outages=tuple(of_links[options.link])))
 
@@ -305,8 +302,8 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _span(options: argparse.Namespace, end: float) -> tuple[float, float]:
-    start = 0.0 if options.start is None else options.start
+def _span(options: argparse.Namespace, end: float, begin: float = 0.0) -> tuple[float, float]:
+    start = begin if options.start is None else options.start
     until = end if options.until is None else options.until
     if not 0 <= start < until:
         raise NotPlottableError(

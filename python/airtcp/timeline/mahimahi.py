@@ -10,11 +10,6 @@ HEAD = "# base timestamp:"
 """How such a log begins. `mm-link` writes comments above and below it."""
 
 
-def log_name(link: str) -> str:
-    """Name of the log of a link in the folder of `airtcp run --link-logs`."""
-    return f"{link.replace('>', '-to-')}.log"
-
-
 def read_mahimahi(path: Path, name: str | None = None) -> Contents:
     """The link of a log.
 

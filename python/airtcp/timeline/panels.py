@@ -121,13 +121,13 @@ def cdf_chart(what: str, curves: Mapping[str, Sequence[Points]], span: Span, tit
         )
     least = min(float(ordered[0]) for ordered in values.values())
     most = max(float(ordered[-1]) for ordered in values.values())
-    label, unit, factor = (CDFS[what], "s", 1.0) if most >= 1 else (CDFS[what], "ms", 1e3)
+    unit, factor = ("s", 1.0) if most >= 1 else ("ms", 1e3)
     series = tuple(
         Series(name, color, *_cumulated(ordered * factor), line="solid", step=True)
         for (name, ordered), color in zip(values.items(), _CURVES, strict=False)
     )
     y = Axis("share of values", range=(0.0, 1.0))
-    x = Axis(f"{label} ({unit})", log=least > 0 and most / least >= _LOG_FROM)
+    x = Axis(f"{CDFS[what]} ({unit})", log=least > 0 and most / least >= _LOG_FROM)
     panel = Panel(title="", x=x, y=y, series=series)
     return Chart("", "", title, (panel,))
 

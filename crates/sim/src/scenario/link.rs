@@ -50,7 +50,11 @@ impl Link {
 
     /// When nothing gets through: from the start of each outage, until its end or `end`.
     pub fn outages_before(&self, end: Instant) -> Vec<(Instant, Instant)> {
-        self.config.interruptions().into_iter().collect::<Schedules>().outages_before(end)
+        self.config
+            .interruptions()
+            .into_iter()
+            .collect::<Schedules>()
+            .outages_in(&(Instant::ZERO..end))
     }
 
     /// The name of the path that it and its opposite are: `"BS-MH"`.

@@ -49,15 +49,11 @@ impl<W: Write> EventWriter<W> {
     fn write(&mut self, at: Instant, source: Source, event: &Event) -> io::Result<()> {
         // Names in a scenario are letters, digits, '-', '_' and, in links, '>': nothing to escape.
         let name = |names: &[String], i: u32| names.get(i as usize).cloned().unwrap_or_default();
-        let (kind, name, end) = match source {
-            Source::Sender(of) => ("flow", name(&self.flows, of.flow), " sender"),
-            Source::Receiver(of) => ("flow", name(&self.flows, of.flow), " receiver"),
-            Source::Link(i) => ("link", name(&self.links, i), ""),
-            Source::Node(i) => ("node", name(&self.nodes, i), ""),
-        };
-        let transfer = match source {
-            Source::Sender(of) | Source::Receiver(of) => of.transfer,
-            Source::Link(_) | Source::Node(_) => None,
+        let (kind, name, end, transfer) = match source {
+            Source::Sender(of) => ("flow", name(&self.flows, of.flow), " sender", of.transfer),
+            Source::Receiver(of) => ("flow", name(&self.flows, of.flow), " receiver", of.transfer),
+            Source::Link(i) => ("link", name(&self.links, i), "", None),
+            Source::Node(i) => ("node", name(&self.nodes, i), "", None),
         };
         let out = &mut self.writer;
         write!(

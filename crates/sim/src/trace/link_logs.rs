@@ -15,14 +15,14 @@ pub struct LinkLogs<W> {
     error: Option<io::Error>,
 }
 
-impl<W: Write> LinkLogs<W> {
-    /// Name of the file for a link: of `BS>phone`, `BS-to-phone.log`.
-    pub fn file_name(link: &str) -> String {
-        format!("{}.log", link.replace('>', "-to-"))
-    }
+/// Name of the file for the log of a link: of `BS>phone`, `BS-to-phone.log`.
+pub fn file_name(link: &str) -> String {
+    format!("{}.log", link.replace('>', "-to-"))
+}
 
-    /// Opens a log for each link of the scenario by its [file's name](Self::file_name), and writes
-    /// its head.
+impl<W: Write> LinkLogs<W> {
+    /// Opens a log for each link of the scenario by its [file's name](file_name), and writes its
+    /// head.
     ///
     /// # Errors
     /// Those of `open` and of the writers.
@@ -33,7 +33,7 @@ impl<W: Write> LinkLogs<W> {
     ) -> io::Result<Self> {
         let command_line = format!("airtcp run, seed {seed}");
         let log = |link: &crate::scenario::Link| {
-            let file = Self::file_name(&link.name);
+            let file = file_name(&link.name);
             let mut log = LinkLog::new(
                 open(&file)?,
                 &link.config,

@@ -374,9 +374,9 @@ impl World {
     /// When nothing gets through on the path of each TCP flow: from the start of each outage, until
     /// its end or that of the run.
     pub fn outages(&self, scenario: &Scenario) -> Vec<Vec<(Instant, Instant)>> {
-        let end = Instant::ZERO + self.duration;
+        let run = Instant::ZERO..Instant::ZERO + self.duration;
         let of_flow = |flow: &FlowSpec| self.outages_of(scenario, flow.from, flow.to);
-        scenario.flows.iter().map(|flow| of_flow(flow).outages_before(end)).collect()
+        scenario.flows.iter().map(|flow| of_flow(flow).outages_in(&run)).collect()
     }
 
     /// The outages of the links on the static routes between two nodes.

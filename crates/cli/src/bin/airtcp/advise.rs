@@ -514,7 +514,7 @@ fn first_outage(down: &LinkConfig, up: &LinkConfig) -> Option<Duration> {
 /// The longest time within a run in which nothing gets through; `None`: there is none.
 fn longest_outage(duration: Duration, down: &LinkConfig, up: &LinkConfig) -> Option<Duration> {
     let outages: Schedules = [down, up].into_iter().filter_map(LinkConfig::interruptions).collect();
-    let within = outages.outages_before(Instant::ZERO + duration).into_iter();
+    let within = outages.outages_in(&(Instant::ZERO..Instant::ZERO + duration)).into_iter();
     within.map(|(start, end)| end.since(start)).max()
 }
 

@@ -6,6 +6,7 @@ use crate::scenario::{FlowSpec, NodeId, Scenario};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, IdVec, Instant, Position};
 use airtcp_net::mobility::Mobility;
+use airtcp_net::schedule::Schedules;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -172,11 +173,8 @@ fn outages(scenario: &Scenario, span: &Range<Instant>) -> Vec<(u64, u64)> {
     let schedules = links.chain(nodes.map(|it| it.schedule.clone()));
     let mut outages = Vec::new();
     for schedule in schedules {
-        let mut at = span.start;
-        while let Some((start, end)) = schedule.next_outage(at).filter(|it| it.0 < span.end) {
-            at = end.unwrap_or(span.end);
-            outages.push((micros(start), micros(at.min(span.end))));
-        }
+        let within = Schedules::from_iter([schedule]).outages_in(span);
+        outages.extend(within.into_iter().map(|(start, end)| (micros(start), micros(end))));
     }
     outages.sort_unstable();
     outages.dedup();
