@@ -2,10 +2,11 @@
 # NetPacket 1.7.2 (CPAN; libnetpacket-perl of Debian 12) invents TCP options where a segment has one that it does not
 # know (parse_tcp_options in TCP.pm). It does not skip such an option by its length, but takes each byte of it for the
 # kind of another option, and reads the values of that from where the unknown one begins. By RFC 9293, 3.1 (MUST-6 and
-# MUST-68), an unknown option is ignored, and has a length. So where Multipath TCP (RFC 8684) is in use, acknowledgements
-# have a window scale, which only a SYN can have, and data have selective acknowledgements of data that nobody sent. A
-# cookie of TCP Fast Open (RFC 7413) can change the segment size of a SYN, and Accurate ECN (RFC 9768) give any segment
-# one. The documentation says that it may fail if there are unknown options; it does not fail. Known options are right.
+# MUST-68), an unknown option is ignored, and has a length. So where Multipath TCP (RFC 8684) is in use,
+# acknowledgements have a window scale, which only a SYN can have, and data have selective acknowledgements of data
+# that nobody sent. A cookie of TCP Fast Open (RFC 7413) can change the segment size of a SYN, and Accurate ECN (RFC
+# 9768) give any segment one. The documentation says that it may fail if there are unknown options; it does not fail.
+# Known options are right.
 #
 # Seen, options of the segment and told: timestamps, 100 and 200; with an 8-byte data acknowledgement, window scale 34
 # besides; with a mapping of data, SACK blocks 537202978-860103219 and 1146421248-66936; with Accurate ECN, segment size
