@@ -3,7 +3,7 @@
 # connection sends and receives in a window of time (bandwidth_measure_duration). It counts the bytes of the window in
 # 16 bits (total_bytes in connection/bandwidth_monitor.rs). So in release builds the bandwidth starts from 0 again with
 # each 64 KiB that are in the window: at 0.5 Mbit/s with a window of 1 s, at 0.13 with one of 4 s. A link of 1 Mbit/s
-# seems to carry less than half of it, and a faster one may seem slower. Debug builds stop at the first such packet.
+# seems to carry less than half of it, and a faster one may seem slower.
 # Nothing is said. ConnectionStats calls it a rolling average in kilobits per second; by its source naia-client 0.25.0
 # hands the same number out as bytes per second too (outgoing_bandwidth in client.rs).
 #
