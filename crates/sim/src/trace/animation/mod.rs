@@ -77,6 +77,8 @@ struct FlowHistory {
     /// By interval: its number, the largest window and the last, in bytes. Intervals without a
     /// change are left out.
     windows: Vec<(u32, u32, u32)>,
+    /// Of transfers with connections of their own, the one whose windows these are: the latest.
+    latest: Option<u64>,
     timeouts: Vec<Instant>,
 }
 
@@ -105,14 +107,16 @@ impl Windows {
 
 impl Subscriber for Windows {
     fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
-        let Source::Sender(Connection { flow, .. }) = source else { return };
+        let Source::Sender(Connection { flow, transfer }) = source else { return };
         if at > self.span.end {
             return;
         }
         let Some(history) = self.flows.get_mut(flow as usize) else { return };
         let shown = at >= self.span.start;
         match *event {
+            Event::Window { .. } if transfer < history.latest => {}
             Event::Window { cwnd, .. } => {
+                history.latest = transfer;
                 let since = at.max(self.span.start).since(self.span.start);
                 let interval = (since.as_nanos() / self.interval.as_nanos()) as u32;
                 match history.windows.last_mut() {

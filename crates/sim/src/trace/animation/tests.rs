@@ -172,6 +172,23 @@ fn an_interval_keeps_its_largest_and_its_last_window() {
 }
 
 #[test]
+fn of_connections_at_a_time_the_latest_shows_its_windows() {
+    let scenario = scenario(LINK);
+    let mut windows = Windows::new(&scenario, &(Instant::ZERO..Instant::from_secs(10)));
+    let mut window = |millis, transfer, cwnd| {
+        let event = Event::Window { cwnd, ssthresh: 0, flight: 0 };
+        let source = Source::Sender(Connection { flow: 0, transfer: Some(transfer) });
+        windows.on_event(Instant::from_millis(millis), source, &event);
+    };
+    window(100, 0, 1000);
+    window(200, 1, 500);
+    window(300, 0, 9000);
+    window(400, 1, 600);
+    let shown: Vec<u32> = windows.flows[0].windows.iter().map(|&(_, most, _)| most).collect();
+    assert_eq!(shown, [1000, 500, 600]);
+}
+
+#[test]
 fn the_same_run_gives_the_same_bytes_in_however_many_slices() {
     let scenario = scenario(CHAIN);
     let whole_page = page(run(&scenario, whole(), MAX_TRANSMISSIONS, 1));
