@@ -83,6 +83,36 @@ def test_a_log_of_a_link_has_rates_delays_and_a_queue(tmp_path: Path) -> None:
     assert queue.y.tolist() == [1.5, 2.0, 1.5, 0.0]
 
 
+@pytest.mark.parametrize(
+    "span", [(0.0, 5.0), (1.0, 2.0), (2.0, 2.25), (2.0, 2.05), (0.1, 0.9), (0.0, 4.99), (1.5, 1e3)]
+)
+def test_a_constant_rate_is_drawn_as_one(tmp_path: Path, span: tuple[float, float]) -> None:
+    path = tmp_path / "up.log"
+    # 8 Mbit/s, of which packets take half.
+    lines = "".join(f"{at} + 500\n{at} - 500 0\n{at + 1} # 1000\n" for at in range(5000))
+    path.write_text(f"# base timestamp: 0\n{lines}")
+    link = read_mahimahi(path).link
+    assert link is not None
+    (panel,) = link_chart(link, ["rate"], span, "up.log").panels
+    rates = {series.name: series.y[series.x < 5.0 - 1e-9] for series in panel.series}
+    whole = slice(0, None if span[1] < 6 else -1)
+    assert rates["capacity"][whole] == pytest.approx(8.0)
+    assert rates["departed"][whole] == pytest.approx(4.0)
+    assert rates["arrived"][whole] == pytest.approx(4.0)
+
+
+def test_no_packet_is_left_out_of_the_rates(tmp_path: Path) -> None:
+    path = tmp_path / "up.log"
+    path.write_text("# base timestamp: 0\n0 + 500\n7 + 700\n7 # 10\n7 - 500 7\n")
+    link = read_mahimahi(path).link
+    assert link is not None
+    (panel,) = link_chart(link, ["rate"], (0.0, 0.007), "up.log").panels
+    sums = {of.name: np.sum(of.y[:-1] * np.diff(of.x)) / 8 for of in panel.series}
+    assert panel.y.label == "rate (Mbit/s)"
+    expected = {"capacity": 10e-6, "arrived": 1200e-6, "departed": 500e-6}
+    assert sums == {name: pytest.approx(megabytes) for name, megabytes in expected.items()}
+
+
 def _packet(time: float, source: int, seq: int, ack: int, flags: int, payload: int) -> bytes:
     """A record of a capture of IPv4 packets, between 10.0.0.1:80 and 10.0.0.2:5000."""
     ports = {1: 80, 2: 5000}
