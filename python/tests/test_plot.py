@@ -237,7 +237,19 @@ def test_distributions_are_of_all_connections_of_a_flow(
     out = str(tmp_path / "out.svg")
     assert main([str(log), "--cdf", "completion", "--out", out]) == 0
     assert main([str(log), "--cdf", "delay", "--out", out]) == 2
-    assert "there is no delay of a link (--link)" in capfd.readouterr().err
+    assert "--cdf delay is of a link (expected the log of one)" in capfd.readouterr().err
+    assert main([str(log), "--cdf", "completion", "--flow", "web one/2", "--out", out]) == 0
+    assert "web one/2, run.jsonl" in Path(out).read_text(encoding="utf-8")
+    # The flow is all of its transfers.
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:4]))
+    assert main([str(log), "--cdf", "completion", "--flow", "web one", "--out", out]) == 0
+    assert "web one, run.jsonl" in Path(out).read_text(encoding="utf-8")
+    assert main([str(log), "--cdf", "rtt", "--flow", "web one", "--out", out]) == 2
+    assert "there is no round trip of web one" in capfd.readouterr().err
+    assert main([str(log), "--flow", "web one", "--out", out]) == 2
+    expected = "each transfer of 'web one' has a connection of its own (expected one of them: web"
+    assert expected in capfd.readouterr().err
+    log.write_text(log.read_text() + _event(4, "rtt", sample=0.2, srtt=0.2, rttvar=0.1, rto=0.6))
     assert main([str(log), "--cdf", "rtt", "--flow", "web two", "--out", out]) == 2
     assert "no flow 'web two'" in capfd.readouterr().err
     assert main([str(log), "--cdf", "rtt", "--views", "rtt", "--out", out]) == 2
@@ -260,6 +272,34 @@ def test_outages_of_the_path_are_shaded() -> None:
     assert shaded == [((outages[0][0] + 1, min(outages[0][1], 44.5)),)] * len(shaded)
 
 
+_DOWN = """
+duration = "5 s"
+node = [{ name = "a" }, { name = "b" }]
+flow = [{ from = "a", to = "b" }]
+[[link]]
+between = ["a", "b"]
+rate = "8 Mbit/s"
+delay = "1 ms"
+outage = { listed = [["0 s", "9 s"]] }
+"""
+
+
+def test_an_outage_of_the_whole_run_is_drawn(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, out = tmp_path / "down.toml", str(tmp_path / "out.svg")
+    scenario.write_text(_DOWN)
+    assert main([str(scenario), "--out", out]) == 2
+    assert "down.toml: a-b sends no data" in capfd.readouterr().err
+    assert main([str(scenario), "--link", "a>b", "--out", out]) == 0
+    # Nothing comes, and nothing could leave.
+    assert main([str(scenario), "--link", "b>a", "--out", out]) == 2
+    assert "nothing happened between 0 s and 5 s" in capfd.readouterr().err
+    short = [str(scenario), "--set", "duration=0.5 ms", "--set", "link.0.outage.listed=[]"]
+    assert main([*short, "--link", "b>a", "--out", out]) == 2
+    assert f"{scenario}: the log of b>a has no packets" in capfd.readouterr().err
+
+
 def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     scenario = str(EXAMPLES / "quic.toml")
     assert main([scenario, "--set", "duration=1 s", "--set", "link.radio.outage.listed=[]"]) == 2
@@ -276,6 +316,13 @@ def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> N
         ),
         (["--from", "61"], "nothing from 61 s until 60 s"),
         (["--sequence", "--from", "61"], "nothing from 61 s until 60 s"),
+        (["--from", "61", "--until", "70"], "nothing from 61 s until 70 s (the file ends at 60 s)"),
+        (["--until", "inf"], "nothing from 0 s until inf s"),
+        (["--cdf", "delay"], "--cdf delay is of a link (expected --link NAME beside it)"),
+        (
+            ["--cdf", "rtt", "--link", "AP>phone"],
+            "--cdf rtt is of flows: of a link there is --cdf delay",
+        ),
         (["--seed", "-1"], "seed -1: expected a number from 0 to 2^64 - 1"),
         (["--out", "."], ".: unknown kind of picture"),
     ],
