@@ -108,21 +108,30 @@ impl FadingConfig {
 /// The shortest block: each takes time to draw.
 const SHORTEST: Duration = Duration::from_micros(10);
 
-/// A packet would wait for ever if hardly a block carried anything.
 fn check_fading<R: Reader>(from: &R, config: &FadingConfig) {
-    if config.coherence_time < SHORTEST {
-        let message = format!("{} is too short", config.coherence_time);
-        from.refuse(Some("coherence-time"), message, &format!("at least {SHORTEST}"));
+    if let Some((key, message, expected)) = config.mistake() {
+        from.refuse(Some(key), message, &expected);
     }
-    if config.bandwidth.is_nan() || config.bandwidth <= 0.0 {
-        from.refuse(Some("bandwidth"), "is not above 0".to_owned(), "more than 0 Hz");
-        return;
-    }
-    // The gain that one block in a thousand exceeds.
-    let best = config.bits_per_sec(-libm::log(0.001));
-    if best < 1000 {
-        let message = "fewer than one block in a thousand carry 1 kbit/s".to_owned();
-        from.refuse(Some("snr"), message, "a higher ratio or more bandwidth");
+}
+
+impl FadingConfig {
+    /// The key that is wrong, why, and what was expected.
+    pub(crate) fn mistake(&self) -> Option<(&'static str, String, String)> {
+        if self.coherence_time < SHORTEST {
+            let message = format!("{} is too short", self.coherence_time);
+            return Some(("coherence-time", message, format!("at least {SHORTEST}")));
+        }
+        if self.bandwidth.is_nan() || self.bandwidth <= 0.0 {
+            let message = "is not above 0".to_owned();
+            return Some(("bandwidth", message, "more than 0 Hz".to_owned()));
+        }
+        // A packet would wait for ever if hardly a block carried anything. The gain that one block
+        // in a thousand exceeds:
+        let best = self.bits_per_sec(-libm::log(0.001));
+        (best < 1000).then(|| {
+            let message = "fewer than one block in a thousand carry 1 kbit/s".to_owned();
+            ("snr", message, "a higher ratio or more bandwidth".to_owned())
+        })
     }
 }
 
@@ -165,6 +174,11 @@ impl Fading {
 
     /// The bits that can be carried from `start` to `end`.
     pub fn bits_between(&mut self, start: Instant, end: Instant) -> u64 {
+        u64::try_from(self.nanobits_between(start, end) / 1_000_000_000).unwrap_or(u64::MAX)
+    }
+
+    /// The same in nanobits.
+    pub(crate) fn nanobits_between(&mut self, start: Instant, end: Instant) -> u128 {
         let mut now = start;
         let mut nanobits: u128 = 0;
         while now < end {
@@ -173,7 +187,7 @@ impl Fading {
             nanobits += u128::from(rate) * u128::from(until.since(now).as_nanos());
             now = until;
         }
-        u64::try_from(nanobits / 1_000_000_000).unwrap_or(u64::MAX)
+        nanobits
     }
 
     /// The departure of a packet served from `start`.
