@@ -196,7 +196,7 @@ def test_a_link_of_a_scenario_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixt
     logs = tmp_path / "links"
     assert cli_main(["airtcp", "run", scenario, "--link-logs", str(logs)]) == 0
     assert len(list(logs.iterdir())) == 4
-    link = read_mahimahi(logs / "gateway-to-phone.log").link
+    link = read_mahimahi(logs / "gateway.phone.log").link
     assert link is not None
     of_flows, of_links = airtcp.Scenario.load(scenario).outages()
     assert of_links["phone>gateway"] == of_links["gateway>phone"] == [(4.0, 14.0)]
@@ -210,7 +210,7 @@ def test_a_link_of_a_scenario_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixt
     assert 0.04 < link.delay.value.max() < 0.048
     assert main([scenario, "--link", "gateway>phon", "--out", str(out)]) == 2
     assert "did you mean 'gateway>phone'?" in capfd.readouterr().err
-    assert main([str(logs / "gateway-to-phone.log"), "--link", "x"]) == 2
+    assert main([str(logs / "gateway.phone.log"), "--link", "x"]) == 2
     assert "--link has no effect: it is not a scenario" in capfd.readouterr().err
 
 

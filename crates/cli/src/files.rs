@@ -88,7 +88,12 @@ impl DraftFolder {
         let named = |e: io::Error| {
             io::Error::new(e.kind(), format!("{}: {e}", self.target.join(name).display()))
         };
-        File::create_new(self.folder.path().join(name)).map_err(named)
+        let path = self.folder.path().join(name);
+        let file = match File::create_new(&path) {
+            Err(error) if lacks_handles(&error) && more_handles() => File::create_new(&path),
+            result => result,
+        };
+        file.map_err(named)
     }
 
     /// Gives the complete files their names, replacing older files.
@@ -106,6 +111,34 @@ impl DraftFolder {
         };
         publish().map_err(|e| named(e, &target))
     }
+}
+
+/// The process has as many files open as its soft limit allows, often 1024. A run has one for each
+/// link or interface.
+#[cfg(unix)]
+fn lacks_handles(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
+}
+
+/// Doubles that limit, as far as the hard one allows; false if it does not.
+#[cfg(unix)]
+fn more_handles() -> bool {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let Some(now) = current else { return false };
+    let more = now.saturating_mul(2).min(maximum.unwrap_or(u64::MAX));
+    let limit = Rlimit { current: Some(more), maximum };
+    more > now && setrlimit(Resource::Nofile, limit).is_ok()
+}
+
+#[cfg(not(unix))]
+fn lacks_handles(_: &io::Error) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn more_handles() -> bool {
+    false
 }
 
 /// A folder of files of a run.
