@@ -82,6 +82,9 @@ fn refusals(config: &GatewayConfig) -> (Complaints, Complaints) {
     if let Err(error) = ledger::check_folder(&config.state) {
         refusals.push((&["state"], error.to_string()));
     }
+    if let Err(error) = server::check_control(&config.control) {
+        refusals.push((&["control"], error.to_string()));
+    }
     let listen: [(&[&str], _, _); 2] = [
         (&["metrics", "listen"], config.metrics, Type::STREAM),
         (
@@ -327,6 +330,7 @@ fn size(bytes: Bytes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_linux::daemon::server::Listeners;
     use std::fs;
     use std::io::BufRead;
     use std::os::unix::fs::PermissionsExt;
@@ -412,6 +416,38 @@ metrics
         };
         let all = |complaints: Complaints| complaints.into_iter().map(locate).collect();
         (all(refusals), all(perhaps))
+    }
+
+    #[test]
+    fn a_control_socket_that_the_daemon_cannot_make_is_shown_in_its_line() {
+        let control = |path: &str| {
+            let (folder, path) = file(&format!("control = \"FOLDER/{path}\"\n{MOBILE}"));
+            fs::write(folder.path().join("taken"), "").unwrap();
+            fs::create_dir(folder.path().join("folder")).unwrap();
+            let refused = refused(&path).0;
+            let bind = Listeners::open(
+                &GatewayConfig::parse("g", &fs::read_to_string(path).unwrap()).unwrap().control,
+                None,
+            );
+            assert_eq!(refused.is_empty(), bind.is_ok(), "{refused:?}");
+            refused.join("\n").replace(folder.path().to_str().unwrap(), "FOLDER")
+        };
+        assert_eq!(control("gateway.sock"), "");
+        assert_eq!(control("new/gateway.sock"), "");
+        for taken in ["taken", "folder"] {
+            let expected = format!(
+                "g.toml:1:11: control: FOLDER/{taken}: exists and is not a socket; give `control` another path"
+            );
+            assert_eq!(control(taken), expected);
+        }
+        for (path, folder, why) in [
+            ("taken/gateway.sock", "taken", "not a directory"),
+            ("taken/in/gateway.sock", "taken/in", "not a directory"),
+            ("new/in/gateway.sock", "new/in", "entity not found"),
+        ] {
+            let expected = format!("g.toml:1:11: control: control socket: FOLDER/{folder}: {why}");
+            assert_eq!(control(path), expected);
+        }
     }
 
     #[test]
