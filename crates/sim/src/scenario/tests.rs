@@ -2788,6 +2788,13 @@ fn a_cell_that_cannot_be_is_refused() {
         "",
         "t.toml:16:20: link.BS-MH.forward.cell: no cell is called \"dowm\" (did you mean `down`?)",
     );
+    // A cell has directions of links.
+    refuses_cell(
+        SCHEDULER,
+        &format!("{MEMBER}\ncell = \"down\""),
+        "",
+        "t.toml:17:1: link.BS-MH.cell: unknown key (expected forward.cell or backward.cell)",
+    );
     let far = "[[node]]\nname = \"far\"\n[[link]]\nbetween = [\"FH\", \"far\"]\nrate = \"1 Mbit/s\"\n\
                delay = \"5 ms\"\nforward = { cell = \"down\" }";
     refuses_cell(
@@ -2817,6 +2824,15 @@ fn what_a_cell_cannot_schedule_is_refused() {
         let expected = format!("t.toml:16:20: link.BS-MH.forward.cell: {expected}");
         refuses_cell(SCHEDULER, &member(keys), "", &expected);
     }
+    // Of a channel that is refused, nothing else is said.
+    let fading = "rate = { fading = { snr = \"-40 dB\", bandwidth = \"9 MHz\", coherence-time = \"5 ms\" } }";
+    refuses_cell(
+        SCHEDULER,
+        &member(fading),
+        "",
+        "t.toml:16:54: link.BS-MH.forward.rate.fading.snr: fewer than one block in a thousand carry 1 kbit/s \
+         (expected a higher ratio or more bandwidth)",
+    );
     let handover = "delay = \"170 ms\"\nmobile = \"MH\"\nforward = { cell = \"down\" }\nhandover = { \
                     interruption = \"50 ms\", interval = \"5 s\", data = \"discard\" }";
     refuses_cell(
