@@ -306,6 +306,11 @@ def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> N
     assert f"{scenario}: no TCP flow sends anything" in capfd.readouterr().err
 
 
+def test_a_scenario_without_links_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([str(EXAMPLES / "manet.toml"), "--link", "n0>n1"]) == 2
+    assert "no link 'n0>n1' (it has: none)" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

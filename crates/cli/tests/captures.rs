@@ -157,6 +157,10 @@ fn what_cannot_be_captured_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
     }
+    let output = run(&example("manet.toml"), &["--link-logs", captures]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = "--link-logs: has no effect: the scenario has no links";
+    assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
     assert_eq!(files(folder.path()), [""; 0]);
 }
 

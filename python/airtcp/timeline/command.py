@@ -227,7 +227,7 @@ def _check_name(
 ) -> None:
     if name is not None and name not in known:
         asked = options.flow if kind == "flow" else name
-        some = ", ".join(itertools.islice(known, 10))
+        some = ", ".join(itertools.islice(known, 10)) or "none"
         raise NotPlottableError(
             f"{options.file}: no {kind} {asked!r} (it has: {some}){nearest(name, known)}"
         )
