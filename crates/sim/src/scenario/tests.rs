@@ -2100,6 +2100,21 @@ fn what_the_application_of_a_flow_does_is_read() {
 }
 
 #[test]
+fn a_load_on_a_link_with_mistakes_is_no_mistake() {
+    let load = |link: &str| {
+        let traffic =
+            format!("{{ kind = \"arrivals\", load = 0.5, link = \"{link}\", size = \"1 kB\" }}");
+        let text = BASE.replace("rate = \"250 kbit/s\"", "rate = \"250\"");
+        parse(&format!("{text}traffic = {traffic}\n")).expect_err(link).to_string()
+    };
+    let rate = "link.BS-MH.rate: \"250\" has no unit";
+    let error = load("BS>MH");
+    assert!(error.contains(rate) && !error.contains("no link"), "{error}");
+    let error = load("BS>MX");
+    assert!(error.contains(rate) && error.contains("no link \"BS>MX\""), "{error}");
+}
+
+#[test]
 fn mistakes_in_traffic_are_refused() {
     for (traffic, expected) in [
         (
