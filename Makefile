@@ -35,7 +35,7 @@ endif
 WITH_VERDICTS := [ $$? -ge 3 ]
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist test-dist docs demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint linters meanwhile test-rust test-python clean setup setup-simulate setup-test module
+.PHONY: help build dist test-dist docs demo test soak deny test-long test-kernels compare-queues bench bench-link bench-peers bench-sweeps bench-gateway quic-peers tunnel-peer study study-all fmt lint linters meanwhile test-rust test-python clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,7 +106,7 @@ linters:
 	cd python && ../$(BIN)/mypy ../benches/peers/run.py
 	cd python && ../$(BIN)/mypy ../benches/gateway/run.py
 	cd python && ../$(BIN)/mypy ../studies/live/beside.py
-	cd python && ../$(BIN)/mypy ../benches/senders.py
+	cd python && ../$(BIN)/mypy ../benches/senders.py ../benches/sweeps.py
 	cd python && ../$(BIN)/mypy ../benches/stacks/run.py
 	cd python && ../$(BIN)/mypy ../scripts/kernels/queues.py
 
@@ -138,6 +138,9 @@ bench-link: setup ## packet rate and punctuality of the link emulator, beside a 
 bench-peers: setup-simulate ## the same work in airtcp, ns-2, ns-3 and htsim [ARGS='dumbbell --htsim DIR']
 	scripts/pgo --no-default-features --features simulator
 	$(BIN)/python benches/peers/run.py $(ARGS)
+
+bench-sweeps: build ## what a sweep of short runs costs, beside the same runs by the native command
+	$(BIN)/python benches/sweeps.py target/release/airtcp
 
 bench-gateway: setup-test ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']
 	cargo build --profile dist --package airtcp-linux --example pass_through --example latency

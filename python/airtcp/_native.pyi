@@ -87,8 +87,8 @@ class Scenario:
         series: Sequence[str],
         between_slices: Callable[[], object] | None = None,
         pcap: tuple[str, Sequence[str], str | None] | None = None,
-    ) -> tuple[str, dict[str, tuple[bytearray, bytearray, bytearray]]]:
-        """Simulates to the end: metrics as JSON, and for each series its columns.
+    ) -> tuple[str, list[str], dict[str, tuple[bytearray, bytearray, bytearray]]]:
+        """Simulates to the end: metrics as JSON, their warnings, and for each series its columns.
 
         The columns are time (`float64`, seconds), flow (`uint32`) and value (`float64`), as NumPy
         keeps them in memory.

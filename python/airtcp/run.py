@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -159,12 +158,12 @@ class Run:
     def to_bytes(self) -> bytes:
         """Serialises the run; equal runs give equal bytes.
 
-        With series it is an `.npz` archive. Without, which is how most runs are kept, it is JSON
-        compressed by zlib: an archive takes as long as a short run does.
+        With series it is an `.npz` archive. Without, which is how most runs are kept, it is the
+        metrics in JSON: an archive takes as long as a short run does.
         """
         metrics = json.dumps(self.metrics, separators=(",", ":")).encode()
         if not self.series:
-            return zlib.compress(metrics, 1)
+            return metrics
         import numpy as np  # noqa: PLC0415
 
         columns: dict[str, npt.NDArray[Any]] = {"metrics": np.frombuffer(metrics, np.uint8)}
@@ -183,8 +182,8 @@ class Run:
             ValueError: The bytes are not a stored run.
         """
         try:
-            if not data.startswith(_ARCHIVE):
-                return cls(_metrics(zlib.decompress(data)))
+            if not is_archive(data):
+                return cls(_metrics(data))
             import numpy as np  # noqa: PLC0415
 
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
@@ -194,7 +193,7 @@ class Run:
                     name: Series(*(archive[f"{name}/{column}"] for column in Series._fields))
                     for name in names
                 }
-        except Exception as error:  # zipfile, zlib, numpy and json each raise their own
+        except Exception as error:  # zipfile, numpy and json each raise their own
             raise ValueError(f"not a stored run: {error}") from error
         return cls(metrics, series)
 
@@ -222,6 +221,11 @@ class Run:
         return "\n".join(lines)
 
 
+def is_archive(data: bytes) -> bool:
+    """Whether what `Run.to_bytes` made has series."""
+    return data.startswith(_ARCHIVE)
+
+
 def _metrics(text: bytes) -> dict[str, Any]:
     metrics = json.loads(text)
     if not isinstance(metrics, dict):
@@ -243,7 +247,7 @@ _PARTS = {
 """The parts of a run's metrics, and what one and several of it are called."""
 
 _ARCHIVE = b"PK"
-"""How every zip archive begins, and no data of zlib."""
+"""How every zip archive begins, and no JSON."""
 
 _SHOWN = 10
 """How many flows `repr` shows."""

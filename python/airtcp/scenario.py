@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from airtcp import _native
 from airtcp.congestion import CongestionControl, maker
@@ -181,25 +181,49 @@ class Scenario:
             OSError: A capture cannot be written.
             TypeError: What `congestion` has makes no control.
         """
-        check_seeds([seed])
-        names = [trace] if isinstance(trace, str) else list(trace)
-        for name in names:
-            if name not in _native.SERIES:
-                known = f"expected one of {', '.join(_native.SERIES)}"
-                near = nearest(name, _native.SERIES)
-                raise ValueError(f"unknown series {name!r}: {known}{near}")
         nodes = [pcap_nodes] if isinstance(pcap_nodes, str) else list(pcap_nodes)
         if pcap is None and (nodes or snaplen is not None):
             raise ValueError("pcap_nodes and snaplen have no effect without pcap")
         length = None if snaplen is None else str(snaplen)
         captures = None if pcap is None else (os.fspath(pcap), nodes, length)
+        names = [trace] if isinstance(trace, str) else list(trace)
+        metrics, series = self._run(seed, names, between_slices, congestion, captures)
+        return Run(json.loads(metrics), series)
+
+    def run_to_bytes(
+        self,
+        seed: int,
+        trace: Iterable[str],
+        between_slices: Callable[[], object] | None,
+        congestion: Mapping[str, Callable[[], CongestionControl]] | None,
+    ) -> bytes:
+        """What `Run.from_bytes` reads as the result of `run`.
+
+        Short runs take longer as Python's objects than in the simulator; so this makes none.
+        """
+        metrics, series = self._run(seed, list(trace), between_slices, congestion)
+        return Run(json.loads(metrics), series).to_bytes() if series else metrics.encode()
+
+    def _run(
+        self,
+        seed: int,
+        trace: list[str],
+        between_slices: Callable[[], object] | None,
+        congestion: Mapping[str, Callable[[], CongestionControl]] | None,
+        captures: tuple[str, list[str], str | None] | None = None,
+    ) -> tuple[str, dict[str, Series]]:
+        """Simulates once: the metrics in JSON, and the series by name."""
+        check_seeds([seed])
+        for name in trace:
+            if name not in _native.SERIES:
+                known = f"expected one of {', '.join(_native.SERIES)}"
+                near = nearest(name, _native.SERIES)
+                raise ValueError(f"unknown series {name!r}: {known}{near}")
         native = self._with_controls(congestion)
-        metrics, columns = native.run(seed, names, between_slices, captures)
-        decoded: dict[str, Any] = json.loads(metrics)
-        for warning in decoded["warnings"]:
-            warnings.warn(warning, stacklevel=2)
-        series = {name: Series.from_buffers(*buffers) for name, buffers in columns.items()}
-        return Run(decoded, series)
+        metrics, doubts, columns = native.run(seed, trace, between_slices, captures)
+        for doubt in doubts:
+            warnings.warn(doubt, stacklevel=3)
+        return metrics, {name: Series.from_buffers(*of_it) for name, of_it in columns.items()}
 
     def check_controls(
         self, congestion: Mapping[str, Callable[[], CongestionControl]] | None = None

@@ -134,7 +134,7 @@ impl PyScenario {
         series: Vec<String>,
         between_slices: Option<Bound<'py, PyAny>>,
         pcap: Option<(PathBuf, Vec<String>, Option<String>)>,
-    ) -> PyResult<(String, Bound<'py, PyDict>)> {
+    ) -> PyResult<(String, Vec<String>, Bound<'py, PyDict>)> {
         let series = series
             .iter()
             .map(|name| Series::from_str(name))
@@ -171,9 +171,10 @@ impl PyScenario {
         if let Some(capturing) = capturing {
             capturing.publish()?;
         }
-        let metrics = serde_json::to_string(&world.metrics())
+        let metrics = world.metrics();
+        let text = serde_json::to_string(&metrics)
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        Ok((metrics, columns(py, &recorder, &series)?))
+        Ok((text, metrics.warnings, columns(py, &recorder, &series)?))
     }
 }
 

@@ -19,7 +19,9 @@ import pytest
 
 import airtcp
 from airtcp import _native
-from airtcp.runs.execute import CannotGoOnError, native_build
+from airtcp.runs.execute import native_build
+from airtcp.runs.store import CannotGoOnError
+from tests.fakes import kept
 from tests.needs import need
 from tests.test_sweep import LOSS, SCENARIO
 
@@ -118,10 +120,6 @@ def finish(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def kept(out: str) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in Path(out).iterdir() if file.suffix == ".run"}
-
-
 # Half a second of work for a run.
 SLOW = ("--set", "duration=1500 s")
 
@@ -153,7 +151,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing(cluster: LocalCluster) -> None
     with subprocess.Popen(
         command(*arguments, "--dask", cluster.address), stderr=subprocess.PIPE, text=True
     ) as process:
-        until(lambda: Path("a.runs").is_dir() and len(kept("a.runs")) >= 2)
+        until(lambda: len(kept("a.runs")) >= 2)
         cluster.worker()
         doomed.kill()
         _, said = process.communicate(timeout=LONG)
@@ -170,7 +168,7 @@ def test_a_killed_scheduler_is_named_and_the_same_command_does_the_rest(
     with subprocess.Popen(
         command(*arguments, cluster.address), stderr=subprocess.PIPE, text=True
     ) as process:
-        until(lambda: Path("a.runs").is_dir() and len(kept("a.runs")) >= 2)
+        until(lambda: len(kept("a.runs")) >= 2)
         address = cluster.address
         cluster.restart_scheduler()
         _, said = process.communicate(timeout=LONG)
@@ -178,12 +176,13 @@ def test_a_killed_scheduler_is_named_and_the_same_command_does_the_rest(
     assert "Traceback" not in said
     assert f"the dask scheduler at {address} is lost; " in said
     before = {file: file.stat().st_mtime_ns for file in Path("a.runs").iterdir()}
-    assert f"{len(before)} of 8 runs are kept in a.runs" in said
+    done = len(kept("a.runs"))
+    assert f"{done} of 8 runs are kept in a.runs" in said
 
     cluster.worker()
     again = finish(*arguments, cluster.address)
     assert again.returncode == 0, again.stderr
-    assert again.stderr.splitlines()[0] == f"{len(before)} of 8 runs"
+    assert again.stderr.splitlines()[0] == f"{done} of 8 runs"
     assert all(file.stat().st_mtime_ns == time for file, time in before.items())
     assert len(kept("a.runs")) == 8
 
@@ -194,7 +193,7 @@ def test_ctrl_c_leaves_the_cluster_free(cluster: LocalCluster) -> None:
     cluster.worker()
     arguments = [*SLOW, "--runs", "100", "--out", "a.parquet", "--dask", cluster.address]
     with subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, text=True) as process:
-        until(lambda: Path("a.runs").is_dir() and len(kept("a.runs")) >= 2)
+        until(lambda: len(kept("a.runs")) >= 2)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=LONG)
     assert process.returncode == 1

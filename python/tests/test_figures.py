@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from airtcp.run import Run
-from airtcp.runs.execute import Store
+from airtcp.runs.store import Store
 from airtcp.study import definition, plan
 from airtcp.study.cells import Results, measure_all
 from airtcp.study.chart import Chart

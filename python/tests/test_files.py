@@ -9,6 +9,7 @@ import pytest
 
 import airtcp
 from airtcp.runs.job import Job
+from tests.fakes import kept
 
 TEXT = """
 duration = "2 s"
@@ -54,12 +55,12 @@ def test_a_missing_file_is_named(scenario: Path) -> None:
 
 
 def test_a_run_is_done_again_when_a_file_has_changed(scenario: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    near = airtcp.sweep(scenario, {}, 1, keep=kept)
-    assert len(list(kept.iterdir())) == 1
+    folder = tmp_path / "kept"
+    near = airtcp.sweep(scenario, {}, 1, keep=folder)
+    assert len(kept(folder)) == 1
     (scenario.parent / "m.tcl").write_text(FAR)
-    far = airtcp.sweep(scenario, {}, 1, keep=kept)
-    assert len(list(kept.iterdir())) == 2
+    far = airtcp.sweep(scenario, {}, 1, keep=folder)
+    assert len(kept(folder)) == 2
     assert near["goodput"].iloc[0] > far["goodput"].iloc[0] == 0
 
 

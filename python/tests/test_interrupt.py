@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from airtcp.run import Run
-from tests.fakes import write_study
+from tests.fakes import kept, write_study
 from tests.test_testbed import SCENARIO
 from tests.test_testbed import STUDY as WITH_TESTBED
 
@@ -42,7 +41,7 @@ def interrupted_once(small: Path, signals: int) -> tuple[int, str]:
         command(small), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
         runs = small.parent / "out" / "runs"
-        while len(list(runs.glob("*.run"))) < 2 and process.poll() is None:
+        while len(kept(runs)) < 2 and process.poll() is None:
             time.sleep(0.01)
         for _ in range(signals):
             process.send_signal(signal.SIGINT)
@@ -57,15 +56,14 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_does_the_rest(small: Path, signal
     assert "Traceback" not in said, said
     assert code == 1
     assert "interrupted" in said
-    kept = list((small.parent / "out" / "runs").iterdir())
-    assert 2 <= len(kept) < 24
-    for file in kept:
-        assert file.suffix == ".run"
-        Run.from_bytes(file.read_bytes())
-    times = {file: file.stat().st_mtime_ns for file in kept}
+    runs = small.parent / "out" / "runs"
+    finished = len(kept(runs))
+    assert 2 <= finished < 24
+    times = {file: file.stat().st_mtime_ns for file in runs.iterdir()}
+    assert {file.suffix for file in times} == {".gz"}
     again = subprocess.run(command(small), capture_output=True, text=True, check=True, timeout=300)
-    assert f"{len(kept)} of 24 runs" in again.stderr.splitlines()[0]
-    assert all(file.stat().st_mtime_ns == times[file] for file in kept)
+    assert f"{finished} of 24 runs" in again.stderr.splitlines()[0]
+    assert all(file.stat().st_mtime_ns == times[file] for file in times)
     assert (small.parent / "out" / "report.html").exists()
 
 
@@ -86,7 +84,7 @@ def test_ctrl_c_ends_all_studies_and_keeps_those_that_are_finished(
         text=True,
     ) as process:
         runs = Path("results/b-second/runs")
-        while len(list(runs.glob("*.run"))) < 2 and process.poll() is None:
+        while len(kept(runs)) < 2 and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
@@ -127,12 +125,12 @@ def test_a_full_disk_ends_the_command_and_what_is_kept_stays(small: Path) -> Non
     assert full.returncode == 1
     assert "Traceback" not in full.stderr
     assert "File too large: '" in full.stderr
-    kept = {file: file.stat().st_mtime_ns for file in runs.iterdir()}
-    assert len(kept) == 4
+    before = {file: file.stat().st_mtime_ns for file in runs.iterdir()}
+    assert len(kept(runs)) == 4
     again = subprocess.run(first, capture_output=True, text=True, check=False, timeout=300)
     assert again.returncode in (0, 3), again.stderr
     assert "4 of 4 runs" in again.stderr.splitlines()[0]
-    assert {file: file.stat().st_mtime_ns for file in runs.iterdir()} == kept
+    assert {file: file.stat().st_mtime_ns for file in runs.iterdir()} == before
 
 
 def test_ctrl_c_ends_a_plot_of_a_run_as_it_ends_runs(tmp_path: Path) -> None:

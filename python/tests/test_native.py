@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import airtcp
+from tests.fakes import kept
 
 SCENARIO = """
 duration = "5 s"
@@ -315,10 +316,10 @@ metrics = ["goodput"]
     ) as process:
         runs = tmp_path / "out" / "runs"
         deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and len(list(runs.glob("*.run"))) < 3:
+        while time.monotonic() < deadline and len(kept(runs)) < 3:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
     assert b"interrupted; 3 of 6 runs are kept" in error
     assert process.returncode == 1
-    assert len(list(runs.iterdir())) == 3
+    assert len(kept(runs)) == 3

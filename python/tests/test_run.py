@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import zlib
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -99,10 +97,10 @@ def test_stored_and_read_back_is_the_same_run(points: list[tuple[float, int, flo
 @pytest.mark.parametrize("text", [b"[1, 2]", b"3", b"null"])
 def test_other_json_is_no_run(text: bytes) -> None:
     with pytest.raises(ValueError, match="not a stored run: no object"):
-        Run.from_bytes(zlib.compress(text))
+        Run.from_bytes(text)
 
 
-@given(st.binary(max_size=200))
+@given(st.binary(max_size=200).filter(lambda data: data.strip() != b"{}"))
 def test_bytes_that_are_no_run_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="not a stored run"):
         Run.from_bytes(data)

@@ -16,8 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from airtcp.extras import needed_by
-from airtcp.runs.execute import CannotGoOnError, Interrupted, Simulator, Store, native_build
+from airtcp.runs.execute import Interrupted, Simulator, native_build
 from airtcp.runs.job import Job
+from airtcp.runs.store import CannotGoOnError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -29,7 +30,7 @@ class OtherBuildError(Exception):
 
 
 @contextmanager
-def connected(address: str, store: Store, build: str) -> Iterator[Cluster]:
+def connected(address: str, build: str) -> Iterator[Cluster]:
     """The workers of the scheduler at this address.
 
     Raises:
@@ -47,7 +48,7 @@ def connected(address: str, store: Store, build: str) -> Iterator[Cluster]:
     with client:
         if not client.nthreads():
             print(f"the dask scheduler at {address} has no workers yet", file=sys.stderr)
-        yield Cluster(client, store, build)
+        yield Cluster(client, build)
 
 
 class Cluster:
@@ -57,11 +58,10 @@ class Cluster:
         CannotGoOnError: A worker cannot be used.
     """
 
-    def __init__(self, client: Client, store: Store, build: str) -> None:
+    def __init__(self, client: Client, build: str) -> None:
         self._client = client
-        self._store = store
         self._build = build
-        self._remote: dict[Future[None], Remote[bytes]] = {}
+        self._remote: dict[Future[bytes], Remote[bytes]] = {}
         self._stopping = False
         self._address = client.scheduler.address if client.scheduler else "?"
         builds = client.run(native_build, on_error="return")
@@ -71,7 +71,7 @@ class Cluster:
             if there != build:
                 raise CannotGoOnError(_refusal(address, there, build))
 
-    def submit(self, job: Job) -> Future[None]:
+    def submit(self, job: Job) -> Future[bytes]:
         """Starts a job as soon as a worker is free. If that worker is lost, another repeats it."""
         key = f"airtcp-{job.address(self._build)}"
         try:
@@ -79,10 +79,10 @@ class Cluster:
         except Exception as error:
             # Of which kind depends on the state of the connection.
             raise CannotGoOnError(f"{self._lost()}: {error}") from error
-        kept: Future[None] = Future()
-        self._remote[kept] = remote
-        remote.add_done_callback(partial(self._finish, kept, job))
-        return kept
+        result: Future[bytes] = Future()
+        self._remote[result] = remote
+        remote.add_done_callback(partial(self._finish, result))
+        return result
 
     def stop(self) -> None:
         """Takes back what has not been started; what workers are doing is of no consequence."""
@@ -90,17 +90,15 @@ class Cluster:
         if self._client.status == "running":
             self._client.cancel(list(self._remote.values()), force=True)
 
-    def _finish(self, kept: Future[None], job: Job, remote: Remote[bytes]) -> None:
-        """Keeps what a worker returned; called in a thread of the client."""
-        if not kept.set_running_or_notify_cancel():
+    def _finish(self, result: Future[bytes], remote: Remote[bytes]) -> None:
+        """Passes on what a worker returned; called in a thread of the client."""
+        if not result.set_running_or_notify_cancel():
             return
         try:
-            self._store.put(job, remote.result())
+            result.set_result(remote.result())
         except BaseException as error:
-            kept.set_exception(self._reason(remote, error))
-        else:
-            kept.set_result(None)
-        del self._remote[kept]
+            result.set_exception(self._reason(remote, error))
+        del self._remote[result]
 
     def _reason(self, remote: Remote[bytes], error: BaseException) -> BaseException:
         if self._stopping:
@@ -128,7 +126,7 @@ def simulate(job: Job, build: str) -> bytes:
     here = native_build()
     if here != build:
         raise OtherBuildError(_refusal(get_worker().address, here, build))
-    return Simulator()(job).to_bytes()
+    return Simulator()(job)
 
 
 def _refusal(worker: str, there: str, here: str) -> str:

@@ -12,18 +12,10 @@ from typing import TypeVar
 
 from airtcp.extras import MissingExtraError
 from airtcp.runs import cluster
-from airtcp.runs.execute import (
-    CannotGoOnError,
-    DamagedRunError,
-    Outcome,
-    SimulatorLike,
-    Store,
-    Threads,
-    Workers,
-    execute,
-)
+from airtcp.runs.execute import Outcome, SimulatorLike, Threads, Workers, execute
 from airtcp.runs.job import Job
 from airtcp.runs.progress import progress
+from airtcp.runs.store import CannotGoOnError, DamagedRunError, Store
 
 T = TypeVar("T")
 
@@ -120,19 +112,23 @@ class Runner:
     def run_and_read(self, jobs: Sequence[Job], read: Callable[[], T]) -> T:
         """Runs the jobs, then returns what `read` makes of the kept runs.
 
-        Damaged ones among them are named, and run again.
+        Damaged files of them are named, and what they held is run again.
 
         Raises:
             IncompleteError: Some failed, or not all were run.
         """
+        self._drop_damaged([])
         self.run(jobs)
         try:
             return read()
         except DamagedRunError:
-            for job, path in self.store.drop_damaged(jobs):
-                print(f"{self.command}: {path} is damaged; {job} is run again", file=sys.stderr)
+            self._drop_damaged(jobs)
         self.run(jobs)
         return read()
+
+    def _drop_damaged(self, jobs: Sequence[Job]) -> None:
+        for path in self.store.drop_damaged(jobs):
+            print(f"{self.command}: {path} is damaged: run again", file=sys.stderr)
 
     def _batches(
         self, jobs: Sequence[Job]
@@ -140,7 +136,7 @@ class Runner:
         """The simulated jobs, then those of the testbed, each with what runs them."""
         simulated = [job for job in jobs if job.testbed is None]
         if self.dask is not None:
-            yield simulated, cluster.connected(self.dask, self.store, self.simulator.build)
+            yield simulated, cluster.connected(self.dask, self.simulator.build)
         else:
             yield simulated, self._threads(self.jobs or os.cpu_count() or 1)
         for testbed in dict.fromkeys(job.testbed for job in jobs if job.testbed is not None):
@@ -148,4 +144,4 @@ class Runner:
             yield of_it, self._threads(testbed.parallel)
 
     def _threads(self, count: int) -> Threads:
-        return Threads(count, self.simulator, self.store)
+        return Threads(count, self.simulator)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -18,9 +18,12 @@ from typing import Protocol
 
 from airtcp import _native
 from airtcp.congestion import CongestionControl
-from airtcp.run import Run
 from airtcp.runs.job import Job
+from airtcp.runs.store import CannotGoOnError, Store
 from airtcp.scenario import Scenario, read
+
+_UNWRITTEN = 0.5
+"""For how long finished runs may wait to be written together, s."""
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error
@@ -39,8 +42,8 @@ class SimulatorLike(Protocol):
 
     build: str
 
-    def __call__(self, job: Job) -> Run:
-        """Runs one job; called from several threads."""
+    def __call__(self, job: Job) -> bytes:
+        """Runs one job and returns what `Run.from_bytes` reads; called from several threads."""
 
     def check(self, job: Job) -> None:
         """Raises ValueError if the job's scenario or overrides are wrong."""
@@ -62,14 +65,12 @@ class Simulator:
     build: str = field(default_factory=native_build)
     _stopping: threading.Event = field(default_factory=threading.Event)
 
-    def __call__(self, job: Job) -> Run:
+    def __call__(self, job: Job) -> bytes:
         """Runs one job."""
         if job.testbed is not None:
             self._check()
-            return job.testbed.run(job.text)
-        return _scenario(job).run(
-            job.seed, job.series, between_slices=self._check, congestion=self.congestion
-        )
+            return job.testbed.run(job.text).to_bytes()
+        return _scenario(job).run_to_bytes(job.seed, job.series, self._check, self.congestion)
 
     def check(self, job: Job) -> None:
         """Raises ValueError if the job cannot be run."""
@@ -95,109 +96,11 @@ def _scenario(job: Job) -> Scenario:
 _read = lru_cache(maxsize=64)(read)
 
 
-def check_folder(path: Path) -> None:
-    """Finds out before long work whether a file can be put where it shall be.
-
-    Raises:
-        ValueError: There is no folder for it, or none that it may be written to, or a folder of
-            its name.
-    """
-    if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise ValueError(f"{path}: there is a folder of this name (expected a file's)")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise ValueError(f"{path}: no permission to write to the folder {path.parent}")
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file that gets its final name only once it is complete.
-
-    Raises:
-        OSError: The file cannot be written; nothing is left behind.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            # Not every error names a file, and none the final one.
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        raise
-
-
-class CannotGoOnError(Exception):
-    """Why no further run can be done; the message says what happened."""
-
-
-class DamagedRunError(ValueError):
-    """A kept run cannot be read; the message names the file."""
-
-
-class Store:
-    """Finished runs in a folder, one file each, named after what they result from.
-
-    Attributes:
-        folder: It.
-        build: The simulator with which they are made.
-    """
-
-    def __init__(self, folder: Path, build: str) -> None:
-        self.folder = folder
-        self.build = build
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def path(self, job: Job) -> Path:
-        """The file in which the job's result is kept, or will be."""
-        return self.folder / f"{job.address(self.build)}.run"
-
-    def has(self, job: Job) -> bool:
-        """Whether the job's result is kept."""
-        return self.path(job).exists()
-
-    def put(self, job: Job, run: bytes) -> None:
-        """Keeps a result (`Run.to_bytes`).
-
-        Raises:
-            CannotGoOnError: It cannot be written: the disk is full, say.
-        """
-        try:
-            write_atomically(self.path(job), run)
-        except OSError as error:
-            raise CannotGoOnError(f"cannot write to {self.folder}: {error.strerror}") from error
-
-    def get(self, job: Job) -> Run:
-        """A kept result.
-
-        Raises:
-            OSError: It cannot be read.
-            DamagedRunError: It is damaged.
-        """
-        path = self.path(job)
-        try:
-            return Run.from_bytes(path.read_bytes())
-        except ValueError as error:
-            raise DamagedRunError(f"{path}: {error}; delete it and run again") from error
-
-    def drop_damaged(self, jobs: Iterable[Job]) -> list[tuple[Job, Path]]:
-        """Deletes the damaged results of these jobs; says which."""
-        damaged = []
-        for job in jobs:
-            try:
-                self.get(job)
-            except DamagedRunError:
-                self.path(job).unlink()
-                damaged.append((job, self.path(job)))
-        return damaged
-
-
 class Workers(Protocol):
     """Where jobs run."""
 
-    def submit(self, job: Job) -> Future[None]:
-        """Starts a job soon; the future is done once its result is kept."""
+    def submit(self, job: Job) -> Future[bytes]:
+        """Starts a job soon; the future has its result, as `Run.to_bytes` makes it."""
 
     def stop(self) -> None:
         """Ends the runs in progress."""
@@ -206,10 +109,9 @@ class Workers(Protocol):
 class Threads:
     """Threads of this process: the simulator releases the GIL."""
 
-    def __init__(self, count: int, simulator: SimulatorLike, store: Store) -> None:
+    def __init__(self, count: int, simulator: SimulatorLike) -> None:
         self._pool = ThreadPoolExecutor(count)
         self._simulator = simulator
-        self._store = store
 
     def __enter__(self) -> Workers:
         return self
@@ -217,16 +119,13 @@ class Threads:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def submit(self, job: Job) -> Future[None]:
+    def submit(self, job: Job) -> Future[bytes]:
         """Starts a job as soon as a thread is free."""
-        return self._pool.submit(self._run, job)
+        return self._pool.submit(self._simulator, job)
 
     def stop(self) -> None:
         """Ends the runs in progress."""
         self._simulator.stop()
-
-    def _run(self, job: Job) -> None:
-        self._store.put(job, self._simulator(job).to_bytes())
 
 
 @dataclass
@@ -260,16 +159,16 @@ def execute(
     Args:
         jobs: The runs wanted.
         store: Where results are kept.
-        workers: Where the jobs run, which keep their results in `store`.
+        workers: Where the jobs run.
         on_progress: Called with the number of jobs finished so far (kept ones included).
         outcome: That of the batches before this one, to which it is added.
     """
     missing = [job for job in jobs if not store.has(job)]
     outcome = outcome or Outcome()
     outcome.kept += len(jobs) - len(missing)
-    pending: dict[Future[None], Job] = {}
+    pending: dict[Future[bytes], Job] = {}
     # Asking all futures again and again would cost more than short runs do.
-    finished: SimpleQueue[Future[None]] = SimpleQueue()
+    finished: SimpleQueue[Future[bytes]] = SimpleQueue()
     with _interrupts_put_off() as check:
         try:
             on_progress(outcome.finished)
@@ -279,7 +178,8 @@ def execute(
                 future.add_done_callback(finished.put)
                 check()
             while pending:
-                _collect(_some(finished), pending, outcome)
+                _collect(_some(finished), pending, store, outcome)
+                store.flush(after=_UNWRITTEN)
                 on_progress(outcome.finished)
                 check()
                 if outcome.stopped:
@@ -291,7 +191,12 @@ def execute(
                 future.cancel()
             running = [future for future in pending if not future.cancelled()]
             wait(running)
-            _collect(running, pending, outcome)
+            _collect(running, pending, store, outcome)
+        try:
+            store.flush()
+        except CannotGoOnError as reason:
+            outcome.stopped = outcome.stopped or reason
+            outcome.simulated -= store.waiting
     return outcome
 
 
@@ -323,24 +228,33 @@ def _interrupts_put_off() -> Iterator[Callable[[], None]]:
             signal.signal(signal.SIGINT, handler)
 
 
-def _some(finished: SimpleQueue[Future[None]]) -> list[Future[None]]:
+def _some(finished: SimpleQueue[Future[bytes]]) -> list[Future[bytes]]:
     """What has finished; nothing after a while, so that the main thread sees Ctrl-C."""
     some = []
     try:
         some.append(finished.get(timeout=0.2))
+        # To look for each short run would take the GIL from the threads that simulate.
+        time.sleep(0.01)
         while True:
             some.append(finished.get_nowait())
     except Empty:
         return some
 
 
-def _collect(done: Iterable[Future[None]], pending: dict[Future[None], Job], into: Outcome) -> None:
+def _collect(
+    done: Iterable[Future[bytes]],
+    pending: dict[Future[bytes], Job],
+    store: Store,
+    into: Outcome,
+) -> None:
     for future in done:
         job = pending.pop(future)
-        error = future.exception()
-        if error is None:
+        try:
+            store.put(job, future.result())
             into.simulated += 1
-        elif isinstance(error, CannotGoOnError):
+        except CannotGoOnError as error:
             into.stopped = into.stopped or error
-        elif not isinstance(error, Interrupted):
+        except Interrupted:
+            pass
+        except Exception as error:  # whatever the run raised
             into.failed.append((job, error))

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from airtcp.run import Run
-from airtcp.runs.execute import Store
 from airtcp.runs.job import FIRST_SEED
+from airtcp.runs.store import Store
 from airtcp.stats import Band, Estimate, band, estimate, gain
 from airtcp.study import plan
 from airtcp.study.definition import (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from airtcp.runs.execute import write_atomically
+from airtcp.runs.store import write_atomically
 from airtcp.stats import enough
 from airtcp.study.claims import Verdict, runs_text, verdict_of
 from airtcp.study.definition import PaperClaim, Study

@@ -12,7 +12,6 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 
-from airtcp.runs import execute
 from airtcp.runs.command import (
     BAD_INPUT,
     ERRORS,
@@ -24,8 +23,9 @@ from airtcp.runs.command import (
     complain,
     positive,
 )
-from airtcp.runs.execute import SimulatorLike
+from airtcp.runs.execute import Simulator, SimulatorLike
 from airtcp.runs.job import FIRST_SEED, Job
+from airtcp.runs.store import Store, write_atomically
 from airtcp.runs.testbed import NotHereError
 from airtcp.study import claims, claims_page, definition, figures, listing, outputs, plan, report
 from airtcp.study.cells import Cell, Results, measure_all, score
@@ -106,7 +106,7 @@ def _check(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
     path = Path(options.study)
     named = path.parent if path.name == "study.toml" else path
     study = definition.load(definition.find(str(named)))
-    _check_variants(plan.jobs(study, study.experiments, 1), simulator or execute.Simulator())
+    _check_variants(plan.jobs(study, study.experiments, 1), simulator or Simulator())
     print(f"{study.name}: ok")
     return OK
 
@@ -150,11 +150,11 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
     experiments = _chosen(study, options)
     runs = options.runs or (study.quick_runs if options.quick else study.runs)
     out = options.out or Path("results") / study.name
-    simulator = simulator or execute.Simulator()
+    simulator = simulator or Simulator()
     jobs = plan.jobs(study, experiments, runs)
     _check_variants(jobs, simulator)
     try:
-        store = execute.Store(out / "runs", simulator.build)
+        store = Store(out / "runs", simulator.build)
         (out / "figures").mkdir(exist_ok=True)
     except OSError as error:
         print(f"airtcp study: cannot write to {out}: {error.strerror}", file=sys.stderr)
@@ -194,7 +194,7 @@ def _chosen(study: Study, options: argparse.Namespace) -> tuple[Experiment, ...]
 def write_all(
     study: Study,
     experiments: tuple[Experiment, ...],
-    store: execute.Store,
+    store: Store,
     runs: int,
     out: Path,
     command: str,
@@ -213,7 +213,7 @@ def write_all(
     outputs.write_tables(out, study.name, results, judgements)
     for chart in charts:
         for suffix, drawn in draw(chart, *FORMATS).items():
-            execute.write_atomically(out / "figures" / f"{chart.id}{suffix}", drawn)
+            write_atomically(out / "figures" / f"{chart.id}{suffix}", drawn)
     origin = report.Origin(store.build, command)
     page = out / "report.html"
     report.write_report(page, study, experiments, results, judgements, charts, origin)

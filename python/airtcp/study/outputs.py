@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from airtcp.runs.execute import write_atomically
+from airtcp.runs.store import write_atomically
 from airtcp.study.cells import Cell, Results
 from airtcp.study.claims import Judgement
 

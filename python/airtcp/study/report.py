@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from airtcp.runs.execute import write_atomically
+from airtcp.runs.store import write_atomically
 from airtcp.study.cells import Cell, Results, score
 from airtcp.study.chart import Chart
 from airtcp.study.claims import Judgement, Verdict, count, interval, runs_text, summary

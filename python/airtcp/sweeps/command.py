@@ -18,8 +18,9 @@ from airtcp.runs.command import (
     complain,
     positive,
 )
-from airtcp.runs.execute import Simulator, SimulatorLike, Store, check_folder
+from airtcp.runs.execute import Simulator, SimulatorLike
 from airtcp.runs.job import FIRST_SEED
+from airtcp.runs.store import Store, check_folder
 from airtcp.scenario import Scenario
 from airtcp.sweeps.files import check_name, columns_of, write_rows
 from airtcp.sweeps.sweep import ROWS, Sweep

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airtcp.extras import needed_by
-from airtcp.runs.execute import write_atomically
+from airtcp.runs.store import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,17 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from airtcp.congestion import CongestionControl
 from airtcp.runs.cluster import Cluster
-from airtcp.runs.execute import (
-    Simulator,
-    SimulatorLike,
-    Store,
-    Threads,
-    Workers,
-    check_folder,
-    execute,
-)
+from airtcp.runs.execute import Simulator, SimulatorLike, Threads, Workers, execute
 from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.progress import progress as shown_progress
+from airtcp.runs.store import Store, check_folder
 from airtcp.scenario import Scenario, Source, check_seeds, files_of, override_text
 from airtcp.sweeps.files import Row, check_name, frame_of, write_rows
 from airtcp.words import nearest
@@ -235,11 +228,11 @@ def sweep(
     every = [job for _, job in wanted.jobs()]
     with _folder(keep) as folder:
         store = Store(folder, simulator.build)
-        store.drop_damaged(job for job in every if store.has(job))
+        store.drop_damaged(every)
         workers: AbstractContextManager[Workers] = (
-            nullcontext(Cluster(client, store, simulator.build))
+            nullcontext(Cluster(client, simulator.build))
             if client is not None
-            else Threads(jobs or os.cpu_count() or 1, simulator, store)
+            else Threads(jobs or os.cpu_count() or 1, simulator)
         )
         with workers as entered, shown_progress(len(every), silent=not progress) as on_progress:
             outcome = execute(every, store, entered, on_progress)

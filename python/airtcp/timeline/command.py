@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from airtcp.runs.command import ERRORS, FAILED, OK, IncompleteError, complain
-from airtcp.runs.execute import check_folder, write_atomically
+from airtcp.runs.store import check_folder, write_atomically
 from airtcp.scenario import Scenario, check_seeds
 from airtcp.study.chart import Chart
 from airtcp.study.interactive import chart_page
