@@ -11,7 +11,7 @@ use airtcp_gateway::config::{
 };
 use airtcp_linux::daemon::ledger;
 use airtcp_linux::daemon::server::{self, Type};
-use airtcp_linux::datapath::rules;
+use airtcp_linux::datapath::{nfqueue, rules};
 use airtcp_linux::doctor;
 use airtcp_linux::signals::key_file;
 use airtcp_settings::Settings;
@@ -84,6 +84,22 @@ fn refusals(config: &GatewayConfig) -> (Complaints, Complaints) {
     }
     if let Err(error) = server::check_control(&config.control) {
         refusals.push((&["control"], error.to_string()));
+    }
+    let queue = config.nfqueue.queue;
+    if config.mode == Mode::Protect
+        && let Some(error) = nfqueue::in_use(queue)
+    {
+        let key = &["nfqueue", "queue"];
+        match server::may_run(&config.control) {
+            true => {
+                let who = config.control.display();
+                let message = format!(
+                    "queue {queue} is in use now, perhaps by the gateway that runs ({who})"
+                );
+                perhaps.push((key, message));
+            }
+            false => refusals.push((key, error.to_string())),
+        }
     }
     let listen: [(&[&str], _, _); 2] = [
         (&["metrics", "listen"], config.metrics, Type::STREAM),
@@ -416,6 +432,23 @@ metrics
         };
         let all = |complaints: Complaints| complaints.into_iter().map(locate).collect();
         (all(refusals), all(perhaps))
+    }
+
+    #[test]
+    fn a_queue_that_another_program_has_is_shown_in_its_line() {
+        let config = "control = \"FOLDER/gateway.sock\"\nnfqueue.queue = 54321\n";
+        let (_folder, path) = file(&format!("{config}{MOBILE}"));
+        assert_eq!(refused(&path), (vec![], vec![]));
+        let queue = match nfqueue::Reserved::take(54_321) {
+            Ok(queue) => queue,
+            Err(error) => return airtcp_testing::skip(&format!("root and NFQUEUE: {error}")),
+        };
+        let (refusals, perhaps) = refused(&path);
+        let [refusal] = &refusals[..] else { panic!("{refusals:?}") };
+        let expected =
+            "g.toml:2:17: nfqueue.queue: queue 54321 is in use by another process (netlink port ";
+        assert!(refusal.starts_with(expected) && perhaps.is_empty(), "{refusal} {perhaps:?}");
+        drop(queue);
     }
 
     #[test]
