@@ -10,6 +10,7 @@ import pytest
 
 import airtcp
 from airtcp._native import cli_main
+from airtcp.study.picture import _paint
 from airtcp.timeline.capture import read_capture
 from airtcp.timeline.command import main
 from airtcp.timeline.events import read_events
@@ -298,6 +299,26 @@ def test_an_outage_of_the_whole_run_is_drawn(
     short = [str(scenario), "--set", "duration=0.5 ms", "--set", "link.0.outage.listed=[]"]
     assert main([*short, "--link", "b>a", "--out", out]) == 2
     assert f"{scenario}: the log of b>a has no packets" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["-x.toml", "a$b$.toml", r"$\frac{$.toml", "_a <&>.toml"])
+def test_a_file_may_have_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(_DOWN.replace("0 s", "8 s"))
+    assert main(["--set", "duration=0.1 s", "--out", "out.svg", "--", name]) == 0
+    # Not as a formula.
+    flow = FlowTimeline("a", acked=Points.of([(0.0, 0), (1.0, 1)]))
+    painted = _paint(flow_chart(flow, [], (0.0, 1.0), name))
+    assert painted.get_suptitle() == f"a, {name}".replace("$", r"\$")
+
+
+def test_the_legend_has_every_name() -> None:
+    points = [Points.of([(0.0, 1.0), (1.0, 2.0)])]
+    painted = _paint(cdf_chart("rtt", {"_a": points, "b": points}, (0.0, 1.0), ""))
+    (legend,) = painted.legends
+    assert [text.get_text().strip() for text in legend.get_texts()] == ["_a", "b"]
 
 
 def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> None:

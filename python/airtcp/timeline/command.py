@@ -303,8 +303,10 @@ def _simulate(options: argparse.Namespace) -> Contents:
     with tempfile.TemporaryDirectory() as folder:
         events, logs = Path(folder) / "events.jsonl", Path(folder) / "links"
         output = ["--events", str(events)] if options.link is None else ["--link-logs", str(logs)]
-        command = ["airtcp", "run", str(path), "--seed", str(seed), *output]
+        command = ["airtcp", "run", "--seed", str(seed), *output]
         command += [word for text in overrides for word in ("--set", text)]
+        # Its name may begin as an option does.
+        command += ["--", str(path)]
         handler = signal.getsignal(signal.SIGINT)
         with _stdout_to_stderr():
             code = cli_main(command)
