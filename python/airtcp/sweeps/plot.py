@@ -112,6 +112,8 @@ def plot(
         from matplotlib import pyplot  # noqa: PLC0415 - in an extra, and slow to load
         from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
 
+        from airtcp.study.picture import plain  # noqa: PLC0415
+
     axes = ax if ax is not None else pyplot.subplots()[1]
     points = summary(frame, y, [*groups, x], confidence)
     along = _along(points[x])
@@ -124,7 +126,7 @@ def plot(
             line["place"] + shift,
             line["mean"],
             yerr=[line["mean"] - line["low"], line["high"] - line["mean"]],
-            label=", ".join(map(str, key)),
+            label=plain(", ".join(map(str, key))),
             marker="o",
             linestyle="none" if along.categories else "-",
             capsize=3,
@@ -134,7 +136,7 @@ def plot(
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale.factor:g}"))
     axes.set(xlabel=key_label(x, along.unit), ylabel=metric_label(y, scale.unit))
     if along.categories:
-        axes.set_xticks(range(len(along.categories)), along.categories)
+        axes.set_xticks(range(len(along.categories)), list(map(plain, along.categories)))
         axes.margins(x=0.15)
     if groups:
         # Among categories no corner is free.
