@@ -90,7 +90,10 @@ impl DraftFolder {
         };
         let path = self.folder.path().join(name);
         let file = match File::create_new(&path) {
-            Err(error) if lacks_handles(&error) && more_handles() => File::create_new(&path),
+            Err(error) if lacks_handles(&error) => {
+                more_handles();
+                File::create_new(&path)
+            }
             result => result,
         };
         file.map_err(named)
@@ -120,15 +123,14 @@ fn lacks_handles(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
 }
 
-/// Doubles that limit, as far as the hard one allows; false if it does not.
+/// Doubles that limit, as far as the hard one allows. Another thread may do so at the same time.
 #[cfg(unix)]
-fn more_handles() -> bool {
+fn more_handles() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let Some(now) = current else { return false };
-    let more = now.saturating_mul(2).min(maximum.unwrap_or(u64::MAX));
-    let limit = Rlimit { current: Some(more), maximum };
-    more > now && setrlimit(Resource::Nofile, limit).is_ok()
+    let current = current.map(|now| now.saturating_mul(2).min(maximum.unwrap_or(u64::MAX)));
+    // If it cannot be, the file will say so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
 }
 
 #[cfg(not(unix))]
@@ -137,9 +139,7 @@ fn lacks_handles(_: &io::Error) -> bool {
 }
 
 #[cfg(not(unix))]
-fn more_handles() -> bool {
-    false
-}
+fn more_handles() {}
 
 /// A folder of files of a run.
 pub(crate) struct FolderOf {

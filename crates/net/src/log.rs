@@ -129,8 +129,8 @@ impl Capacity {
         }
     }
 
-    /// What the next opportunity, at `at`, stands for has been down if the link was at this time: a
-    /// rate's is that of the millisecond before it.
+    /// The instant at which an outage takes the opportunity at `at`: that of a rate stands for the
+    /// millisecond before it.
     fn subject_to(&self, at: Instant) -> Instant {
         match self {
             Self::Trace { .. } => at,
