@@ -13,6 +13,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullLocator
 
 from airtcp.study.chart import Chart, Panel, Series
+from airtcp.words import plain
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -70,12 +71,6 @@ def draw(chart: Chart, *suffixes: str) -> dict[str, bytes]:
             canvas.savefig(file, format=suffix.removeprefix("."), metadata=FORMATS[suffix])
             files[suffix] = file.getvalue()
     return files
-
-
-def plain(text: str) -> str:
-    """The text as it is: matplotlib takes `$` for formulas, and hides names that begin with `_`."""
-    text = text.replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text
 
 
 def _paint(chart: Chart) -> Canvas:

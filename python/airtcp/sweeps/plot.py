@@ -18,7 +18,7 @@ from airtcp.sweeps.labels import (
     scale_of,
     unit_of,
 )
-from airtcp.words import nearest
+from airtcp.words import nearest, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,8 +111,6 @@ def plot(
     with needed_by("airtcp.plot", "plot"):
         from matplotlib import pyplot  # noqa: PLC0415 - in an extra, and slow to load
         from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
-
-        from airtcp.study.picture import plain  # noqa: PLC0415
 
     axes = ax if ax is not None else pyplot.subplots()[1]
     points = summary(frame, y, [*groups, x], confidence)
