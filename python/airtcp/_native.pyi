@@ -86,7 +86,7 @@ class Scenario:
         seed: int,
         series: Sequence[str],
         between_slices: Callable[[], object] | None = None,
-        pcap: tuple[str, Sequence[str], str | None] | None = None,
+        pcap: tuple[str, Sequence[str], bool, str | None] | None = None,
     ) -> tuple[str, list[str], dict[str, tuple[bytearray, bytearray, bytearray]]]:
         """Simulates to the end: metrics as JSON, their warnings, and for each series its columns.
 
@@ -95,7 +95,7 @@ class Scenario:
 
         The GIL is released while simulating. `between_slices` is called every few dozen
         milliseconds of wall-clock time; an exception it raises ends the run. `pcap`: the folder
-        for captures, the nodes at which (none: all), and the snap length.
+        for captures, the nodes at which (none: all), whether sniffers listen, and the snap length.
         """
 
 class Window:

@@ -147,6 +147,7 @@ class Scenario:
         *,
         pcap: str | os.PathLike[str] | None = None,
         pcap_nodes: str | Iterable[str] = (),
+        pcap_monitor: bool = False,
         snaplen: int | None = None,
     ) -> Run:
         """Simulates once. The same scenario and seed give the same result on any machine.
@@ -166,6 +167,8 @@ class Scenario:
             pcap: A folder for captures: a pcapng file for each network interface, as tcpdump there
                 would have written it (`docs/captures.md`).
             pcap_nodes: Name of the only node to capture at, or several; default: all.
+            pcap_monitor: Whether to capture the frames of each wlan, too, as a sniffer in monitor
+                mode does: 802.11 with Radiotap headers.
             snaplen: How many bytes of each packet are captured; default: all.
 
         Returns:
@@ -177,15 +180,15 @@ class Scenario:
         Raises:
             ScenarioError: The scenario names a control that is not there.
             ValueError: An unknown series or node, an impossible seed, no flow uses a control of its
-                own, or the folder has captures that these would not replace.
+                own, no wlan to monitor, or the folder has captures that these would not replace.
             OSError: A capture cannot be written.
             TypeError: What `congestion` has makes no control.
         """
         nodes = [pcap_nodes] if isinstance(pcap_nodes, str) else list(pcap_nodes)
-        if pcap is None and (nodes or snaplen is not None):
-            raise ValueError("pcap_nodes and snaplen have no effect without pcap")
+        if pcap is None and (nodes or pcap_monitor or snaplen is not None):
+            raise ValueError("pcap_nodes, pcap_monitor and snaplen have no effect without pcap")
         length = None if snaplen is None else str(snaplen)
-        captures = None if pcap is None else (os.fspath(pcap), nodes, length)
+        captures = None if pcap is None else (os.fspath(pcap), nodes, pcap_monitor, length)
         names = [trace] if isinstance(trace, str) else list(trace)
         metrics, series = self._run(seed, names, between_slices, congestion, captures)
         return Run(json.loads(metrics), series)
@@ -210,7 +213,7 @@ class Scenario:
         trace: list[str],
         between_slices: Callable[[], object] | None,
         congestion: Mapping[str, Callable[[], CongestionControl]] | None,
-        captures: tuple[str, list[str], str | None] | None = None,
+        captures: tuple[str, list[str], bool, str | None] | None = None,
     ) -> tuple[str, dict[str, Series]]:
         """Simulates once: the metrics in JSON, and the series by name."""
         check_seeds([seed])

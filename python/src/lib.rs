@@ -133,7 +133,7 @@ impl PyScenario {
         seed: u64,
         series: Vec<String>,
         between_slices: Option<Bound<'py, PyAny>>,
-        pcap: Option<(PathBuf, Vec<String>, Option<String>)>,
+        pcap: Option<(PathBuf, Vec<String>, bool, Option<String>)>,
     ) -> PyResult<(String, Vec<String>, Bound<'py, PyDict>)> {
         let series = series
             .iter()
@@ -179,18 +179,22 @@ impl PyScenario {
 }
 
 impl PyScenario {
-    /// Begins the captures of a run: the folder, the nodes, and the snap length as a number.
+    /// Begins the captures of a run: the folder, the nodes, whether sniffers listen too, and the snap
+    /// length as a number.
     fn capture(
         &self,
         seed: u64,
-        (folder, nodes, limit): (PathBuf, Vec<String>, Option<String>),
+        (folder, nodes, monitor, limit): (PathBuf, Vec<String>, bool, Option<String>),
     ) -> PyResult<Capturing> {
         let refused = |argument: &'static str| {
             move |why: String| PyValueError::new_err(format!("{argument}: {why}"))
         };
         let limit = limit.as_deref().map(snaplen).transpose().map_err(refused("snaplen"))?;
-        let captures =
+        let mut captures =
             Captures::new(&self.scenario, &nodes, limit).map_err(refused("pcap_nodes"))?;
+        if monitor {
+            captures = captures.with_sniffers(&self.scenario).map_err(refused("pcap_monitor"))?;
+        }
         captures.check(&folder).map_err(|error| refused("pcap")(error.to_string()))?;
         Ok(captures.begin(&self.scenario, seed, &folder)?)
     }

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,14 @@ class Finished:
     folder: Path
     out: str
     err: str
+
+
+@pytest.fixture(scope="module", autouse=True)
+def the_second_of_january_1970() -> Iterator[None]:
+    """Reports have a date."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "86400")
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -581,7 +590,7 @@ def test_a_terminal_with_ascii_alone_gets_no_traceback(arguments: list[str]) -> 
 def test_the_report_says_which_command_and_build_made_it(finished: Finished) -> None:
     page = (finished.folder / "report.html").read_text()
     assert "<code>airtcp study run small --runs" in page
-    assert f"airtcp {FakeSimulator().build}." in page
+    assert f"airtcp {FakeSimulator().build}, 1970-01-02." in page
 
 
 def test_a_study_is_checked_without_running_it(

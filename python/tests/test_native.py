@@ -266,6 +266,8 @@ def test_a_run_is_captured_at_the_chosen_nodes(tmp_path: Path) -> None:
         ({"pcap": tmp_path / "x.pcapng"}, "expected a folder"),
         ({"pcap": folder, "pcap_nodes": "A"}, "B.pcapng"),
         ({"snaplen": 96}, "no effect"),
+        ({"pcap_monitor": True}, "no effect"),
+        ({"pcap": tmp_path / "air", "pcap_monitor": True}, r"pcap_monitor: .*\[\[wlan\]\]"),
     ):
         with pytest.raises(ValueError, match=message):
             scenario.run(**arguments)

@@ -52,8 +52,21 @@ impl Captures {
         };
         let wanted = nodes.iter().map(known).collect::<Result<BTreeSet<NodeId>, String>>()?;
         let mut interfaces = Interface::all(scenario);
-        interfaces.retain(|interface| wanted.is_empty() || wanted.contains(&interface.node()));
+        let chosen = |node| wanted.is_empty() || wanted.contains(&node);
+        interfaces.retain(|interface| interface.node().is_some_and(chosen));
         Ok(Self { interfaces, snaplen })
+    }
+
+    /// Also the frames of each cell, as a sniffer in monitor mode hears them.
+    ///
+    /// # Errors
+    /// The scenario has no cell.
+    pub fn with_sniffers(mut self, scenario: &Scenario) -> Result<Self, String> {
+        if scenario.wlans.is_empty() {
+            return Err("the scenario has no [[wlan]], whose frames it would capture".to_owned());
+        }
+        self.interfaces.extend(Interface::sniffers(scenario));
+        Ok(self)
     }
 
     fn file_name(interface: &Interface) -> String {

@@ -50,8 +50,13 @@ pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
 fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), String> {
     let scenario = files::scenario(&args.scenario, &args.set, Some(controls))?;
     let captures = args.pcap.as_ref().map(|_| {
-        Captures::new(&scenario, &args.pcap_node, args.snaplen)
-            .map_err(|message| format!("airtcp: --pcap-node: {message}"))
+        let captures = Captures::new(&scenario, &args.pcap_node, args.snaplen)
+            .map_err(|message| format!("airtcp: --pcap-node: {message}"))?;
+        if !args.pcap_monitor {
+            return Ok(captures);
+        }
+        let sniffed = captures.with_sniffers(&scenario);
+        sniffed.map_err(|message| format!("airtcp: --pcap-monitor: {message}"))
     });
     let captures = captures.transpose()?;
     check_seeds(args.seed, args.runs)?;

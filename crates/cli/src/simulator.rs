@@ -156,6 +156,10 @@ pub struct RunArgs {
     /// Captures at this node only; may be repeated.
     #[arg(long, value_name = "NAME", requires = "pcap")]
     pub(crate) pcap_node: Vec<String>,
+    /// Also captures the frames of each wlan, as a sniffer in monitor mode does: 802.11 with Radiotap
+    /// headers, in `@WLAN.pcapng`.
+    #[arg(long, requires = "pcap")]
+    pub(crate) pcap_monitor: bool,
     /// Captures only the first bytes of each packet, such as 96: all headers.
     #[arg(long, value_name = "BYTES", requires = "pcap", value_parser = captures::snaplen, allow_negative_numbers = true)]
     pub(crate) snaplen: Option<NonZeroU32>,

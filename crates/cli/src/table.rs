@@ -17,7 +17,15 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
         [only] => writeln!(out, ", seed {}", only.seed),
         _ => writeln!(out, ", {} runs, mean ± 95 % confidence interval", runs.len()),
     };
-    let tables = [tcp(runs), quic(runs), transfers(runs), videos(runs), calls(runs), udp(runs)];
+    let tables = [
+        tcp(runs),
+        quic(runs),
+        fairness(runs),
+        transfers(runs),
+        videos(runs),
+        calls(runs),
+        udp(runs),
+    ];
     out += &tables.into_iter().flatten().collect::<Vec<_>>().join("\n");
     out
 }
@@ -75,6 +83,13 @@ fn rows_of<T, const N: usize>(
         rows.push(row(first, InRuns(runs.iter().map(|run| &list(run)[i]).collect())));
     }
     (rows.len() > 1).then(|| aligned(&rows, left))
+}
+
+/// Jain's index of several flows.
+fn fairness(runs: &[RunMetrics]) -> Option<String> {
+    let index = InRuns(runs.iter().collect()).mean_if_any(|run| run.fairness, 3);
+    let flows = runs[0].flows.len() + runs[0].quic.len();
+    (flows > 1).then(|| format!("fairness of the goodputs (Jain): {index}\n"))
 }
 
 /// The rows of TCP flows.

@@ -152,6 +152,8 @@ fn what_cannot_be_captured_is_refused() {
         (&["--link-logs", "spike.log"], "expected a folder"),
         (&["--pcap-node", "AP"], "--pcap"),
         (&["--pcap", captures, "--snaplen", "0"], "from 1 to 262144"),
+        (&["--pcap", captures, "--pcap-monitor"], "--pcap-monitor: the scenario has no [[wlan]]"),
+        (&["--pcap-monitor"], "--pcap"),
     ] {
         let output = run(&example("quickstart.toml"), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -182,4 +184,138 @@ fn a_run_may_have_more_files_than_the_soft_limit_allows() {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         assert_eq!(files(&out).len(), count, "{option}");
     }
+}
+
+/// The capture of a sniffer in a folder.
+fn sniffed(captures: &Path) -> PathBuf {
+    let name = files(captures).into_iter().find(|name| name.starts_with('@'));
+    captures.join(name.expect("a sniffer's capture"))
+}
+
+/// Runs an example with a cell; the rows that tshark makes of the sniffer's capture,
+/// with these fields, and the stations' metrics. `None` without tshark.
+fn sniff(name: &str, settings: &[&str], fields: &[&str]) -> Option<(Vec<Vec<String>>, Value)> {
+    let folder = tempfile::tempdir().unwrap();
+    let captures = folder.path().join("captures");
+    let mut arguments = vec!["--json", "--pcap", captures.to_str().unwrap(), "--pcap-monitor"];
+    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    let output = run(&example(name), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let mut metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut options = vec!["-n", "-o", "wlan.check_checksum:TRUE", "-T", "fields"];
+    fields.iter().for_each(|field| options.extend(["-e", field]));
+    options.push("-r");
+    let shown = read_with("tshark", &options, &sniffed(&captures))?;
+    let row = |line: &str| line.split('\t').map(str::to_owned).collect();
+    Some((shown.lines().map(row).collect(), metrics["stations"].take()))
+}
+
+/// The sum of a metric over the stations.
+fn total(stations: &Value, metric: &str) -> usize {
+    let stations = stations.as_array().unwrap();
+    stations.iter().map(|station| station[metric].as_u64().unwrap() as usize).sum()
+}
+
+const RTS: &str = "0x001b";
+const CTS: &str = "0x001c";
+const ACK: &str = "0x001d";
+const BLOCK_ACK: &str = "0x0019";
+const DATA: &str = "0x0020";
+const QOS_DATA: &str = "0x0028";
+
+#[test]
+fn a_sniffer_hears_what_the_stations_count() {
+    let fields = ["wlan.fc.type_subtype", "wlan.fcs.status", "_ws.malformed", "wlan.da"];
+    for (name, duration, data) in [
+        ("wlan.toml", "duration=6 s", DATA),
+        ("wifi6.toml", "duration=300 ms", QOS_DATA),
+        ("manet.toml", "duration=5 s", DATA),
+    ] {
+        let Some((rows, stations)) = sniff(name, &[duration], &fields) else { return };
+        let bad = rows.iter().find(|row| row[1] != "1" || !row[2].is_empty());
+        assert_eq!(bad, None, "{name}");
+        let count = |kind: &str, to_all: bool| {
+            let all = |row: &&Vec<String>| (row[3] == "ff:ff:ff:ff:ff:ff") == to_all;
+            rows.iter().filter(|row| row[0] == kind).filter(all).count()
+        };
+        let counted = |metric| total(&stations, metric);
+        assert!(count(data, false) > 500, "{name}: {}", count(data, false));
+        assert_eq!(count(data, false), counted("data_frames_sent"), "{name}");
+        assert_eq!(count(data, true), counted("broadcasts_sent"), "{name}");
+        assert_eq!(count(RTS, false), counted("rts_sent"), "{name}");
+        assert_eq!(count(CTS, false), counted("cts_sent"), "{name}");
+        let acks = count(ACK, false) + count(BLOCK_ACK, false);
+        assert_eq!(acks, counted("ack_frames_sent"), "{name}");
+    }
+}
+
+/// Wireshark computes the time on the air from what Radiotap says of rate and preamble. (4.0 is a
+/// symbol off at 40 MHz, and further with 802.11ac.)
+#[test]
+fn an_acknowledgement_follows_when_wireshark_takes_the_frame_to_end() {
+    let fields =
+        ["frame.time_epoch", "wlan.fc.type_subtype", "wlan_radio.duration", "wlan_radio.data_rate"];
+    let mimo = |preset| [format!("wlan.cell.preset={preset}"), "wlan.cell.ampdu-limit=0 B".into()];
+    let legacy = |preset| vec![format!("wlan.cell.preset={preset}")];
+    for (settings, rate, sifs) in [
+        (legacy("ieee80211a"), "54", 16.0),
+        // With the signal extension of 6 us, which Wireshark leaves out.
+        (legacy("ieee80211g"), "54", 16.0),
+        (mimo("ieee80211n").to_vec(), "65", 16.0),
+        ([&mimo("ieee80211n")[..], &["wlan.cell.streams=2".into()]].concat(), "130", 16.0),
+    ] {
+        let mut settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        settings.push("duration=200 ms");
+        let Some((rows, _)) = sniff("wifi6.toml", &settings, &fields) else { return };
+        let mut compared = 0;
+        for pair in rows.windows(2) {
+            if !pair[0][1].starts_with("0x002") || pair[1][1] != ACK {
+                continue;
+            }
+            let micros = |row: &[String]| row[0].parse::<f64>().unwrap() * 1e6;
+            let expected = pair[0][2].parse::<f64>().unwrap() + sifs;
+            let apart = micros(&pair[1]) - micros(&pair[0]);
+            // Propagation over 5 to 11 m.
+            assert!((0.0..0.05).contains(&(apart - expected)), "{settings:?}: {pair:?}");
+            assert_eq!(pair[0][3], rate, "{settings:?}");
+            compared += 1;
+        }
+        assert!(compared > 50, "{settings:?}: {compared}");
+    }
+}
+
+#[test]
+fn mpdus_and_the_answer_to_them_are_told_apart() {
+    let fields = [
+        "wlan.fc.type_subtype",
+        "radiotap.ampdu.reference",
+        "wlan.seq",
+        "wlan.fixed.ssc.sequence",
+        "wlan_radio.data_rate",
+        "wlan.fc.retry",
+        "wlan.ba.bm",
+    ];
+    let Some((rows, stations)) = sniff("wifi6.toml", &["duration=500 ms"], &fields) else { return };
+    let mut ampdu: Vec<&Vec<String>> = Vec::new();
+    let (mut answered, mut retries) = (0, 0);
+    for row in &rows {
+        match row[0].as_str() {
+            QOS_DATA => {
+                assert_eq!(row[4], "600.5");
+                retries += usize::from(row[5] == "1" || row[5] == "True");
+                ampdu.retain(|mpdu| mpdu[1] == row[1]);
+                ampdu.push(row);
+            }
+            BLOCK_ACK => {
+                // It begins with the first MPDU, and some have arrived.
+                assert!(ampdu.len() > 1);
+                assert_eq!(row[3], ampdu[0][2]);
+                assert!(row[6].bytes().any(|digit| digit != b'0'), "{row:?}");
+                answered += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(answered > 100, "{answered}");
+    assert!(retries > 0 && retries <= total(&stations, "retries"), "{retries}");
 }

@@ -85,6 +85,7 @@ fn transfers_videos_calls_and_datagrams_have_tables() {
         tables,
         [
             vec!["traffic: 5 s, seed 1", "flow", "api", "web", "film", "sensor"],
+            vec!["fairness of the goodputs (Jain): 0.504"],
             vec!["transfers of", "api", "web"],
             vec!["video", "film"],
             vec!["call", "down", "up"],

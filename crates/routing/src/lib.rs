@@ -38,6 +38,24 @@
 //! own position, and serves as the ideal location service for the destination. The neighbours'
 //! positions are in their beacons, or overheard (§2.3). Mode, entry point and face of the perimeter
 //! mode (table 1) are the header of the data packet.
+//!
+//! # Example
+//!
+//! Three nodes in a row. The node in the middle forwards.
+//!
+//! ```
+//! use airtcp_routing::shortest_path::{Link, shortest_paths};
+//! use airtcp_routing::{LinkId, NodeId};
+//!
+//! let [a, b, c] = [0, 1, 2].map(NodeId);
+//! let link = |from, to| Link { from, to };
+//! let links = [link(a, b), link(b, a), link(b, c), link(c, b)];
+//! let routes = shortest_paths(3, &links, &[(a, c)]);
+//! assert_eq!(routes.link(a, c), Some(LinkId(0)));
+//! assert_eq!(routes.link(b, c), Some(LinkId(2)));
+//! // No pair asked for the way back.
+//! assert_eq!(routes.link(c, a), None);
+//! ```
 
 pub mod aodv;
 pub mod arp;

@@ -18,6 +18,32 @@
 //! A segment keeps only what TCP mechanisms look at: it has no IP header beyond the addresses, no
 //! urgent pointer, no reserved bits and no unknown options. A gateway that forwards a packet
 //! unchanged therefore forwards the original bytes, and encodes only the segments it makes itself.
+//!
+//! # Example
+//!
+//! ```
+//! use airtcp_core::{Addr, Flow, Length, Segment, SeqNum};
+//! use airtcp_wire::{Checksums, decode, encode};
+//!
+//! let addr = |last, port| Addr::new([10, 0, 0, last].into(), port);
+//! let segment = Segment {
+//!     flow: Flow { src: addr(1, 80), dst: addr(3, 5001) },
+//!     seq: SeqNum(1000),
+//!     ack: Some(SeqNum(1)),
+//!     window: 8760,
+//!     payload: Length(100),
+//!     ..Segment::default()
+//! };
+//! let mut packet = Vec::new();
+//! encode(&segment, &mut packet)?;
+//! assert_eq!(packet.len(), 20 + 20 + 100);
+//!
+//! let decoded = decode(&packet, Checksums::Verify)?;
+//! assert_eq!((decoded.flow, decoded.seq), (segment.flow, segment.seq));
+//! packet[30] ^= 1;
+//! assert!(decode(&packet, Checksums::Verify).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod aodv;
 mod checksum;

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from airtcp.runs.store import write_atomically
@@ -15,17 +17,31 @@ from airtcp.study.definition import Experiment, PaperClaim, Study, Variant
 from airtcp.study.interactive import ENVIRONMENT
 
 
+def today() -> str:
+    """The date in UTC, or that of `SOURCE_DATE_EPOCH` (reproducible-builds.org).
+
+    Raises:
+        ValueError: The variable is not a number of seconds since 1970.
+    """
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if given and not given.isdecimal():
+        raise ValueError(f"SOURCE_DATE_EPOCH={given!r}: expected the seconds since 1970")
+    return datetime.fromtimestamp(int(given or time.time()), UTC).date().isoformat()
+
+
 @dataclass(frozen=True)
 class Origin:
-    """Where a report comes from; without a date, so that equal runs give equal reports.
+    """Where a report comes from.
 
     Attributes:
         build: Version and hash of the simulator.
         command: What makes it again.
+        date: The day on which it was made.
     """
 
     build: str
     command: str
+    date: str = field(default_factory=today)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@
 //! One MPDU alone is acknowledged by an ACK.
 
 use crate::wifi::dcf::{Dcf, Effects, Job};
-use crate::wifi::frame::{self, Body};
+use crate::wifi::frame::{self, BlockAck, Body, SentMpdu};
 use crate::wifi::phy::Aggregation;
 use crate::wifi::rules::Rules;
 use crate::wifi::station::{Receiver, StationId};
@@ -222,6 +222,27 @@ impl<T: Copy> Dcf<T> {
             intact: false,
         };
         self.traffic.aggregates.batch.iter().map(mpdu).collect()
+    }
+
+    /// The MPDUs of the A-MPDU to send, for a monitor.
+    pub(crate) fn sent_mpdus(&self) -> Vec<SentMpdu<T>> {
+        let mpdu = |job: &Job<T>| SentMpdu {
+            packet: (!job.delivered).then_some(job.packet),
+            sequence: job.sequence,
+            retry: job.attempts > 0,
+            size: job.size,
+        };
+        self.traffic.aggregates.batch.iter().map(mpdu).collect()
+    }
+
+    /// The answer to the A-MPDU that this MAC has sent.
+    pub(crate) fn block_ack(&self) -> BlockAck {
+        let batch = &self.traffic.aggregates.batch;
+        let received = batch.iter().filter(|job| job.delivered).map(|job| job.sequence);
+        BlockAck {
+            start: batch.first().map_or(0, |job| job.sequence),
+            received: received.collect(),
+        }
     }
 
     /// The receiver has the MPDU at this place of the A-MPDU; this MAC learns it only from the block

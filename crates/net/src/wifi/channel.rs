@@ -36,7 +36,7 @@ use crate::wifi::audience::{Audience, Neighbour, Neighbours};
 use crate::wifi::config::Power;
 use crate::wifi::config::{ChannelConfig, StationConfig};
 use crate::wifi::dcf::Effects;
-use crate::wifi::frame::{Body, Frame, FrameKind, Monitored, SentFrame};
+use crate::wifi::frame::{Body, Content, Frame, FrameKind, Monitored, SentFrame, SentMpdu};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use crate::wifi::terminal::{Common, Heard, Terminal};
 use airtcp_core::{Bytes, Duration, IdVec, Instant};
@@ -617,10 +617,23 @@ impl<T: Copy> Channel<T> {
     /// Shows the monitor, if there is one, a frame that a station begins to send.
     fn show_sent(&mut self, from: StationId, frame: &Frame<T>, number: u32) {
         let Some(monitor) = &mut self.air.monitor else { return };
-        let &Frame { to, duration, size, .. } = frame;
-        let (at, kind, packet) = (self.now, frame.body.kind(), frame.body.undelivered());
+        let &Frame { to, duration, reserves, size, body, .. } = frame;
+        let content = match (body, to) {
+            (Body::Rts, _) => Content::Rts,
+            (Body::Cts, _) => Content::Cts,
+            (Body::Ack, _) | (Body::BlockAck, Receiver::Broadcast) => Content::Ack,
+            (Body::BlockAck, Receiver::Station(to)) => {
+                Content::BlockAck(self.stations[to].dcf.block_ack())
+            }
+            (Body::Data { sequence, retry, .. }, _) => {
+                let packet = body.undelivered();
+                Content::Data(vec![SentMpdu { packet, sequence, retry, size }])
+            }
+            (Body::Ampdu { .. }, _) => Content::Data(self.stations[from].dcf.sent_mpdus()),
+        };
+        let at = self.now;
         let number = Moment::beginning(at, number).frame();
-        monitor.sent.push(SentFrame { number, at, duration, from, to, kind, size, packet });
+        monitor.sent.push(SentFrame { number, at, duration, reserves, from, to, content });
     }
 
     /// The probability that no bit of a frame of this size is wrong.

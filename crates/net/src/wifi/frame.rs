@@ -29,7 +29,7 @@ pub enum FrameKind {
 }
 
 /// A frame put on the air, as a monitor would record it. `T` is a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentFrame<T> {
     /// The frames of a channel are numbered as they are sent, from 0, modulo 2^30.
     pub number: u32,
@@ -37,17 +37,91 @@ pub struct SentFrame<T> {
     pub at: Instant,
     /// Time on the air.
     pub duration: Duration,
+    /// Time for which it reserves the medium after it, the Duration field.
+    pub reserves: Duration,
     /// The sending station.
     pub from: StationId,
     /// The receiving station, or all in range.
     pub to: Receiver,
     /// Control or data.
-    pub kind: FrameKind,
-    /// Length, MAC header and FCS included.
-    pub size: Bytes,
+    pub content: Content<T>,
+}
+
+/// What is in a frame put on the air. `T` is a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content<T> {
+    /// Request to send.
+    Rts,
+    /// Clear to send.
+    Cts,
+    /// Acknowledgement of a data frame.
+    Ack,
+    /// Block ACK of an A-MPDU.
+    BlockAck(BlockAck),
+    /// One MPDU, or those of an A-MPDU.
+    Data(Vec<SentMpdu<T>>),
+}
+
+impl<T> Content<T> {
+    /// Its kind.
+    pub fn kind(&self) -> FrameKind {
+        match self {
+            Self::Rts => FrameKind::Rts,
+            Self::Cts => FrameKind::Cts,
+            Self::Ack | Self::BlockAck(_) => FrameKind::Ack,
+            Self::Data(_) => FrameKind::Data,
+        }
+    }
+
     /// The packet in a data frame, the first in an A-MPDU; `None` also for a retry of one that its
     /// receiver has already.
+    pub fn packet(&self) -> Option<&T> {
+        match self {
+            Self::Data(mpdus) => mpdus.first()?.packet.as_ref(),
+            Self::Rts | Self::Cts | Self::Ack | Self::BlockAck(_) => None,
+        }
+    }
+
+    /// The same with something else for each packet.
+    pub fn map<U>(self, mut to: impl FnMut(T) -> U) -> Content<U> {
+        match self {
+            Self::Rts => Content::Rts,
+            Self::Cts => Content::Cts,
+            Self::Ack => Content::Ack,
+            Self::BlockAck(block) => Content::BlockAck(block),
+            Self::Data(mpdus) => {
+                let mapped = |SentMpdu { packet, sequence, retry, size }| SentMpdu {
+                    packet: packet.map(&mut to),
+                    sequence,
+                    retry,
+                    size,
+                };
+                Content::Data(mpdus.into_iter().map(mapped).collect())
+            }
+        }
+    }
+}
+
+/// An MPDU with a packet, as it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentMpdu<T> {
+    /// The packet; `None` in a retry of one that its receiver has already.
     pub packet: Option<T>,
+    /// The sender's number of the packet; in A-MPDUs, its number among those to the receiver.
+    pub sequence: u32,
+    /// It has been sent before.
+    pub retry: bool,
+    /// Length, MAC header and FCS included, delimiter and padding not.
+    pub size: Bytes,
+}
+
+/// What a block ACK says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockAck {
+    /// Number of the oldest MPDU in the A-MPDU that it answers.
+    pub start: u32,
+    /// The MPDUs of that A-MPDU that have arrived.
+    pub received: Vec<u32>,
 }
 
 /// A frame received by a station that it was for.

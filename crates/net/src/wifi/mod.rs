@@ -45,7 +45,7 @@ pub use config::{
     MimoError, Power, Propagation, RadioConfig, Reception, ResponseTimeout, StationConfig,
     WifiError,
 };
-pub use frame::{FrameKind, Monitored, ReceivedFrame, SentFrame};
+pub use frame::{BlockAck, Content, FrameKind, Monitored, ReceivedFrame, SentFrame, SentMpdu};
 pub use ofdm::{Format, Width};
-pub use standard::{Band, DsssConfig, MimoConfig, OfdmConfig, PhyConfig, Preamble};
+pub use standard::{Band, DsssConfig, MimoConfig, OfdmConfig, PhyConfig, Preamble, SentAt};
 pub use station::{Receiver, StationCounters, StationId, StationStreams};

@@ -183,7 +183,7 @@ impl CodingScheme {
     }
 
     /// Modulation and code of a rate on one antenna (Table 17-4); those of 6 Mbit/s for others.
-    fn of_rate(rate: DataRate) -> Self {
+    pub(crate) fn of_rate(rate: DataRate) -> Self {
         match rate.bits_per_sec() / 1_000_000 {
             // BPSK 3/4 is no MCS.
             9 => Self { code: CodeRate::ThreeQuarters, ..Self::new(0) },
@@ -199,7 +199,7 @@ impl CodingScheme {
 
     /// Rate of control frames in response to it: the highest of 6, 12 and 24 Mbit/s that is not
     /// above the rate of the same modulation and code on one antenna (§10.6.11, Table 10-10).
-    fn control_rate(self) -> DataRate {
+    pub(crate) fn control_rate(self) -> DataRate {
         DataRate::mbps(match (self.bits_per_subcarrier, self.code) {
             (1, _) => 6,
             (2, _) => 12,

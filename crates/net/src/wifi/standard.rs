@@ -1,6 +1,7 @@
 //! The physical layers of IEEE 802.11, as configured: each preset belongs to one.
 
 use crate::wifi::config::{MimoError, WifiError};
+use crate::wifi::frame::FrameKind;
 use crate::wifi::ofdm::{CodingScheme, Format, Width};
 use crate::wifi::preset::Preset;
 use airtcp_core::{Bytes, DataRate, Duration};
@@ -183,7 +184,40 @@ const OFDM_RATES: &[DataRate] = &[
     DataRate::mbps(54),
 ];
 
+/// How a frame is sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SentAt<'a> {
+    /// At a rate of DSSS, or of OFDM on one antenna.
+    Rate(DataRate),
+    /// By the MCS, width, guard interval and streams of this format.
+    Mcs(Format, &'a MimoConfig),
+}
+
 impl PhyConfig {
+    /// How the stations send frames of a kind, to one station or to all.
+    pub fn sent_at(&self, kind: FrameKind, to_all: bool) -> SentAt<'_> {
+        /// Of OFDM.
+        const BROADCAST: DataRate = DataRate::mbps(6);
+        let data = kind == FrameKind::Data;
+        SentAt::Rate(match self {
+            Self::Dsss(dsss) if !data => dsss.control_rate,
+            Self::Dsss(dsss) => {
+                if to_all {
+                    dsss.broadcast_rate
+                } else {
+                    dsss.data_rate
+                }
+            }
+            _ if data && to_all => BROADCAST,
+            Self::Ofdm(ofdm) | Self::Erp(ofdm) if data => ofdm.data_rate,
+            Self::Ofdm(ofdm) | Self::Erp(ofdm) => {
+                CodingScheme::of_rate(ofdm.data_rate).control_rate()
+            }
+            Self::Mimo(format, mimo) if data => return SentAt::Mcs(*format, mimo),
+            Self::Mimo(_, mimo) => CodingScheme::new(mimo.mcs).control_rate(),
+        })
+    }
+
     pub(super) fn check(&self) -> Result<(), WifiError> {
         match self {
             Self::Dsss(dsss) => dsss.check(),

@@ -111,7 +111,7 @@ fn run_until(channel: &mut Channel<u32>, until: Instant, log: &mut Vec<(Instant,
                 Receiver::Station(to) => name(to),
                 Receiver::Broadcast => '*',
             };
-            let kind = match sent.kind {
+            let kind = match sent.content.kind() {
                 FrameKind::Rts => "RTS",
                 FrameKind::Cts => "CTS",
                 FrameKind::Ack => "ACK",

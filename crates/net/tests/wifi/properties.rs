@@ -297,7 +297,7 @@ proptest! {
             let sent = &log.frames[frame as usize];
             prop_assert_eq!(sent.number, frame);
             prop_assert_eq!(at, passes(&scenario, sent, station).1);
-            shown.extend(sent.packet.map(|packet| (station, packet)));
+            shown.extend(sent.content.packet().map(|&packet| (station, packet)));
         }
         let delivered = |&(_, output): &(Instant, Output<usize>)| match output {
             Output::Deliver { station, packet, .. } => Some((station, packet)),

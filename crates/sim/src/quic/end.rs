@@ -13,7 +13,7 @@ use quinn_proto::{
     EndpointConfig, Event, ServerConfig, StreamEvent, StreamId, Transmit, VarInt,
 };
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Bytes of the connection ids that an endpoint chooses, as quinn's own generators make them; and
 /// of the first one, which a client chooses for its server.
@@ -21,8 +21,8 @@ const CONNECTION_ID: usize = 8;
 const FIRST_CONNECTION_ID: usize = 20;
 /// The name that a client asks for; nothing looks at it.
 const SERVER_NAME: &str = "server";
-/// What a source writes.
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+/// What a source writes; made at run time, because zeros take room in a binary.
+static ZEROS: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0; 1 << 16]);
 
 /// A datagram that an end sends.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ pub mod animation;
 pub mod events;
 pub mod link_logs;
 pub mod pcap;
+mod radiotap;
 pub mod recorder;
 
 use crate::packet::Packet;
@@ -15,7 +16,7 @@ use crate::scenario::{NodeId, WlanId};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant, Source};
 use airtcp_net::Departure;
-use airtcp_net::wifi::FrameKind;
+use airtcp_net::wifi::Content;
 use airtcp_routing::LinkId;
 use airtcp_routing::router::Message;
 
@@ -56,7 +57,7 @@ pub struct Crossing<'a> {
 }
 
 /// A frame that a station put on the air.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AirFrame<'a> {
     /// The cell in which it was sent.
     pub wlan: WlanId,
@@ -66,14 +67,14 @@ pub struct AirFrame<'a> {
     pub at: Instant,
     /// Time on the air.
     pub duration: Duration,
+    /// Time for which it reserves the medium after it.
+    pub reserves: Duration,
     /// The sending node.
     pub from: NodeId,
     /// The receiver; `None`: all in range.
     pub to: Option<NodeId>,
-    /// Data or control frame.
-    pub kind: FrameKind,
-    /// The packet in a data frame; `None` also for a retry of one that its receiver has already.
-    pub packet: Option<&'a Packet>,
+    /// What is in it.
+    pub content: Content<Crossing<'a>>,
 }
 
 /// Sees every packet at every node, in order of simulated time, as tcpdump would on that node's

@@ -10,12 +10,16 @@
 //!
 //! One interface a file, because analysers of TCP take the second copy of a packet for a
 //! retransmission, and libpcap 1.10.3 refuses a second interface of raw IP.
+//!
+//! A cell may have a sniffer in monitor mode as well, which hears each frame once, also those that
+//! collide, at the instant at which it begins ([`radiotap`]).
 
-use super::{Crossing, Direction, PacketTap};
+use super::{AirFrame, Crossing, Direction, PacketTap, radiotap};
 use crate::addr;
 use crate::packet::{Control, Packet, UDP_OVERHEAD};
-use crate::scenario::{NodeId, Scenario, WlanId};
-use airtcp_core::Length;
+use crate::scenario::{NodeId, Scenario, Wlan, WlanId};
+use airtcp_core::{Instant, Length};
+use airtcp_net::wifi::ChannelConfig;
 use airtcp_routing::arp;
 use airtcp_wire::{
     EncodeError, encode, encode_aodv, encode_dsr, encode_udp, insert_source_route, set_ecn,
@@ -38,14 +42,21 @@ const NANOSECONDS: u8 = 9;
 /// `if_snaplen` without a limit.
 const WHOLE_PACKETS: u32 = 0;
 
-/// A network interface of a node.
+/// A network interface of a node, or a sniffer in a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// `phone`, if it is the node's only one; else `AP.phone` for the link to `phone`, and `AP@cell`
-    /// for the radio in `cell`. No two have the same name.
+    /// for the radio in `cell`; `@cell` for the sniffer. No two have the same name.
     pub name: String,
-    node: NodeId,
-    port: Port,
+    place: Place,
+}
+
+/// The place of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Node(NodeId, Port),
+    /// In the air of a cell.
+    Air(WlanId),
 }
 
 /// What is at the other side of an interface.
@@ -76,21 +87,36 @@ impl Interface {
                     format!("{own}@{}", scenario.wlans[cell as usize].name)
                 }
             };
-            Self { name, node, port }
+            Self { name, place: Place::Node(node, port) }
         };
         ports.into_iter().map(of_port).collect()
     }
 
-    /// The node that has it.
-    pub fn node(&self) -> NodeId {
-        self.node
+    /// A sniffer for each cell of a scenario.
+    pub fn sniffers(scenario: &Scenario) -> Vec<Self> {
+        let cells = (0..).map(WlanId).zip(&scenario.wlans);
+        let sniffer = |(id, cell): (_, &Wlan)| Self {
+            name: format!("@{}", cell.name),
+            place: Place::Air(id),
+        };
+        cells.map(sniffer).collect()
+    }
+
+    /// The node that has it; `None`: a sniffer.
+    pub fn node(&self) -> Option<NodeId> {
+        match self.place {
+            Place::Node(node, _) => Some(node),
+            Place::Air(_) => None,
+        }
     }
 }
 
 /// Writes the packets of a run as they happen; holds one packet, and a small write buffer for each
 /// interface.
 pub struct PcapWriter<W: Write> {
-    captures: BTreeMap<(NodeId, Port), PcapNgWriter<BufWriter<W>>>,
+    captures: BTreeMap<Place, PcapNgWriter<BufWriter<W>>>,
+    /// How the stations of each cell send, if sniffers listen.
+    cells: Vec<ChannelConfig>,
     snaplen: Option<NonZeroU32>,
     packet: Vec<u8>,
     error: Option<io::Error>,
@@ -113,9 +139,12 @@ impl<W: Write> PcapWriter<W> {
         let mut captures = BTreeMap::new();
         for interface in interfaces {
             let capture = begin(open(interface)?, scenario, seed, interface, snaplen)?;
-            captures.insert((interface.node, interface.port), capture);
+            captures.insert(interface.place, capture);
         }
-        Ok(Self { captures, snaplen, packet: Vec::new(), error: None })
+        let sniffs = captures.keys().any(|place| matches!(place, Place::Air(_)));
+        let cells = scenario.wlans.iter().filter(|_| sniffs).map(|wlan| wlan.config.clone());
+        let cells = cells.collect();
+        Ok(Self { captures, cells, snaplen, packet: Vec::new(), error: None })
     }
 
     /// Completes the files and returns the writers.
@@ -133,24 +162,50 @@ impl<W: Write> PcapWriter<W> {
 
     fn write(&mut self, crossing: &Crossing<'_>) -> io::Result<()> {
         let Crossing { at, direction, .. } = *crossing;
-        let Some(capture) = port(crossing).and_then(|port| self.captures.get_mut(&port)) else {
+        let Some(capture) = place(crossing).and_then(|place| self.captures.get_mut(&place)) else {
             return Ok(());
         };
         self.packet.clear();
-        encode_crossing(crossing, &mut self.packet).map_err(io::Error::other)?;
+        encode_packet(crossing, &mut self.packet).map_err(io::Error::other)?;
+        let options = vec![EnhancedPacketOption::Flags(epb_flags(direction))];
         let original_len = self.packet.len();
-        let kept =
-            self.snaplen.map_or(original_len, |limit| original_len.min(limit.get() as usize));
-        let block = EnhancedPacketBlock {
-            interface_id: 0,
-            timestamp: std::time::Duration::from_nanos(at.as_nanos()),
-            original_len: original_len as u32,
-            data: Cow::Borrowed(&self.packet[..kept]),
-            options: vec![EnhancedPacketOption::Flags(epb_flags(direction))],
+        write_block(capture, at, &self.packet, original_len, self.snaplen, options)
+    }
+
+    fn write_frame(&mut self, frame: &AirFrame<'_>) -> io::Result<()> {
+        let Some(capture) = self.captures.get_mut(&Place::Air(frame.wlan)) else {
+            return Ok(());
         };
-        capture.write_pcapng_block(block).map_err(into_io_error)?;
+        let cell = &self.cells[frame.wlan.0 as usize];
+        for place in 0..radiotap::count(frame) {
+            self.packet.clear();
+            let original_len =
+                radiotap::encode(cell, frame, place, &mut self.packet).map_err(io::Error::other)?;
+            write_block(capture, frame.at, &self.packet, original_len, self.snaplen, Vec::new())?;
+        }
         Ok(())
     }
+}
+
+/// Writes the first `snaplen` bytes of a packet of `original_len`.
+fn write_block<W: Write>(
+    capture: &mut PcapNgWriter<W>,
+    at: Instant,
+    packet: &[u8],
+    original_len: usize,
+    snaplen: Option<NonZeroU32>,
+    options: Vec<EnhancedPacketOption<'_>>,
+) -> io::Result<()> {
+    let kept = snaplen.map_or(packet.len(), |limit| packet.len().min(limit.get() as usize));
+    let block = EnhancedPacketBlock {
+        interface_id: 0,
+        timestamp: std::time::Duration::from_nanos(at.as_nanos()),
+        original_len: original_len as u32,
+        data: Cow::Borrowed(&packet[..kept]),
+        options,
+    };
+    capture.write_pcapng_block(block).map_err(into_io_error)?;
+    Ok(())
 }
 
 /// Writes the head of a file.
@@ -174,7 +229,10 @@ fn begin<W: Write>(
     let mut pcapng = PcapNgWriter::with_section_header(BufWriter::new(writer), section)
         .map_err(into_io_error)?;
     let description = InterfaceDescriptionBlock {
-        linktype: DataLink::RAW,
+        linktype: match interface.place {
+            Place::Node(..) => DataLink::RAW,
+            Place::Air(_) => DataLink::IEEE802_11_RADIOTAP,
+        },
         snaplen: snaplen.map_or(WHOLE_PACKETS, NonZeroU32::get),
         options: vec![
             InterfaceDescriptionOption::IfName(text(interface.name.clone())?),
@@ -186,7 +244,7 @@ fn begin<W: Write>(
 }
 
 /// The interface at which a packet is captured, if it is one of IP.
-fn port(crossing: &Crossing<'_>) -> Option<(NodeId, Port)> {
+fn place(crossing: &Crossing<'_>) -> Option<Place> {
     let Crossing { node, wlan, neighbour, packet, .. } = *crossing;
     if let Packet::Control(control) = packet
         && control.message.downcast_ref::<arp::Message>().is_some()
@@ -194,11 +252,11 @@ fn port(crossing: &Crossing<'_>) -> Option<(NodeId, Port)> {
         return None;
     }
     let port = wlan.map(Port::Radio).or(neighbour.map(Port::Link))?;
-    Some((node, port))
+    Some(Place::Node(node, port))
 }
 
 /// The packet's bytes.
-fn encode_crossing(crossing: &Crossing<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+pub(super) fn encode_packet(crossing: &Crossing<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let Crossing { node, direction, neighbour, ttl, packet, header, .. } = *crossing;
     let sender = match direction {
         Direction::Sent => node,
@@ -237,6 +295,16 @@ impl<W: Write> PacketTap for PcapWriter<W> {
             self.error = self.write(crossing).err();
         }
     }
+
+    fn sees_frames(&self) -> bool {
+        !self.cells.is_empty()
+    }
+
+    fn on_frame(&mut self, frame: &AirFrame<'_>) {
+        if self.error.is_none() {
+            self.error = self.write_frame(frame).err();
+        }
+    }
 }
 
 /// The direction bits of `epb_flags`.
@@ -266,7 +334,7 @@ fn into_io_error(error: PcapError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::{Instant, Segment};
+    use airtcp_core::Segment;
 
     /// A, joined to R, and both in a cell with B.
     const SCENARIO: &str = r#"

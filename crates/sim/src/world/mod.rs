@@ -38,7 +38,7 @@ use crate::engine::Wakeups;
 use crate::packet::{Packet, UDP};
 use crate::quic::QuicFlow;
 use crate::scenario::{End, FlowId, QuicId, UdpId, WlanId};
-use crate::trace::{AirFrame, Crossing, LinkTap, PacketTap};
+use crate::trace::{AirFrame, Crossing, Direction, LinkTap, PacketTap};
 use airtcp_core::event::DropReason;
 use airtcp_core::{
     Bytes, Connection, Duration, Event, Events, Flags, Histogram, Id, IdVec, Instant, Length,
@@ -496,20 +496,16 @@ impl World {
         let ChannelState { channel, nodes, .. } = &mut self.channels[wlan];
         let node = |station: StationId| nodes[station];
         let Monitored { sent, received } = channel.monitor();
-        for SentFrame { number, at, duration, from, to, kind, packet, .. } in sent {
-            tap.on_frame(&AirFrame {
-                wlan,
-                number,
-                at,
-                duration,
-                from: node(from),
-                to: match to {
-                    Receiver::Station(to) => Some(node(to)),
-                    Receiver::Broadcast => None,
-                },
-                kind,
-                packet: packet.map(|packet| self.packets.packet(packet)),
+        for SentFrame { number, at, duration, reserves, from, to, content } in sent {
+            let from = node(from);
+            let to = match to {
+                Receiver::Station(to) => Some(node(to)),
+                Receiver::Broadcast => None,
+            };
+            let content = content.map(|packet| {
+                self.packets.crossing(at, from, Direction::Sent, to, Some(wlan), packet)
             });
+            tap.on_frame(&AirFrame { wlan, number, at, duration, reserves, from, to, content });
         }
         for ReceivedFrame { frame, station, .. } in received {
             tap.on_reception(wlan, frame, node(station));

@@ -412,10 +412,11 @@ impl PacketTap for Traffic<'_> {
     }
 
     fn on_frame(&mut self, frame: &AirFrame<'_>) {
-        let AirFrame { wlan, number, at, duration, from, to, kind, packet } = *frame;
-        let content = match (kind, packet) {
-            (FrameKind::Data, Some(packet)) => {
-                self.latest[from] = Content::of(packet);
+        let AirFrame { wlan, number, at, duration, from, to, .. } = *frame;
+        let kind = frame.content.kind();
+        let content = match (kind, frame.content.packet()) {
+            (FrameKind::Data, Some(crossing)) => {
+                self.latest[from] = Content::of(crossing.packet);
                 self.latest[from]
             }
             (FrameKind::Data, None) => self.latest[from],
