@@ -10,6 +10,7 @@ import pytest
 
 import airtcp
 from airtcp._native import cli_main
+from airtcp.study.picture import _paint
 from airtcp.timeline.capture import read_capture
 from airtcp.timeline.command import main
 from airtcp.timeline.events import read_events
@@ -81,6 +82,36 @@ def test_a_log_of_a_link_has_rates_delays_and_a_queue(tmp_path: Path) -> None:
     assert [panel.y.label for panel in charts] == ["rate (Mbit/s)", "delay (ms)", "queue (kB)"]
     [queue] = charts[2].series
     assert queue.y.tolist() == [1.5, 2.0, 1.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    "span", [(0.0, 5.0), (1.0, 2.0), (2.0, 2.25), (2.0, 2.05), (0.1, 0.9), (0.0, 4.99), (1.5, 1e3)]
+)
+def test_a_constant_rate_is_drawn_as_one(tmp_path: Path, span: tuple[float, float]) -> None:
+    path = tmp_path / "up.log"
+    # 8 Mbit/s, of which packets take half.
+    lines = "".join(f"{at} + 500\n{at} - 500 0\n{at + 1} # 1000\n" for at in range(5000))
+    path.write_text(f"# base timestamp: 0\n{lines}")
+    link = read_mahimahi(path).link
+    assert link is not None
+    (panel,) = link_chart(link, ["rate"], span, "up.log").panels
+    rates = {series.name: series.y[series.x < 5.0 - 1e-9] for series in panel.series}
+    whole = slice(0, None if span[1] < 6 else -1)
+    assert rates["capacity"][whole] == pytest.approx(8.0)
+    assert rates["departed"][whole] == pytest.approx(4.0)
+    assert rates["arrived"][whole] == pytest.approx(4.0)
+
+
+def test_no_packet_is_left_out_of_the_rates(tmp_path: Path) -> None:
+    path = tmp_path / "up.log"
+    path.write_text("# base timestamp: 0\n0 + 500\n7 + 700\n7 # 10\n7 - 500 7\n")
+    link = read_mahimahi(path).link
+    assert link is not None
+    (panel,) = link_chart(link, ["rate"], (0.0, 0.007), "up.log").panels
+    sums = {of.name: np.sum(of.y[:-1] * np.diff(of.x)) / 8 for of in panel.series}
+    assert panel.y.label == "rate (Mbit/s)"
+    expected = {"capacity": 10e-6, "arrived": 1200e-6, "departed": 500e-6}
+    assert sums == {name: pytest.approx(megabytes) for name, megabytes in expected.items()}
 
 
 def _packet(time: float, source: int, seq: int, ack: int, flags: int, payload: int) -> bytes:
@@ -166,7 +197,7 @@ def test_a_link_of_a_scenario_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixt
     logs = tmp_path / "links"
     assert cli_main(["airtcp", "run", scenario, "--link-logs", str(logs)]) == 0
     assert len(list(logs.iterdir())) == 4
-    link = read_mahimahi(logs / "gateway-to-phone.log").link
+    link = read_mahimahi(logs / "gateway.phone.log").link
     assert link is not None
     of_flows, of_links = airtcp.Scenario.load(scenario).outages()
     assert of_links["phone>gateway"] == of_links["gateway>phone"] == [(4.0, 14.0)]
@@ -180,7 +211,7 @@ def test_a_link_of_a_scenario_is_drawn(tmp_path: Path, capfd: pytest.CaptureFixt
     assert 0.04 < link.delay.value.max() < 0.048
     assert main([scenario, "--link", "gateway>phon", "--out", str(out)]) == 2
     assert "did you mean 'gateway>phone'?" in capfd.readouterr().err
-    assert main([str(logs / "gateway-to-phone.log"), "--link", "x"]) == 2
+    assert main([str(logs / "gateway.phone.log"), "--link", "x"]) == 2
     assert "--link has no effect: it is not a scenario" in capfd.readouterr().err
 
 
@@ -207,7 +238,19 @@ def test_distributions_are_of_all_connections_of_a_flow(
     out = str(tmp_path / "out.svg")
     assert main([str(log), "--cdf", "completion", "--out", out]) == 0
     assert main([str(log), "--cdf", "delay", "--out", out]) == 2
-    assert "there is no delay of a link (--link)" in capfd.readouterr().err
+    assert "--cdf delay is of a link (expected the log of one)" in capfd.readouterr().err
+    assert main([str(log), "--cdf", "completion", "--flow", "web one/2", "--out", out]) == 0
+    assert "web one/2, run.jsonl" in Path(out).read_text(encoding="utf-8")
+    # The flow is all of its transfers.
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:4]))
+    assert main([str(log), "--cdf", "completion", "--flow", "web one", "--out", out]) == 0
+    assert "web one, run.jsonl" in Path(out).read_text(encoding="utf-8")
+    assert main([str(log), "--cdf", "rtt", "--flow", "web one", "--out", out]) == 2
+    assert "there is no round trip of web one" in capfd.readouterr().err
+    assert main([str(log), "--flow", "web one", "--out", out]) == 2
+    expected = "each transfer of 'web one' has a connection of its own (expected one of them: web"
+    assert expected in capfd.readouterr().err
+    log.write_text(log.read_text() + _event(4, "rtt", sample=0.2, srtt=0.2, rttvar=0.1, rto=0.6))
     assert main([str(log), "--cdf", "rtt", "--flow", "web two", "--out", out]) == 2
     assert "no flow 'web two'" in capfd.readouterr().err
     assert main([str(log), "--cdf", "rtt", "--views", "rtt", "--out", out]) == 2
@@ -230,10 +273,63 @@ def test_outages_of_the_path_are_shaded() -> None:
     assert shaded == [((outages[0][0] + 1, min(outages[0][1], 44.5)),)] * len(shaded)
 
 
+_DOWN = """
+duration = "5 s"
+node = [{ name = "a" }, { name = "b" }]
+flow = [{ from = "a", to = "b" }]
+[[link]]
+between = ["a", "b"]
+rate = "8 Mbit/s"
+delay = "1 ms"
+outage = { listed = [["0 s", "9 s"]] }
+"""
+
+
+def test_an_outage_of_the_whole_run_is_drawn(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, out = tmp_path / "down.toml", str(tmp_path / "out.svg")
+    scenario.write_text(_DOWN)
+    assert main([str(scenario), "--out", out]) == 2
+    assert "down.toml: a-b sends no data" in capfd.readouterr().err
+    assert main([str(scenario), "--link", "a>b", "--out", out]) == 0
+    # Nothing comes, and nothing could leave.
+    assert main([str(scenario), "--link", "b>a", "--out", out]) == 2
+    assert "nothing happened between 0 s and 5 s" in capfd.readouterr().err
+    short = [str(scenario), "--set", "duration=0.5 ms", "--set", "link.0.outage.listed=[]"]
+    assert main([*short, "--link", "b>a", "--out", out]) == 2
+    assert f"{scenario}: the log of b>a has no packets" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["-x.toml", "a$b$.toml", r"$\frac{$.toml", "_a <&>.toml"])
+def test_a_file_may_have_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(_DOWN.replace("0 s", "8 s"))
+    assert main(["--set", "duration=0.1 s", "--out", "out.svg", "--", name]) == 0
+    # Not as a formula.
+    flow = FlowTimeline("a", acked=Points.of([(0.0, 0), (1.0, 1)]))
+    painted = _paint(flow_chart(flow, [], (0.0, 1.0), name))
+    assert painted.get_suptitle() == f"a, {name}".replace("$", r"\$")
+
+
+def test_the_legend_has_every_name() -> None:
+    points = [Points.of([(0.0, 1.0), (1.0, 2.0)])]
+    painted = _paint(cdf_chart("rtt", {"_a": points, "b": points}, (0.0, 1.0), ""))
+    (legend,) = painted.legends
+    assert [text.get_text().strip() for text in legend.get_texts()] == ["_a", "b"]
+
+
 def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     scenario = str(EXAMPLES / "quic.toml")
     assert main([scenario, "--set", "duration=1 s", "--set", "link.radio.outage.listed=[]"]) == 2
     assert f"{scenario}: no TCP flow sends anything" in capfd.readouterr().err
+
+
+def test_a_scenario_without_links_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([str(EXAMPLES / "manet.toml"), "--link", "n0>n1"]) == 2
+    assert "no link 'n0>n1' (it has: none)" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -246,6 +342,13 @@ def test_a_scenario_without_tcp_is_named(capfd: pytest.CaptureFixture[str]) -> N
         ),
         (["--from", "61"], "nothing from 61 s until 60 s"),
         (["--sequence", "--from", "61"], "nothing from 61 s until 60 s"),
+        (["--from", "61", "--until", "70"], "nothing from 61 s until 70 s (the file ends at 60 s)"),
+        (["--until", "inf"], "nothing from 0 s until inf s"),
+        (["--cdf", "delay"], "--cdf delay is of a link (expected --link NAME beside it)"),
+        (
+            ["--cdf", "rtt", "--link", "AP>phone"],
+            "--cdf rtt is of flows: of a link there is --cdf delay",
+        ),
         (["--seed", "-1"], "seed -1: expected a number from 0 to 2^64 - 1"),
         (["--out", "."], ".: unknown kind of picture"),
     ],

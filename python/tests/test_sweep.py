@@ -267,6 +267,15 @@ def test_categories_are_not_joined_and_stand_side_by_side(axes: Axes) -> None:
     assert axes.get_xlabel() == "TCP congestion"
 
 
+def test_names_are_shown_as_they_are(axes: Axes) -> None:
+    # Those that begin with `_` matplotlib keeps out of the legend.
+    rows = [(flow, x, seed, 1.0 + seed) for flow in ("_a", "b") for x in (1, 2) for seed in (1, 2)]
+    table = pd.DataFrame(rows, columns=["flow", "x", "seed", "goodput"])
+    legend = airtcp.plot(table, x="x", y="goodput", by="flow", ax=axes).get_legend()
+    assert legend is not None
+    assert [text.get_text().strip() for text in legend.get_texts()] == ["_a", "b"]
+
+
 def test_truth_values_are_categories(axes: Axes) -> None:
     airtcp.plot(measured("tcp.sack", [False, True]), x="tcp.sack", y="goodput", ax=axes)
     assert not drawn(axes)[0].has_line()

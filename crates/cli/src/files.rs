@@ -88,7 +88,15 @@ impl DraftFolder {
         let named = |e: io::Error| {
             io::Error::new(e.kind(), format!("{}: {e}", self.target.join(name).display()))
         };
-        File::create_new(self.folder.path().join(name)).map_err(named)
+        let path = self.folder.path().join(name);
+        let file = match File::create_new(&path) {
+            Err(error) if lacks_handles(&error) => {
+                more_handles();
+                File::create_new(&path)
+            }
+            result => result,
+        };
+        file.map_err(named)
     }
 
     /// Gives the complete files their names, replacing older files.
@@ -107,6 +115,31 @@ impl DraftFolder {
         publish().map_err(|e| named(e, &target))
     }
 }
+
+/// The process has as many files open as its soft limit allows, often 1024. A run has one for each
+/// link or interface.
+#[cfg(unix)]
+fn lacks_handles(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
+}
+
+/// Doubles that limit, as far as the hard one allows. Another thread may do so at the same time.
+#[cfg(unix)]
+fn more_handles() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let current = current.map(|now| now.saturating_mul(2).min(maximum.unwrap_or(u64::MAX)));
+    // If it cannot be, the file will say so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
+}
+
+#[cfg(not(unix))]
+fn lacks_handles(_: &io::Error) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn more_handles() {}
 
 /// A folder of files of a run.
 pub(crate) struct FolderOf {

@@ -91,6 +91,9 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), 
         DraftFolder::new(&target(args, folder, args.seed)).map_err(told)?;
     }
     if let Some(folder) = &args.link_logs {
+        if scenario.links.is_empty() {
+            return Err("airtcp: --link-logs: has no effect: the scenario has no links".to_owned());
+        }
         let told = |e: io::Error| format!("airtcp: --link-logs: {e}");
         let names = scenario.links.iter().map(|link| link_logs::file_name(&link.name));
         let names = names.collect();

@@ -90,6 +90,13 @@ fn outages_that_end_before_they_are_reported_tell_nobody() {
 }
 
 #[test]
+fn a_delay_of_reports_needs_something_to_report() {
+    let folder = folder("rate = \"20 Mbit/s\"\ndelay = \"20 ms\"\n");
+    let error = refusal(folder.path(), &["--link", "link.toml", "--report-delay", "200ms"]);
+    assert!(error.contains("--report-delay: has no effect: the link has no outages"), "{error}");
+}
+
+#[test]
 fn bbr_is_advised_against_losses() {
     let folder = folder(MOBILE);
     let loss = ["--set", "loss.kind=bernoulli", "--set", "loss.p=0.03"];

@@ -159,7 +159,31 @@ fn what_cannot_be_captured_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
     }
+    let output = run(&example("manet.toml"), &["--link-logs", captures]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = "--link-logs: has no effect: the scenario has no links";
+    assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
     assert_eq!(files(folder.path()), [""; 0]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_may_have_more_files_than_the_soft_limit_allows() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("many.toml");
+    let many = "duration = \"1 s\"\n[[node]]\nname = \"BS\"\n[[node]]\nname = \"phone\"\ncount = 60\n\
+                [[link]]\nbetween = [\"BS\", \"phone\"]\nrate = \"1 Mbit/s\"\ndelay = \"5 ms\"\n\
+                [[udp]]\nfrom = \"BS\"\nto = \"phone0\"\nrate = \"8 kbit/s\"\n";
+    std::fs::write(&scenario, many).unwrap();
+    for (option, count) in [("--link-logs", 120), ("--pcap", 120)] {
+        let out = folder.path().join(option);
+        let command = "ulimit -Sn 40 && exec \"$0\" \"$@\"";
+        let mut limited = Command::new("sh");
+        limited.args(["-c", command, env!("CARGO_BIN_EXE_airtcp"), "run"]);
+        let output = limited.arg(&scenario).arg(option).arg(&out).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(files(&out).len(), count, "{option}");
+    }
 }
 
 /// The capture of a sniffer in a folder.

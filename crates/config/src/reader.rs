@@ -221,14 +221,25 @@ impl<'a> Layer<'a> {
     /// Refuses a key that belongs to the top level of the file. TOML gives what stands below a
     /// table's head to that table.
     fn key_of_top(&self, context: &Context<'_>, key: &str, entry: &Entry) -> Option<Problem> {
-        if self.path.is_empty() || !context.top.fields().iter().any(|field| field.key == key) {
+        let has_tables = match &entry.tree.value {
+            Toml::Table(_) => true,
+            Toml::Array(elements) => elements.iter().any(|element| element.as_table().is_some()),
+            _ => false,
+        };
+        // A value of another form is none of that key's.
+        let fits = |kind: &Kind| match kind {
+            Kind::Table(_) | Kind::Tables(_) => has_tables,
+            kind => !has_tables || kind.table().is_some(),
+        };
+        let mut top = context.top.fields().into_iter();
+        if self.path.is_empty() || !top.any(|field| field.key == key && fits(&field.kind)) {
             return None;
         }
         let problem = Problem::new(entry.key_spot, join(&self.path, key), "unknown key");
         Some(match &entry.tree.value {
             _ if entry.key_spot.source > 0 => problem.suggest(key),
             Toml::Table(_) => problem.expected(format!("[{key}], which is no part of another table")),
-            Toml::Array(elements) if elements.iter().any(|element| element.as_table().is_some()) => {
+            Toml::Array(_) if has_tables => {
                 problem.expected(format!("[[{key}]], which is no part of another table"))
             }
             _ => problem.expected(
@@ -245,7 +256,21 @@ impl<'a> Layer<'a> {
             }
         }
         let problem = Problem::new(entry.key_spot, join(&self.path, key), "unknown key");
-        problem.nearest(key, known)
+        let problem = problem.nearest(key, known);
+        // Perhaps it is a key of a table in this one.
+        let has_it = |field: &&Field| {
+            let inner = field.kind.table().filter(|_| !matches!(field.kind, Kind::Tables(_)));
+            inner.is_some_and(|table| table.fields().iter().any(|field| field.key == key))
+        };
+        let places: Vec<_> = self.fields.iter().filter(has_it).collect();
+        match problem.suggestion() {
+            None if !places.is_empty() => {
+                let mut paths: Vec<_> = places.iter().map(|it| join(it.key, key)).collect();
+                paths.dedup();
+                problem.expected(paths.join(" or "))
+            }
+            _ => problem,
+        }
     }
 
     fn entry(&self, key: &str) -> Option<&'a Entry> {

@@ -204,6 +204,24 @@ fn a_key_of_the_top_level_that_stands_below_a_table_is_told_its_place() {
     );
     let error = pipes(PIPE, &[("pipe.0.duration", "1 s")]).unwrap_err().to_string();
     assert_eq!(error, "--set:1:1: pipe.1 Mbit/s.duration: unknown key (did you mean `duration`?)");
+    // A word is no table.
+    let known = "unknown key (expected one of rate, delay, mtu, lost, ecn, queue)";
+    refuses_in_pipe("edge = \"copy\"", &[&format!("f.toml:4:1: pipe.1 Mbit/s.edge: {known}")]);
+    let error = pipes(PIPE, &[("pipe.0.edge", "copy")]).unwrap_err().to_string();
+    assert_eq!(error, format!("--set:1:1: pipe.1 Mbit/s.edge: {known}"));
+}
+
+#[test]
+fn a_key_that_stands_above_its_table_is_told_its_place() {
+    refuses_in_pipe(
+        "limit = 5",
+        &["f.toml:4:1: pipe.1 Mbit/s.limit: unknown key (expected queue.limit)"],
+    );
+    // What is near comes first.
+    refuses_in_pipe(
+        "los = 5",
+        &["f.toml:4:1: pipe.1 Mbit/s.los: unknown key (did you mean `lost`?)"],
+    );
 }
 
 #[test]

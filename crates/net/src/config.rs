@@ -294,6 +294,8 @@ impl Value for LinkRate {
         match written[..] {
             ["fading"] => {
                 let fading = <FadingConfig as Settings>::read(&table.table("fading")?, None);
+                // What follows from a refused one is not of interest.
+                let fading = fading.filter(|it| it.mistake().is_none());
                 return fading.map(|it| Self::Fading(Arc::new(it)));
             }
             [other, .., "fading"] => {

@@ -83,15 +83,20 @@ enum Capacity {
     Rate { rate: DataRate, passed: u64 },
     /// The same of a rate that changes.
     Table { rates: Arc<Rates>, passed: u64 },
-    /// The same of a channel that fades.
-    Fading { fading: Box<Fading>, passed: u64 },
+    /// The same of a channel that fades. Times are asked for in order: going back takes long.
+    Fading {
+        fading: Box<Fading>,
+        passed: u64,
+        /// What the next opportunity has, with what is left of those before it, less than a byte.
+        nanobits: u128,
+    },
     /// A trace; `passed` of its opportunities are over.
     Trace { trace: Trace, passed: u64 },
 }
 
 impl Capacity {
     /// Time and size of the next opportunity.
-    fn next(&mut self) -> (Instant, Bytes) {
+    fn next(&self) -> (Instant, Bytes) {
         match self {
             Self::Rate { rate, passed } => {
                 let until = |ms: u64| {
@@ -104,20 +109,35 @@ impl Capacity {
                 let until = |ms: u64| rates.carried(Instant::from_millis(ms));
                 (Instant::from_millis(*passed + 1), until(*passed + 1) - until(*passed))
             }
-            Self::Fading { fading, passed } => {
-                let end = Instant::from_millis(*passed + 1);
-                (end, Bytes(fading.bits_between(Instant::from_millis(*passed), end) / 8))
+            Self::Fading { passed, nanobits, .. } => {
+                let bytes = u64::try_from(*nanobits / NANOBITS).unwrap_or(u64::MAX);
+                (Instant::from_millis(*passed + 1), Bytes(bytes))
             }
             Self::Trace { trace, passed } => (trace.time(*passed), trace::OPPORTUNITY),
         }
     }
 
     fn pass(&mut self) {
-        let (Self::Rate { passed, .. }
-        | Self::Table { passed, .. }
-        | Self::Fading { passed, .. }
-        | Self::Trace { passed, .. }) = self;
-        *passed += 1;
+        match self {
+            Self::Rate { passed, .. } | Self::Table { passed, .. } | Self::Trace { passed, .. } => {
+                *passed += 1
+            }
+            Self::Fading { fading, passed, nanobits } => {
+                *passed += 1;
+                *nanobits = *nanobits % NANOBITS + in_millisecond(fading, *passed);
+            }
+        }
+    }
+
+    /// The instant at which an outage takes the opportunity at `at`: that of a rate stands for the
+    /// millisecond before it.
+    fn subject_to(&self, at: Instant) -> Instant {
+        match self {
+            Self::Trace { .. } => at,
+            Self::Rate { .. } | Self::Table { .. } | Self::Fading { .. } => {
+                Instant::from_nanos(at.as_nanos().saturating_sub(1))
+            }
+        }
     }
 }
 
@@ -147,8 +167,9 @@ impl<W: Write> LinkLog<W> {
                 (Bytes::ZERO, Capacity::Table { rates: rates.clone(), passed: 0 })
             }
             (None, LinkRate::Fading(config)) => {
-                let fading = Box::new(Fading::new(**config, streams.of_fading()));
-                (Bytes::ZERO, Capacity::Fading { fading, passed: 0 })
+                let mut fading = Box::new(Fading::new(**config, streams.of_fading()));
+                let nanobits = in_millisecond(&mut fading, 0);
+                (Bytes::ZERO, Capacity::Fading { fading, passed: 0, nanobits })
             }
         };
         let none = || Schedule::Listed(Vec::new());
@@ -237,12 +258,20 @@ impl<W: Write> LinkLog<W> {
             if at > now {
                 return Ok(());
             }
-            if !self.down && !self.outages.is_down(at) {
+            if !self.down && !self.outages.is_down(self.capacity.subject_to(at)) {
                 writeln!(self.to, "{} # {}", millis(at), size.get())?;
             }
             self.capacity.pass();
         }
     }
+}
+
+/// In a byte.
+const NANOBITS: u128 = 8_000_000_000;
+
+/// Nanobits that a channel can carry in a millisecond, by its number.
+fn in_millisecond(fading: &mut Fading, number: u64) -> u128 {
+    fading.nanobits_between(Instant::from_millis(number), Instant::from_millis(number + 1))
 }
 
 /// Time since the start in whole milliseconds.
@@ -365,9 +394,36 @@ mod tests {
         let departures: Vec<u64> = departures.collect();
         assert_eq!(departures.len(), 3);
         for (bytes, ms) in [625, 1250, 1875].into_iter().zip(departures) {
-            // Less than a byte is lost each millisecond.
-            assert!(by(ms) <= bytes && by(ms + 1) + ms + 1 >= bytes, "{bytes} B by {ms} ms");
+            assert!(by(ms) <= bytes && by(ms + 1) + 1 >= bytes, "{bytes} B by {ms} ms");
         }
+    }
+
+    #[test]
+    fn a_slow_channel_has_whole_bytes_now_and_then() {
+        let fading = FadingConfig {
+            snr: 10.0,
+            bandwidth: 500.0,
+            coherence_time: Duration::from_micros(300),
+            efficiency: Efficiency::Shannon,
+        };
+        let carried = Fading::new(fading, streams().of_fading()).bits_between(us(0), us(1_000_000));
+        let config = LinkConfig { rate: LinkRate::Fading(Arc::new(fading)), ..config() };
+        let log = log(&config, None, &[], 1_000_000);
+        let sizes =
+            log.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
+        let bits = 8 * sizes.sum::<u64>();
+        assert!(carried > 1000 && (carried - 8..=carried).contains(&bits), "{bits} of {carried}");
+    }
+
+    #[test]
+    fn an_opportunity_is_that_of_the_time_before_it() {
+        let mut config = config();
+        let schedule = Schedule::Listed(vec![(us(2_000), us(5_000))]);
+        config.outage = Some(OutageConfig { schedule, mode: OutageMode::Hold });
+        assert_eq!(log(&config, None, &[], 6_000), "1 # 125\n2 # 125\n6 # 125\n");
+        // Those of a trace take no time.
+        let trace = log(&config, Some("1\n2\n3\n4\n5\n"), &[], 6_000);
+        assert_eq!(trace, "1 # 1504\n5 # 1504\n6 # 1504\n");
     }
 
     #[test]

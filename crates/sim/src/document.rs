@@ -27,7 +27,8 @@ const SERIES: &str = "
 
 In Python, `Scenario.run(trace=\"NAME\")` records them, `Run.trace` returns them, and `airtcp.SERIES` has this table. A
 study takes them by `from = \"trace.NAME\"` and `series` of its figures. Of a flow whose transfers have connections of
-their own (`kind = \"arrivals\"`) they have the values of all of these, in the order of time.
+their own (`kind = \"arrivals\"`) they have the values of all of these, in the order of time, and positions in
+the stream of each.
 
 | series | its values |
 |---|---|

@@ -203,7 +203,8 @@ documented! {
     pub struct LinkMetrics {
         /// Name of the link.
         pub name: String,
-        /// Packets whose transmission has started, lost ones included.
+        /// Packets that have come out of the link, lost ones included; those on their way at the end
+        /// are not.
         pub packets_sent: u64,
         /// Total size of these packets, as IP packets.
         pub bytes_sent: u64,
@@ -222,7 +223,7 @@ documented! {
         /// Longest queue, packets.
         pub max_queue_packets: u64,
         /// Share of what the link could have sent during the run, at its rates or the mean rate of
-        /// its trace or channel, that it did send; of a link in a cell, alone in the cell.
+        /// its trace or channel, that has come out of it; of a link in a cell, alone in the cell.
         pub utilisation: f64,
         /// Median of the packets' queueing delays, s, to within 1.6 %; `None` without packets. The
         /// delay runs from a packet's arrival to the start of its transmission, outages that hold

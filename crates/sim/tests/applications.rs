@@ -135,6 +135,33 @@ fn a_client_whose_server_vanishes_neither_ends_nor_spins() {
     assert!(metrics.events < 10_000, "{} events", metrics.events);
 }
 
+/// Each sample of the metrics is an event: for a transfer of one segment the handshake, the data and
+/// the FIN.
+#[test]
+fn every_round_trip_that_a_sender_measures_is_an_event() {
+    #[derive(Default)]
+    struct Samples(Vec<f64>);
+    impl Subscriber for Samples {
+        fn on_event(&mut self, _: Instant, source: Source, event: &Event) {
+            if let (Source::Sender(_), Event::Rtt { sample, .. }) = (source, event) {
+                self.0.push(sample.as_secs_f64());
+            }
+        }
+    }
+    let scenario = flow(
+        20,
+        r#"traffic = { kind = "arrivals", per-second = 5, size = "1000 B", stop = "19 s" }"#,
+    );
+    let mut samples = Samples::default();
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers { events: Some(&mut samples), ..Observers::default() });
+    let metrics = world.metrics();
+    let completed = metrics.transfers[0].completed as usize;
+    assert!(completed > 50 && samples.0.len() == 3 * completed, "{completed}, {:?}", samples.0);
+    let least = samples.0.iter().copied().reduce(f64::min);
+    assert_eq!(metrics.flows[0].rtt_min, least);
+}
+
 /// All that begins ends, and the mean load is as asked for.
 #[test]
 fn transfers_arrive_at_the_load_and_end() {

@@ -2,8 +2,9 @@
 
 use airtcp_core::Instant;
 use airtcp_sim::scenario::{Scenario, files};
-use airtcp_sim::trace::LinkLogs;
+use airtcp_sim::trace::{LinkLogs, link_logs};
 use airtcp_sim::{Observers, RunMetrics, World};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// An example's scenario, shortened.
@@ -40,6 +41,7 @@ fn sum(log: &str, kind: &str) -> (u64, u64) {
 #[test]
 fn logs_change_nothing_and_agree_with_the_metrics() {
     for name in [
+        "cell.toml",
         "cellular.toml",
         "handover.toml",
         "leo.toml",
@@ -72,4 +74,21 @@ fn logs_change_nothing_and_agree_with_the_metrics() {
             assert!(departed.1 + dropped.1 >= link.bytes_sent, "{name}, {}", link.name);
         }
     }
+}
+
+#[test]
+fn each_link_has_a_log_of_its_own() {
+    // Names of nodes may have anything that a name could have in between.
+    let text = r#"
+duration = "1 s"
+node = [{ name = "a" }, { name = "b-to-c" }, { name = "a-to-b" }, { name = "c" }]
+link = [
+    { between = ["a", "b-to-c"], rate = "8 Mbit/s", delay = "1 ms", name = "one" },
+    { between = ["a-to-b", "c"], rate = "8 Mbit/s", delay = "1 ms", name = "two" },
+]
+udp = [{ from = "a", to = "b-to-c", rate = "8 kbit/s" }]
+"#;
+    let scenario = Scenario::parse("t.toml", text, &[]).unwrap();
+    let names = scenario.links.iter().map(|link| link_logs::file_name(&link.name));
+    assert_eq!(names.collect::<BTreeSet<_>>().len(), 4);
 }

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullLocator
 
 from airtcp.study.chart import Chart, Panel, Series
+from airtcp.words import plain
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -86,16 +87,17 @@ def _paint(chart: Chart) -> Canvas:
         _panel(axes, panel)
         first_row = index < wide
         if panel.title and (first_row or panel.title != chart.panels[index - wide].title):
-            axes.set_title(panel.title, fontsize=9)
+            axes.set_title(plain(panel.title), fontsize=9)
         if index % wide == 0:
-            axes.set_ylabel(panel.y.label)
+            axes.set_ylabel(plain(panel.y.label))
         if index + wide >= len(chart.panels):
-            axes.set_xlabel(panel.x.label)
+            axes.set_xlabel(plain(panel.x.label))
             axes.tick_params(labelbottom=True)
     for axes in grid.flat[len(chart.panels) :]:
         axes.set_visible(False)
     _legend(canvas)
-    canvas.suptitle(f"{chart.id}: {chart.title}" if chart.id else chart.title, fontsize=10)
+    title = f"{chart.id}: {chart.title}" if chart.id else chart.title
+    canvas.suptitle(plain(title), fontsize=10)
     return canvas
 
 
@@ -127,7 +129,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
         if panel.places:
             axes.text(
                 *(0.01, mark.place),
-                mark.text,
+                plain(mark.text),
                 transform=axes.get_yaxis_transform(),
                 color=mark.color,
                 verticalalignment="center",
@@ -136,7 +138,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
         else:
             axes.text(
                 *(mark.x, 1 - _MARK_STEP * mark.place),
-                mark.text,
+                plain(mark.text),
                 transform=axes.get_xaxis_transform(),
                 color=mark.color,
                 horizontalalignment="center",
@@ -159,7 +161,7 @@ def _series(axes: Axes, series: Series, places: bool) -> None:
             height=0.7,
             color=series.color,
             capsize=2,
-            label=series.name,
+            label=plain(series.name),
         )
         return
     if series.band and series.low is not None and series.high is not None:
@@ -180,7 +182,7 @@ def _series(axes: Axes, series: Series, places: bool) -> None:
         markersize=2.5 if many else 4.5,
         markeredgewidth=0.5 if many else None,
         capsize=2,
-        label=series.name,
+        label=plain(series.name),
     )
 
 
@@ -202,6 +204,6 @@ def _axes(axes: Axes, panel: Panel) -> None:
     if panel.y.zero:
         axes.set_ylim(bottom=0)
     if panel.places:
-        axes.set_yticks(range(len(panel.places)), panel.places)
+        axes.set_yticks(range(len(panel.places)), [plain(place) for place in panel.places])
         axes.set_ylim(len(panel.places) - 0.4, -0.6)
         axes.grid(axis="y", visible=False)

@@ -18,7 +18,7 @@ from airtcp.sweeps.labels import (
     scale_of,
     unit_of,
 )
-from airtcp.words import nearest
+from airtcp.words import nearest, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +124,7 @@ def plot(
             line["place"] + shift,
             line["mean"],
             yerr=[line["mean"] - line["low"], line["high"] - line["mean"]],
-            label=", ".join(map(str, key)),
+            label=plain(", ".join(map(str, key))),
             marker="o",
             linestyle="none" if along.categories else "-",
             capsize=3,
@@ -134,7 +134,7 @@ def plot(
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale.factor:g}"))
     axes.set(xlabel=key_label(x, along.unit), ylabel=metric_label(y, scale.unit))
     if along.categories:
-        axes.set_xticks(range(len(along.categories)), along.categories)
+        axes.set_xticks(range(len(along.categories)), list(map(plain, along.categories)))
         axes.margins(x=0.15)
     if groups:
         # Among categories no corner is free.

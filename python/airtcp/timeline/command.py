@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import os
 import shlex
 import signal
@@ -23,7 +24,7 @@ from airtcp.study.picture import FORMATS, draw
 from airtcp.timeline.capture import MAGIC, read_capture
 from airtcp.timeline.events import TRANSFER, read_events
 from airtcp.timeline.mahimahi import HEAD, read_mahimahi
-from airtcp.timeline.model import Contents, NotPlottableError, Points
+from airtcp.timeline.model import Contents, NotPlottableError, Points, Ranges
 from airtcp.timeline.panels import (
     CDFS,
     FLOW_VIEWS,
@@ -115,30 +116,56 @@ def _plot(options: argparse.Namespace) -> None:
     if options.sequence:
         _plot_sequence(options, out)
         return
-    if options.cdf and options.views:
-        raise NotPlottableError("--views has no effect with --cdf")
+    _check_cdf(options)
     contents = _read(options)
     chart = (_distributions if options.cdf else _timeline)(options, contents)
     write_atomically(out, _drawn(chart, out.suffix, options.command))
     print(out)
 
 
+def _check_cdf(options: argparse.Namespace) -> None:
+    """Refuses, before anything is run, distributions that there cannot be."""
+    if options.cdf and options.views:
+        raise NotPlottableError("--views has no effect with --cdf")
+    if options.cdf and options.file.suffix == ".toml":
+        _check_kind(options, is_link=options.link is not None)
+
+
+def _check_kind(options: argparse.Namespace, *, is_link: bool) -> None:
+    if is_link and options.cdf != "delay":
+        raise NotPlottableError(
+            f"{options.file}: --cdf {options.cdf} is of flows: of a link there is --cdf delay"
+        )
+    if not is_link and options.cdf == "delay":
+        instead = "--link NAME beside it" if options.file.suffix == ".toml" else "the log of one"
+        raise NotPlottableError(f"{options.file}: --cdf delay is of a link (expected {instead})")
+
+
 def _timeline(options: argparse.Namespace, contents: Contents) -> Chart:
     _check_views(options.views, LINK_VIEWS if contents.link else FLOW_VIEWS)
     if link := contents.link:
         _refuse_flow(options)
-        span = _span(options, end_of([link.capacity, link.arrived, link.departed]))
+        parts = [link.capacity, link.arrived, link.departed, link.dropped]
+        # An outage at the end is drawn, too.
+        end = max([end_of(parts), *(until for _, until in link.outages)])
+        if not end and not any(map(len, parts)):
+            of = "" if options.link is None else f" of {link.name}"
+            raise NotPlottableError(f"{options.file}: the log{of} has no packets")
+        span = _span(options, end)
         title = options.file.name if options.link is None else f"{link.name}, {options.file.name}"
         return link_chart(link, options.views, span, title)
     if not contents.flows:
         instead = " (--link draws a link)" if options.file.suffix == ".toml" else ""
         raise NotPlottableError(f"{options.file}: no TCP flow sends anything{instead}")
-    _check_name(options, "flow", options.flow, contents.flows)
+    _check_flow(options, contents.flows)
     name = next(iter(contents.flows)) if options.flow is None else options.flow
     flow = contents.flows[name]
     begin = float(flow.sent.time[0]) if TRANSFER in name and len(flow.sent) else 0.0
-    end = end_of([flow.sent, flow.retransmitted, flow.acked, flow.delivered])
-    chart = flow_chart(flow, options.views, _span(options, end, begin), options.file.name)
+    data: list[Points | Ranges] = [flow.sent, flow.retransmitted, flow.acked, flow.delivered]
+    if not any(map(len, data)):
+        raise NotPlottableError(f"{options.file}: {name} sends no data")
+    span = _span(options, end_of(data), begin)
+    chart = flow_chart(flow, options.views, span, options.file.name)
     if options.flow is None and (others := len(contents.flows) - 1):
         also = "one other flow" if others == 1 else f"{others} other flows"
         print(f"{name}; --flow shows one of {also}", file=sys.stderr)
@@ -149,17 +176,23 @@ def _distributions(options: argparse.Namespace, contents: Contents) -> Chart:
     curves: dict[str, list[Points]] = {}
     if contents.link:
         _refuse_flow(options)
-        curves[contents.link.name] = [contents.link.delay] if options.cdf == "delay" else []
+    _check_kind(options, is_link=contents.link is not None)
+    if contents.link:
+        curves[contents.link.name] = [contents.link.delay]
     else:
-        _check_name(options, "flow", options.flow, contents.flows)
+        # A flow's curve is of all its transfers, unless one of them is named.
+        whole = {name.split(TRANSFER)[0] for name in contents.flows}
+        if options.flow not in whole:
+            _check_flow(options, contents.flows)
         for name, flow in contents.flows.items():
-            if options.flow in (None, name):
+            of = name.split(TRANSFER)[0]
+            if options.flow in (None, name, of):
                 of_flow = {"rtt": flow.rtt, "completion": flow.completed}
-                parts = curves.setdefault(name.split(TRANSFER)[0], [])
-                parts.extend([of_flow[options.cdf]] if options.cdf in of_flow else [])
+                curve = name if options.flow == name else of
+                curves.setdefault(curve, []).append(of_flow[options.cdf])
     known = {name: parts for name, parts in curves.items() if any(map(len, parts))}
     if not known:
-        of = "a link (--link)" if options.cdf == "delay" else "a flow"
+        of = ", ".join(itertools.islice(curves, 10)) or "a flow"
         raise NotPlottableError(f"{options.file}: there is no {CDFS[options.cdf]} of {of}")
     span = _span(options, max(end_of(parts) for parts in known.values()))
     only = f"{next(iter(known))}, " if len(known) == 1 else ""
@@ -178,12 +211,23 @@ def _check_views(views: Sequence[str], known: Iterable[str]) -> None:
             raise NotPlottableError(f"no view {view!r}: {expected}{nearest(view, known)}")
 
 
+def _check_flow(options: argparse.Namespace, known: Iterable[str]) -> None:
+    transfers = [name for name in known if name.split(TRANSFER)[0] == options.flow]
+    if transfers and options.flow not in transfers:
+        some = ", ".join(itertools.islice(transfers, 10))
+        raise NotPlottableError(
+            f"{options.file}: each transfer of {options.flow!r} has a connection of its own "
+            f"(expected one of them: {some})"
+        )
+    _check_name(options, "flow", options.flow, known)
+
+
 def _check_name(
     options: argparse.Namespace, kind: str, name: str | None, known: Iterable[str]
 ) -> None:
     if name is not None and name not in known:
         asked = options.flow if kind == "flow" else name
-        some = ", ".join(itertools.islice(known, 10))
+        some = ", ".join(itertools.islice(known, 10)) or "none"
         raise NotPlottableError(
             f"{options.file}: no {kind} {asked!r} (it has: {some}){nearest(name, known)}"
         )
@@ -259,8 +303,10 @@ def _simulate(options: argparse.Namespace) -> Contents:
     with tempfile.TemporaryDirectory() as folder:
         events, logs = Path(folder) / "events.jsonl", Path(folder) / "links"
         output = ["--events", str(events)] if options.link is None else ["--link-logs", str(logs)]
-        command = ["airtcp", "run", str(path), "--seed", str(seed), *output]
+        command = ["airtcp", "run", "--seed", str(seed), *output]
         command += [word for text in overrides for word in ("--set", text)]
+        # Its name may begin as an option does.
+        command += ["--", str(path)]
         handler = signal.getsignal(signal.SIGINT)
         with _stdout_to_stderr():
             code = cli_main(command)
@@ -305,7 +351,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _span(options: argparse.Namespace, end: float, begin: float = 0.0) -> tuple[float, float]:
     start = begin if options.start is None else options.start
     until = end if options.until is None else options.until
-    if not 0 <= start < until:
+    if not 0 <= start < until < math.inf or start > end:
         raise NotPlottableError(
             f"nothing from {start:g} s until {until:g} s (the file ends at {end:g} s)"
         )

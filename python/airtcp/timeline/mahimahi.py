@@ -42,8 +42,6 @@ def read_mahimahi(path: Path, name: str | None = None) -> Contents:
                     f"{path}: line {number}: {line.strip()[:60]!r} (expected `MS + BYTES`, "
                     "`MS - BYTES MS`, `MS # BYTES` or `MS d PACKETS BYTES`)"
                 ) from error
-    if not any(kinds.values()):
-        raise NotPlottableError(f"{path}: the log has no packets")
     return Contents(
         link=LinkTimeline(
             path.stem if name is None else name,

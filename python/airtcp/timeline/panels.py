@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -23,6 +24,9 @@ PINK, OLIVE, NAVY = "#e377c2", "#bcbd22", "#003f5c"
 """The panels share a legend: each series has a colour of its own."""
 _BINS = 100
 """Intervals over which a rate is the mean."""
+
+_TICK = 1e-3
+"""The logs of links have whole milliseconds, s."""
 
 _CURVES = (BLUE, ORANGE, GREEN, RED, PURPLE, BROWN, PINK, GREY, OLIVE, TEAL)
 _MOST_STEPS = 2000
@@ -182,17 +186,36 @@ def _flow_rate(flow: FlowTimeline, span: Span) -> tuple[str, tuple[Series, ...]]
     arrived = flow.delivered if len(flow.delivered) else flow.acked
     name = "delivered" if len(flow.delivered) else "acknowledged"
     gained = Points(arrived.time, np.diff(arrived.value, prepend=0.0))
-    return _rates(span, ((name, NAVY, gained),))
+    return _rates(np.linspace(*span, _BINS + 1), ((name, NAVY, gained),))
 
 
 def _link_rate(link: LinkTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
-    kinds = (
-        ("capacity", GREY, link.capacity),
+    # An opportunity to send is at the end of its tick, all else in the one that begins at its time.
+    # In the middle of a tick, no time is at an edge of an interval.
+    half = _TICK / 2
+    events = (
         ("arrived", ORANGE, link.arrived),
         ("departed", BLUE, link.departed),
         ("dropped", RED, link.dropped),
     )
-    return _rates(span, kinds)
+    # The last tick of the log counts with the one before.
+    last = end_of([link.capacity, *(points for _, _, points in events)])
+    until = span[1] if last <= span[1] else math.inf
+    kinds = [
+        ("capacity", GREY, Points(link.capacity.time - half, link.capacity.value)),
+        *(
+            (name, color, Points(np.minimum(points.time + half, until), points.value))
+            for name, color, points in events
+        ),
+    ]
+    return _rates(_ticks(span), kinds)
+
+
+def _ticks(span: Span) -> Floats:
+    """Edges of at most `_BINS` intervals of whole ticks."""
+    first, last = np.floor(span[0] / _TICK + 1e-6), np.ceil(span[1] / _TICK - 1e-6)
+    width = max(1.0, np.ceil((last - first) / _BINS))
+    return np.append(np.arange(first, last, width), last) * _TICK
 
 
 def _delay(link: LinkTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
@@ -268,24 +291,27 @@ def _crosses(name: str, flow: FlowTimeline, span: Span, factor: float) -> Series
     return Series(name, RED, time, value * factor, marker="x")
 
 
-def _rates(span: Span, kinds: Sequence[tuple[str, str, Points]]) -> tuple[str, tuple[Series, ...]]:
-    edges = np.linspace(*span, _BINS + 1)
-    width = (span[1] - span[0]) / _BINS
-    sums = [
-        np.histogram(points.time, edges, weights=points.value)[0] if len(points) else np.array([])
+def _rates(
+    edges: Floats, kinds: Sequence[tuple[str, str, Points]]
+) -> tuple[str, tuple[Series, ...]]:
+    """Means between these times."""
+    bits = [
+        8 * np.histogram(points.time, edges, weights=points.value)[0] / np.diff(edges)
+        if len(points)
+        else np.array([])
         for _, _, points in kinds
     ]
-    most = max((float(of.max()) for of in sums if len(of)), default=0.0) * 8 / width
-    unit, factor = ("Mbit/s", 8e-6) if most >= MEGA else ("kbit/s", 8e-3)
+    most = max((float(of.max()) for of in bits if len(of)), default=0.0)
+    unit, factor = ("Mbit/s", 1e-6) if most >= MEGA else ("kbit/s", 1e-3)
     series = (
         Series(
             name,
             color,
             edges if len(of) else np.array([]),
-            np.append(of, of[-1]) * factor / width if len(of) else np.array([]),
+            np.append(of, of[-1]) * factor if len(of) else np.array([]),
             line="solid",
             step=True,
         )
-        for (name, color, _), of in zip(kinds, sums, strict=True)
+        for (name, color, _), of in zip(kinds, bits, strict=True)
     )
     return f"rate ({unit})", tuple(series)

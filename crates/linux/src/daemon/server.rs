@@ -162,6 +162,42 @@ pub fn cannot_listen(address: SocketAddr, kind: Type) -> Option<io::Error> {
     bind().err().filter(|error| kinds.contains(&error.kind()))
 }
 
+/// Whether a gateway could make its control socket here, or replace a dead one's, as far as this
+/// user can see; whether another gateway uses it is not looked at. Changes nothing.
+///
+/// # Errors
+/// [`Listeners::open`]'s.
+pub fn check_control(path: &Path) -> Result<(), ServerError> {
+    let failed = |path: &Path, kind: io::ErrorKind| {
+        Err(ServerError::Socket { path: path.to_owned(), source: kind.into() })
+    };
+    let kind_of = |folder: &Path| folder.metadata().map(|found| found.is_dir());
+    let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        match kind_of(folder) {
+            Ok(false) => return failed(folder, io::ErrorKind::NotADirectory),
+            // It is made, but none above it.
+            Err(error) if is_missing(&error) => match folder.parent().map(kind_of) {
+                Some(Ok(false)) => return failed(folder, io::ErrorKind::NotADirectory),
+                Some(Err(error)) if is_missing(&error) => {
+                    return failed(folder, io::ErrorKind::NotFound);
+                }
+                _ => return Ok(()),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return failed(folder, error.kind());
+            }
+            Ok(true) | Err(_) => {}
+        }
+    }
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => {
+            Err(ServerError::NotASocket { path: path.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// True if a gateway may be serving this control socket, as far as this user can say: one that does
 /// not answer in time may do so later.
 pub fn may_run(control: &Path) -> bool {

@@ -348,6 +348,12 @@ impl Reserved {
     }
 }
 
+/// Reason why queue number `queue` of this thread's namespace could not be opened now: a process
+/// listens to it. `None`: there is none that this user can see. Opens nothing.
+pub fn in_use(queue: u16) -> Option<NfqueueError> {
+    listener(queue).map(|port| NfqueueError::InUse { queue, port })
+}
+
 /// The netlink port of the process that listens to `queue`, if one does. The kernel does not say
 /// so: it returns EPERM, as without the privilege.
 fn listener(queue: u16) -> Option<u32> {

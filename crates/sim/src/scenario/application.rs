@@ -1,8 +1,8 @@
 //! `traffic` of a flow: what its application does.
 
 use super::distribution::{Sizes, Times};
-use super::link::Link;
 use super::names::COUNT;
+use super::traffic::Network;
 use airtcp_config::Section;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::{Count, Kind, POSITIVE_TIME, TextKind};
@@ -226,7 +226,11 @@ settings! {
 }
 
 /// Reads what the application of a flow does.
-pub(super) fn application(flow: &Section<'_>, links: &[Link], end: Instant) -> Option<Application> {
+pub(super) fn application(
+    flow: &Section<'_>,
+    network: &Network<'_>,
+    end: Instant,
+) -> Option<Application> {
     let bytes = flow.get::<Option<Bytes>>("bytes");
     let Some(table) = flow.chosen("traffic") else {
         return if flow.has("traffic") { None } else { bytes.map(Application::Bulk) };
@@ -238,7 +242,7 @@ pub(super) fn application(flow: &Section<'_>, links: &[Link], end: Instant) -> O
     match <Traffic as Settings>::read(&table, None)? {
         Traffic::Requests(requests) => Some(Application::Requests(requests)),
         Traffic::Arrivals(arrivals) => {
-            self::arrivals(&table, arrivals, links, end).map(Application::Arrivals)
+            self::arrivals(&table, arrivals, network, end).map(Application::Arrivals)
         }
         Traffic::OnOff(stream) => Some(Application::OnOff(stream)),
         Traffic::Video(video) => checked(&table, video).map(Application::Video),
@@ -263,18 +267,22 @@ fn checked(table: &Section<'_>, video: Video) -> Option<Video> {
 fn arrivals(
     table: &Section<'_>,
     read: ArrivalsTable,
-    links: &[Link],
+    network: &Network<'_>,
     end: Instant,
 ) -> Option<Arrivals> {
     let ArrivalsTable { per_second, load, link, size, stop } = read;
     let per_second = match (per_second, load, link) {
         (Some(per_second), None, None) => per_second,
         (None, Some(load), Some(name)) => {
+            let links = network.links;
             let names = || links.iter().map(|link| link.name.as_str());
             let Some(link) = links.iter().find(|link| link.name == name.text) else {
-                let problem =
-                    table.problem_at(name.spot, "link", format!("no link {:?}", name.text));
-                table.push(problem.nearest(&name.text, names()));
+                // A link with mistakes is not among them.
+                if !network.may_link(&name.text) {
+                    let message = format!("no link {:?}", name.text);
+                    let problem = table.problem_at(name.spot, "link", message);
+                    table.push(problem.nearest(&name.text, names()));
+                }
                 return None;
             };
             let rate = link.config.mean_rate(end);

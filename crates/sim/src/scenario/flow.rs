@@ -354,7 +354,7 @@ fn by_tcp(
     network: &Network<'_>,
 ) -> Option<(End, ByTransport)> {
     let end = Instant::ZERO + network.duration.unwrap_or_default();
-    let application = application(section, network.links, end);
+    let application = application(section, network, end);
     let opens = section.get::<Option<End>>("opens");
     let endpoints = tcp.and_then(|tcp| endpoints(section, tcp, network.controls));
     let application = application?;

@@ -2100,6 +2100,21 @@ fn what_the_application_of_a_flow_does_is_read() {
 }
 
 #[test]
+fn a_load_on_a_link_with_mistakes_is_no_mistake() {
+    let load = |link: &str| {
+        let traffic =
+            format!("{{ kind = \"arrivals\", load = 0.5, link = \"{link}\", size = \"1 kB\" }}");
+        let text = BASE.replace("rate = \"250 kbit/s\"", "rate = \"250\"");
+        parse(&format!("{text}traffic = {traffic}\n")).expect_err(link).to_string()
+    };
+    let rate = "link.BS-MH.rate: \"250\" has no unit";
+    let error = load("BS>MH");
+    assert!(error.contains(rate) && !error.contains("no link"), "{error}");
+    let error = load("BS>MX");
+    assert!(error.contains(rate) && error.contains("no link \"BS>MX\""), "{error}");
+}
+
+#[test]
 fn mistakes_in_traffic_are_refused() {
     for (traffic, expected) in [
         (
@@ -2788,6 +2803,13 @@ fn a_cell_that_cannot_be_is_refused() {
         "",
         "t.toml:16:20: link.BS-MH.forward.cell: no cell is called \"dowm\" (did you mean `down`?)",
     );
+    // A cell has directions of links.
+    refuses_cell(
+        SCHEDULER,
+        &format!("{MEMBER}\ncell = \"down\""),
+        "",
+        "t.toml:17:1: link.BS-MH.cell: unknown key (expected forward.cell or backward.cell)",
+    );
     let far = "[[node]]\nname = \"far\"\n[[link]]\nbetween = [\"FH\", \"far\"]\nrate = \"1 Mbit/s\"\n\
                delay = \"5 ms\"\nforward = { cell = \"down\" }";
     refuses_cell(
@@ -2817,6 +2839,15 @@ fn what_a_cell_cannot_schedule_is_refused() {
         let expected = format!("t.toml:16:20: link.BS-MH.forward.cell: {expected}");
         refuses_cell(SCHEDULER, &member(keys), "", &expected);
     }
+    // Of a channel that is refused, nothing else is said.
+    let fading = "rate = { fading = { snr = \"-40 dB\", bandwidth = \"9 MHz\", coherence-time = \"5 ms\" } }";
+    refuses_cell(
+        SCHEDULER,
+        &member(fading),
+        "",
+        "t.toml:16:54: link.BS-MH.forward.rate.fading.snr: fewer than one block in a thousand carry 1 kbit/s \
+         (expected a higher ratio or more bandwidth)",
+    );
     let handover = "delay = \"170 ms\"\nmobile = \"MH\"\nforward = { cell = \"down\" }\nhandover = { \
                     interruption = \"50 ms\", interval = \"5 s\", data = \"discard\" }";
     refuses_cell(

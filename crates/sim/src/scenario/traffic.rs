@@ -23,6 +23,14 @@ pub(super) struct Network<'a> {
     pub(super) controls: Option<&'a Controls>,
 }
 
+impl Network<'_> {
+    /// True if there may be a link of this name, for all that is known.
+    pub(super) fn may_link(&self, name: &str) -> bool {
+        let is_node = |name: &str| self.nodes.iter().any(|node| node.name == name);
+        self.parts.is_none() && name.split_once('>').is_some_and(|(a, b)| is_node(a) && is_node(b))
+    }
+}
+
 /// The nodes that `from` and `to` stand for.
 pub(super) fn groups(
     section: &Section<'_>,

@@ -15,9 +15,10 @@ pub struct LinkLogs<W> {
     error: Option<io::Error>,
 }
 
-/// Name of the file for the log of a link: of `BS>phone`, `BS-to-phone.log`.
+/// Name of the file for the log of a link: of `BS>phone`, `BS.phone.log`. Names of nodes have no
+/// dots, so each link has its own.
 pub fn file_name(link: &str) -> String {
-    format!("{}.log", link.replace('>', "-to-"))
+    format!("{}.log", link.replace('>', "."))
 }
 
 impl<W: Write> LinkLogs<W> {

@@ -1,6 +1,7 @@
 //! Time series of a run, in columns, for figures, numpy and tests.
 
 use airtcp_core::{Connection, Event, Instant, SeqNum, Source, Subscriber, documented};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -149,7 +150,8 @@ impl Unwrapped {
 /// State of one flow from which series are computed.
 #[derive(Clone, Debug, Default)]
 struct FlowState {
-    stream: Option<Unwrapped>,
+    /// The stream of each transfer with a connection of its own, or the only one (`None`).
+    streams: BTreeMap<Option<u64>, Unwrapped>,
     cwnd_reductions: u64,
     timeouts: u64,
     fast_retransmits: u64,
@@ -195,18 +197,20 @@ impl Recorder {
         &mut self.flows[index]
     }
 
-    fn on_sender_event(&mut self, at: Instant, flow: u32, event: &Event) {
+    fn on_sender_event(&mut self, at: Instant, of: Connection, event: &Event) {
+        let Connection { flow, transfer } = of;
         match *event {
             Event::SegmentSent { seq, retransmission, .. } => {
                 let first = Unwrapped { seq, position: 0 };
-                let position = self.state(flow).stream.get_or_insert(first).position(seq);
+                let streams = &mut self.state(flow).streams;
+                let position = streams.entry(transfer).or_insert(first).position(seq);
                 self.push(Series::SeqSent, at, flow, position as f64);
                 if retransmission {
                     self.push(Series::SeqRetransmitted, at, flow, position as f64);
                 }
             }
             Event::AckReceived { ack, .. } => {
-                if let Some(stream) = &mut self.state(flow).stream {
+                if let Some(stream) = self.state(flow).streams.get_mut(&transfer) {
                     let position = stream.position(ack);
                     self.push(Series::AckReceived, at, flow, position as f64);
                 }
@@ -254,7 +258,7 @@ impl Recorder {
 impl Subscriber for Recorder {
     fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
         match source {
-            Source::Sender(Connection { flow, .. }) => self.on_sender_event(at, flow, event),
+            Source::Sender(of) => self.on_sender_event(at, of, event),
             Source::Receiver(Connection { flow, .. }) => match *event {
                 Event::Delivered { total } => {
                     self.push(Series::Delivered, at, flow, total.get() as f64);
@@ -305,6 +309,21 @@ mod tests {
         assert_eq!(r.columns(Series::SeqSent).flow, [2, 2, 2]);
         assert_eq!(r.columns(Series::SeqRetransmitted).time_s, [0.03]);
         assert_eq!(r.columns(Series::AckReceived).value, [2000.0]);
+    }
+
+    #[test]
+    fn each_transfer_on_a_connection_of_its_own_has_a_stream() {
+        let mut r = Recorder::new(&[Series::SeqSent, Series::AckReceived]);
+        let mut at = |transfer, event| {
+            let source = Source::Sender(Connection { flow: 0, transfer: Some(transfer) });
+            r.on_event(Instant::ZERO, source, &event);
+        };
+        at(0, sent(1 << 31, 1000, false));
+        at(1, sent(77, 500, false));
+        at(0, sent((1 << 31) + 1000, 1000, false));
+        at(1, Event::AckReceived { ack: SeqNum(577), duplicate: false });
+        assert_eq!(r.columns(Series::SeqSent).value, [0.0, 0.0, 1000.0]);
+        assert_eq!(r.columns(Series::AckReceived).value, [500.0]);
     }
 
     #[test]

@@ -150,6 +150,7 @@ impl<P: Payload> Endpoint<P> {
         let syn_was_lost = self.tx.expiries > 0;
         if let Some(sample) = self.rtt_sample(now, segment, self.tx.iss + 1) {
             self.tx.rto.sample(sample, self.tx.iss + 1, self.tx.max);
+            self.publish_rtt(now, sample, io);
         } else if syn_was_lost {
             self.tx.rto.restart_after_syn_loss();
         }

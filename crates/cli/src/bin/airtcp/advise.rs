@@ -345,6 +345,9 @@ impl Announced {
                     .to_owned())
             }
             (Some(timetable), None) => Ok(timetable),
+            (None, Some(_)) if first_outage(down, up).is_none() => {
+                Err("airtcp: --report-delay: has no effect: the link has no outages".to_owned())
+            }
             (None, delay) => {
                 let delay = delay.unwrap_or(DELAY);
                 let longest = longest_outage(args.duration, down, up);

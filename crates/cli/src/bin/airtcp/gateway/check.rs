@@ -11,7 +11,7 @@ use airtcp_gateway::config::{
 };
 use airtcp_linux::daemon::ledger;
 use airtcp_linux::daemon::server::{self, Type};
-use airtcp_linux::datapath::rules;
+use airtcp_linux::datapath::{nfqueue, rules};
 use airtcp_linux::doctor;
 use airtcp_linux::signals::key_file;
 use airtcp_settings::Settings;
@@ -81,6 +81,25 @@ fn refusals(config: &GatewayConfig) -> (Complaints, Complaints) {
     let (mut refusals, mut perhaps): (Complaints, Complaints) = Default::default();
     if let Err(error) = ledger::check_folder(&config.state) {
         refusals.push((&["state"], error.to_string()));
+    }
+    if let Err(error) = server::check_control(&config.control) {
+        refusals.push((&["control"], error.to_string()));
+    }
+    let queue = config.nfqueue.queue;
+    if config.mode == Mode::Protect
+        && let Some(error) = nfqueue::in_use(queue)
+    {
+        let key = &["nfqueue", "queue"];
+        match server::may_run(&config.control) {
+            true => {
+                let who = config.control.display();
+                let message = format!(
+                    "queue {queue} is in use now, perhaps by the gateway that runs ({who})"
+                );
+                perhaps.push((key, message));
+            }
+            false => refusals.push((key, error.to_string())),
+        }
     }
     let listen: [(&[&str], _, _); 2] = [
         (&["metrics", "listen"], config.metrics, Type::STREAM),
@@ -327,6 +346,7 @@ fn size(bytes: Bytes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_linux::daemon::server::Listeners;
     use std::fs;
     use std::io::BufRead;
     use std::os::unix::fs::PermissionsExt;
@@ -412,6 +432,55 @@ metrics
         };
         let all = |complaints: Complaints| complaints.into_iter().map(locate).collect();
         (all(refusals), all(perhaps))
+    }
+
+    #[test]
+    fn a_queue_that_another_program_has_is_shown_in_its_line() {
+        let config = "control = \"FOLDER/gateway.sock\"\nnfqueue.queue = 54321\n";
+        let (_folder, path) = file(&format!("{config}{MOBILE}"));
+        assert_eq!(refused(&path), (vec![], vec![]));
+        let queue = match nfqueue::Reserved::take(54_321) {
+            Ok(queue) => queue,
+            Err(error) => return airtcp_testing::skip(&format!("root and NFQUEUE: {error}")),
+        };
+        let (refusals, perhaps) = refused(&path);
+        let [refusal] = &refusals[..] else { panic!("{refusals:?}") };
+        let expected =
+            "g.toml:2:17: nfqueue.queue: queue 54321 is in use by another process (netlink port ";
+        assert!(refusal.starts_with(expected) && perhaps.is_empty(), "{refusal} {perhaps:?}");
+        drop(queue);
+    }
+
+    #[test]
+    fn a_control_socket_that_the_daemon_cannot_make_is_shown_in_its_line() {
+        let control = |path: &str| {
+            let (folder, path) = file(&format!("control = \"FOLDER/{path}\"\n{MOBILE}"));
+            fs::write(folder.path().join("taken"), "").unwrap();
+            fs::create_dir(folder.path().join("folder")).unwrap();
+            let refused = refused(&path).0;
+            let bind = Listeners::open(
+                &GatewayConfig::parse("g", &fs::read_to_string(path).unwrap()).unwrap().control,
+                None,
+            );
+            assert_eq!(refused.is_empty(), bind.is_ok(), "{refused:?}");
+            refused.join("\n").replace(folder.path().to_str().unwrap(), "FOLDER")
+        };
+        assert_eq!(control("gateway.sock"), "");
+        assert_eq!(control("new/gateway.sock"), "");
+        for taken in ["taken", "folder"] {
+            let expected = format!(
+                "g.toml:1:11: control: FOLDER/{taken}: exists and is not a socket; give `control` another path"
+            );
+            assert_eq!(control(taken), expected);
+        }
+        for (path, folder, why) in [
+            ("taken/gateway.sock", "taken", "not a directory"),
+            ("taken/in/gateway.sock", "taken/in", "not a directory"),
+            ("new/in/gateway.sock", "new/in", "entity not found"),
+        ] {
+            let expected = format!("g.toml:1:11: control: control socket: FOLDER/{folder}: {why}");
+            assert_eq!(control(path), expected);
+        }
     }
 
     #[test]
