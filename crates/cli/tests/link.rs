@@ -391,7 +391,8 @@ fn a_delay_by_hand_and_losses_by_hand_count_from_then_on() {
         behind.join().unwrap()
     });
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!((9..25).contains(&trips.len()), "{trips:?}");
+    // Of ten answers, half of those after the third may have been copies.
+    assert!((6..25).contains(&trips.len()), "{trips:?}");
     assert!(trips.iter().any(|trip| *trip < 60.0), "{trips:?}");
     assert!(trips[5..].iter().all(|trip| *trip >= 65.0), "{trips:?}");
 }
