@@ -53,6 +53,7 @@ test-dist: ## installs and runs what make dist made, in bare trees (as root) [AR
 
 docs: ## the documentation as a site, into target/docs
 	@scripts/setup docs
+	$(call stage,documentation site)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo 'file://$(CURDIR)/target/docs/index.html'
 
@@ -77,11 +78,11 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 test-rust:
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
 
-# The tests of the gateway wait most of the time. Linters and pytest compute meanwhile, with what those
+# The tests of the gateway wait most of the time. Linters, the site and pytest compute meanwhile, with what those
 # leave of the processors, and say all at the end. cargo locks target/ until the tests run: they come first.
 meanwhile:
 	@sleep 20
-	@nice -n 19 $(MAKE) --no-print-directory linters test-python >target/meanwhile.log 2>&1; status=$$?; cat target/meanwhile.log; exit $$status
+	@nice -n 19 $(MAKE) --no-print-directory linters docs test-python >target/meanwhile.log 2>&1; status=$$?; cat target/meanwhile.log; exit $$status
 
 test-python:
 	$(call stage,build)
