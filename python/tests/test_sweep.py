@@ -20,6 +20,7 @@ from airtcp.stats import estimate
 from airtcp.sweeps.command import axis, main
 from airtcp.sweeps.labels import key_label, metric_label, scale_of, unit_of
 from airtcp.sweeps.plot import summary
+from airtcp.sweeps.sweep import Axis
 from tests.fakes import FakeSimulator, kept
 
 SCENARIO = """
@@ -93,6 +94,25 @@ def test_the_table_does_not_depend_on_the_number_of_jobs(scenario: Path) -> None
     pd.testing.assert_frame_equal(one, four)
 
 
+def test_keys_in_a_tuple_change_together(scenario: Path) -> None:
+    grid: dict[Axis, list[object]] = {
+        (LOSS, "link.A-B.delay"): [(0.01, "5 ms"), (0.02, "20 ms")],
+        "tcp.recovery": ["newreno", "sack"],
+    }
+    table = airtcp.sweep(scenario, grid, 2)
+    # Of two flows.
+    assert len(table) == 2 * 2 * 2 * 2
+    assert table.attrs["axes"] == [[LOSS, "link.A-B.delay"], ["tcp.recovery"]]
+    pairs = {*zip(table[LOSS], table["link.A-B.delay"], strict=True)}
+    assert pairs == {(0.01, "5 ms"), (0.02, "20 ms")}
+    same = {"link.A-B.delay": "20 ms", "tcp.recovery": "newreno"}
+    alone = airtcp.sweep(airtcp.Scenario.load(scenario, set=same), {LOSS: [0.02]}, 2)
+    of_pair = table[(table[LOSS] == 0.02) & (table["tcp.recovery"] == "newreno")]
+    assert list(of_pair["goodput"]) == list(alone["goodput"])
+    # Along one of them the other tells nothing apart.
+    assert len(airtcp.plot(table, x=LOSS, y="goodput").containers) == 2
+
+
 def test_what_is_kept_is_not_run_again(scenario: Path, tmp_path: Path) -> None:
     table = airtcp.sweep(scenario, {LOSS: [0.01]}, 2, keep=tmp_path / "kept")
     times = {file: file.stat().st_mtime_ns for file in (tmp_path / "kept").iterdir()}
@@ -117,6 +137,9 @@ def test_a_damaged_kept_run_is_run_again(scenario: Path, tmp_path: Path) -> None
         ({LOSS: []}, "at least one value"),
         ({LOSS: 0.1}, "must be a list"),
         ({LOSS: [0.1, 0.1]}, "listed twice"),
+        ({(LOSS, "tcp.recovery"): [(0.1, "sack"), (0.1, "sack")]}, "listed twice"),
+        ({(LOSS, "tcp.recovery"): [(0.1, "sack"), 0.2]}, "0.2 is not a value for each of these"),
+        ({(LOSS, "tcp.recovery"): [(0.1, "sack")], LOSS: [0.2]}, "p is in two axes"),
     ],
 )
 def test_a_wrong_grid_is_refused_before_anything_runs(
@@ -175,7 +198,7 @@ def table_of(values: dict[tuple[float, int], float]) -> pd.DataFrame:
     frame = pd.DataFrame(
         [{"x": x, "seed": seed, "flow": "a", "y": y} for (x, seed), y in values.items()]
     )
-    frame.attrs["axes"] = ["x"]
+    frame.attrs["axes"] = [["x"]]
     return frame
 
 
@@ -251,7 +274,7 @@ def measured(key: str, values: list[object], by: list[object] | None = None) -> 
         for seed in (1, 2, 3)
     ]
     frame = pd.DataFrame(rows)
-    frame.attrs["axes"] = [key, *(["tcp.recovery"] if by else [])]
+    frame.attrs["axes"] = [[key], *([["tcp.recovery"]] if by else [])]
     return frame
 
 
@@ -464,6 +487,36 @@ def test_every_sweep_has_a_file_of_its_own(capsys: pytest.CaptureFixture[str]) -
     assert {f"results/{path.name}" for path in Path("results").glob("*.csv")} == set(said)
     # What they have in common is run once.
     assert len(kept("results/one.runs")) == 2 * 4
+
+
+@pytest.mark.usefixtures("scenario")
+def test_a_key_changes_together_with_the_axis_before_it() -> None:
+    axes = ["--axis", f"{LOSS}=0.01,0.02", "--with", "link.A-B.delay=5 ms,20 ms"]
+    assert run(*axes, "--axis", "tcp.recovery=newreno,sack", "--out", "a.csv") == 0
+    table = pd.read_csv("a.csv")
+    pairs = {*zip(table[LOSS], table["link.A-B.delay"], strict=True)}
+    assert (len(table), pairs) == (2 * 2 * 2 * 2, {(0.01, "5 ms"), (0.02, "20 ms")})
+
+
+@pytest.mark.usefixtures("scenario")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--with", "a=1,2"], "--with a: there is no --axis before it"),
+        (["--axis", "a=1,2", "--with", "b=1"], "--with b has 1 values, --axis a before it 2"),
+        (["--axis", "a=1,2", "--with", "a=3,4"], "--with a: it is in that axis already"),
+        (["--axis", "a=1", "--with", "b=1", "--axis", "b=1"], "--axis b is there twice"),
+    ],
+)
+def test_what_cannot_change_together_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code: object = run(*arguments)
+    except SystemExit as refused:
+        code = refused.code
+    assert code == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("scenario")

@@ -23,7 +23,7 @@ from airtcp.runs.job import FIRST_SEED
 from airtcp.runs.store import Store, check_folder
 from airtcp.scenario import Scenario
 from airtcp.sweeps.files import check_name, columns_of, write_rows
-from airtcp.sweeps.sweep import ROWS, Sweep
+from airtcp.sweeps.sweep import ROWS, Axis, Sweep
 
 COMMAND = "airtcp sweep"
 
@@ -51,10 +51,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--axis",
         type=axis,
-        action="append",
+        action=_Axis,
         default=[],
         metavar="KEY=A,B,…",
         help="a key of the scenario and its values; repeat it for a grid",
+    )
+    parser.add_argument(
+        "--with",
+        type=axis,
+        action=_With,
+        dest="axis",
+        metavar="KEY=A,B,…",
+        help="a key that changes together with that of the --axis before, and as many values",
     )
     parser.add_argument(
         "--set",
@@ -85,11 +93,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
-    grid: dict[str, list[str]] = dict(options.axis)
-    if len(grid) < len(options.axis):
-        twice = next(key for key in grid if [k for k, _ in options.axis].count(key) > 1)
+    axes: list[_Keys] = options.axis
+    keys = [key for axis in axes for key in axis]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
         print(f"{COMMAND}: --axis {twice} is there twice", file=sys.stderr)
         return BAD_INPUT
+    grid = dict(map(_values, axes))
     try:
         scenario = Scenario.load(options.scenario, set=dict(options.set))
     except OSError as error:
@@ -115,13 +124,60 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
     rows = runner.run_and_read(
         [job for _, job in wanted.jobs()], lambda: wanted.rows(store, options.rows)
     )
-    for key, values in grid.items():
+    for key, values in (item for axis in axes for item in axis.items()):
         shown = typed(values)
         for row in rows:
             row[key] = shown[str(row[key])]
     write_rows(out, rows)
     print(f"{out}: {len(rows)} rows, {len(columns_of(rows))} columns")
     return OK
+
+
+_Keys = dict[str, list[str]]
+"""The keys that change together, and the values of each."""
+
+
+class _Axis(argparse.Action):
+    """`--axis`: begins an axis."""
+
+    def __call__(
+        self,
+        _parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,  # noqa: ANN401 - what `axis` returns
+        _option: str | None = None,
+    ) -> None:
+        namespace.axis = [*namespace.axis, dict([values])]
+
+
+class _With(argparse.Action):
+    """`--with`: adds a key to the axis before."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,  # noqa: ANN401 - what `axis` returns
+        _option: str | None = None,
+    ) -> None:
+        key, texts = values
+        if not namespace.axis:
+            parser.error(f"--with {key}: there is no --axis before it")
+        first, of_first = next(iter(namespace.axis[-1].items()))
+        if len(texts) != len(of_first):
+            parser.error(
+                f"--with {key} has {len(texts)} values, --axis {first} before it {len(of_first)}"
+            )
+        if key in namespace.axis[-1]:
+            parser.error(f"--with {key}: it is in that axis already")
+        namespace.axis[-1][key] = texts
+
+
+def _values(axis: _Keys) -> tuple[Axis, Sequence[object]]:
+    """An axis of `Sweep`."""
+    if len(axis) == 1:
+        return next(iter(axis.items()))
+    return tuple(axis), list(zip(*axis.values(), strict=True))
 
 
 def typed(texts: Sequence[str]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def plot(
         x: A key of the grid.
         y: A metric.
         by: The column, or the columns whose combinations, are told apart by colour; default: the
-            other keys of the grid.
+            other keys of the grid, without those that change together with `x`.
         confidence: That of the intervals, between 0 and 1.
         ax: Where to draw; default: the axes of a new figure.
 
@@ -153,7 +153,8 @@ def _groups(frame: pd.DataFrame, x: str, by: str | Sequence[str] | None) -> list
         return [by] if isinstance(by, str) else list(by)
     if "axes" not in frame.attrs:
         raise ValueError("this table does not tell its keys: name the columns, by=(…)")
-    return [key for key in frame.attrs["axes"] if key != x]
+    # Keys that change together with x are the same along its axis.
+    return [key for axis in frame.attrs["axes"] if x not in axis for key in axis]
 
 
 class _Along(NamedTuple):

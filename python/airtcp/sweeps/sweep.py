@@ -45,8 +45,20 @@ ROWS: Mapping[str, str] = {
 _PARTS: Mapping[str, Sequence[str]] = {"flows": ("flows", "quic")}
 """The parts of a run's metrics that have these rows, if it is not one of that name."""
 
-Grid = Mapping[str, Sequence[object]]
-"""For each key of the scenario, such as `link.AP-phone.loss.p`, its values."""
+Axis = str | tuple[str, ...]
+"""A key of the scenario, such as `link.AP-phone.loss.p`, or keys that change together."""
+
+Grid = (
+    Mapping[str, Sequence[object]]
+    | Mapping[tuple[str, ...], Sequence[object]]
+    | Mapping[Axis, Sequence[object]]
+)
+"""The values of each axis; of keys that change together, a value for each of them at a time."""
+
+
+def keys_of(axis: Axis) -> tuple[str, ...]:
+    """The keys of an axis."""
+    return (axis,) if isinstance(axis, str) else axis
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ class Sweep:
 
     Attributes:
         scenario: It, with the overrides that all runs share.
-        grid: Every combination of these values is run, the last key varying fastest.
+        grid: Every combination of these values is run, the last axis varying fastest.
         seeds: Each combination is run with each of these.
     """
 
@@ -64,11 +76,18 @@ class Sweep:
     seeds: Sequence[int]
 
     def __post_init__(self) -> None:
-        for key, values in self.grid.items():
+        for axis, values in self.grid.items():
+            name = " and ".join(keys_of(axis))
             if isinstance(values, str) or not isinstance(values, Sized) or not len(values):
-                raise ValueError(f"the values of {key} must be a list with at least one value")
+                raise ValueError(f"the values of {name} must be a list with at least one value")
+            if not isinstance(axis, str):
+                _check_together(axis, values)
             if len({*map(override_text, values)}) < len(values):
-                raise ValueError(f"a value of {key} is listed twice")
+                raise ValueError(f"a value of {name} is listed twice")
+        keys = [key for axis in self.grid for key in keys_of(axis)]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise ValueError(f"{key} is in two axes")
         if len(set(self.seeds)) < len(self.seeds) or not self.seeds:
             raise ValueError("there must be at least one seed, and none twice")
         check_seeds(self.seeds)
@@ -80,7 +99,8 @@ class Sweep:
             rows: What a row of the table is.
         """
         grid = {
-            key: [override_text(value) for value in values] for key, values in self.grid.items()
+            ",".join(keys_of(axis)): [override_text(value) for value in values]
+            for axis, values in self.grid.items()
         }
         files = sorted({file for _, source in self._sources for file in source.files})
         content = json.dumps(
@@ -91,7 +111,11 @@ class Sweep:
     def points(self) -> Iterator[dict[str, object]]:
         """The combinations."""
         for values in itertools.product(*self.grid.values()):
-            yield dict(zip(self.grid, values, strict=True))
+            point: dict[str, object] = {}
+            for axis, value in zip(self.grid, values, strict=True):
+                together = [value] if isinstance(axis, str) else _sequence(value)
+                point |= zip(keys_of(axis), together, strict=True)
+            yield point
 
     def jobs(self) -> list[tuple[dict[str, object], Job]]:
         """All runs, each with its combination."""
@@ -151,6 +175,17 @@ class Sweep:
         return of_all
 
 
+def _sequence(value: object) -> Sequence[object]:
+    return value if isinstance(value, tuple | list) else ()
+
+
+def _check_together(keys: tuple[str, ...], values: Sequence[object]) -> None:
+    """Refuses values of keys that change together if one is not a value for each of them."""
+    for value in values:
+        if len(_sequence(value)) != len(keys):
+            raise ValueError(f"({', '.join(keys)}): {value!r} is not a value for each of these")
+
+
 def _rows(metrics: Mapping[str, Any], rows: str) -> Iterator[dict[str, object]]:
     """The rows of this kind in the metrics of a run, each with its name."""
     for part in [metrics] if rows == "runs" else _parts(metrics, rows):
@@ -185,7 +220,8 @@ def sweep(
 
     Args:
         scenario: A scenario, or its file.
-        grid: For each key, as of `Scenario.load(set=…)`, its values.
+        grid: For each key, as of `Scenario.load(set=…)`, its values. Keys in a tuple change
+            together: their values are tuples, too.
         seeds: The seeds, or how many: 1, 2, …
         rows: What a row of the table is: one of the `flows` (by TCP and by QUIC, whose metrics
             differ in part), `quic` flows, `links`, `stations`, `udp` sources, `transfers`,
@@ -244,7 +280,7 @@ def sweep(
     if out is not None:
         write_rows(Path(out), found)
     table = frame_of(found)
-    table.attrs["axes"] = list(grid)
+    table.attrs["axes"] = [list(keys_of(axis)) for axis in grid]
     return table
 
 
