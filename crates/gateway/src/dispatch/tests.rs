@@ -20,9 +20,10 @@ use airtcp_edge::{
 };
 use airtcp_record::{Contents, Input, Setup, Writer};
 use airtcp_wire::{Checksums, decode, encode, outline};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 const MOBILE: MobileId = MobileId::Host(IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7)));
 /// Interfaces that are there; the first has index 1.
@@ -1230,19 +1231,16 @@ fn of_wake_too_an_outage_that_nobody_announced_is_counted_and_shown() {
     assert_eq!(bench.outages("silence"), (1, 1, 2.0));
 }
 
-/// Lines of the log.
-#[derive(Clone, Default)]
-struct Logged(Arc<Mutex<Vec<String>>>);
-
-impl tracing::field::Visit for Logged {
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        if field.name() == "message" {
-            self.0.lock().unwrap().push(format!("{value:?}"));
-        }
-    }
+thread_local! {
+    /// Lines that this thread logs, while somebody asks for them.
+    static LINES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-impl tracing::Subscriber for Logged {
+/// The subscriber of all threads. With one for each thread, tracing would take what a thread without
+/// one has met first for something that nobody wants to hear of.
+struct Log;
+
+impl tracing::Subscriber for Log {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
         *metadata.level() <= tracing::Level::INFO
     }
@@ -1252,7 +1250,13 @@ impl tracing::Subscriber for Logged {
     fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
     fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
     fn event(&self, event: &tracing::Event<'_>) {
-        event.record(&mut self.clone());
+        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            if field.name() == "message" {
+                LINES.with_borrow_mut(|lines| {
+                    lines.iter_mut().for_each(|lines| lines.push(format!("{value:?}")));
+                });
+            }
+        });
     }
     fn enter(&self, _: &tracing::span::Id) {}
     fn exit(&self, _: &tracing::span::Id) {}
@@ -1260,9 +1264,14 @@ impl tracing::Subscriber for Logged {
 
 /// Lines that are logged in the meantime.
 fn logged(act: impl FnOnce()) -> Vec<String> {
-    let logged = Logged::default();
-    tracing::subscriber::with_default(logged.clone(), act);
-    logged.0.lock().unwrap().clone()
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        tracing::subscriber::set_global_default(Log).unwrap();
+        tracing::callsite::rebuild_interest_cache();
+    });
+    LINES.set(Some(Vec::new()));
+    act();
+    LINES.take().unwrap_or_default()
 }
 
 #[test]
