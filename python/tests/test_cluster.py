@@ -183,8 +183,8 @@ def test_a_killed_scheduler_is_named_and_the_same_command_does_the_rest(
     again = finish(*arguments, cluster.address)
     assert again.returncode == 0, again.stderr
     # The worker may not have come yet, and then that is said first.
-    said = [line for line in again.stderr.splitlines() if line.endswith(" runs")]
-    assert said[0] == f"{done} of 8 runs"
+    counts = [line for line in again.stderr.splitlines() if line.endswith(" runs")]
+    assert counts[0] == f"{done} of 8 runs"
     assert all(file.stat().st_mtime_ns == time for file, time in before.items())
     assert len(kept("a.runs")) == 8
 
