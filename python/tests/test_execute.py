@@ -150,6 +150,17 @@ def test_a_damaged_batch_is_dropped_and_run_again(tmp_path: Path, place: int) ->
     assert metrics(later, jobs) == [fake_run(job).metrics for job in jobs]
 
 
+def test_an_empty_batch_is_damaged(tmp_path: Path) -> None:
+    jobs = without_series(2)
+    run(jobs, Store(tmp_path, "1"), FakeSimulator())
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"")
+    later = Store(tmp_path, "1")
+    assert later.drop_damaged(jobs) == [file]
+    assert run(jobs, later, FakeSimulator()).simulated == 2
+    assert metrics(later, jobs) == [fake_run(job).metrics for job in jobs]
+
+
 def test_what_cannot_be_written_is_not_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

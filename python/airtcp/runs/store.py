@@ -98,7 +98,7 @@ class Store:
         self._lines = lru_cache(_OPEN)(self._read_batch)
         for batch in sorted(folder.glob(f"{self._prefix}-*.jsonl.gz")):
             try:
-                lines = self._read_batch(batch)
+                lines = self._lines(batch)
             except DamagedRunError:
                 continue
             self._batch_of.update(dict.fromkeys(lines, batch))
@@ -193,7 +193,9 @@ class Store:
         """The lines of a batch by address."""
         try:
             lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
-            if not all(line.startswith(_HEAD) and line.endswith(_TAIL) for line in lines):
+            whole = all(line.startswith(_HEAD) and line.endswith(_TAIL) for line in lines)
+            # gzip takes an empty file for an empty text.
+            if not lines or not whole:
                 raise ValueError("no lines of runs")
         except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
             self._damaged.append(path)
