@@ -50,16 +50,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="scenario file")
     parser.add_argument(
         "--axis",
-        type=axis,
-        action=_Axis,
+        type=lambda text: (False, axis(text)),
+        action="append",
         default=[],
         metavar="KEY=A,B,…",
         help="a key of the scenario and its values; repeat it for a grid",
     )
     parser.add_argument(
         "--with",
-        type=axis,
-        action=_With,
+        type=lambda text: (True, axis(text)),
+        action="append",
         dest="axis",
         metavar="KEY=A,B,…",
         help="a key that changes together with that of the --axis before, and as many values",
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
-    axes: list[_Keys] = options.axis
+    axes = _axes(options.axis)
     keys = [key for axis in axes for key in axis]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         print(f"{COMMAND}: --axis {twice} is there twice", file=sys.stderr)
@@ -137,40 +137,31 @@ _Keys = dict[str, list[str]]
 """The keys that change together, and the values of each."""
 
 
-class _Axis(argparse.Action):
-    """`--axis`: begins an axis."""
+def _axes(given: Sequence[tuple[bool, tuple[str, list[str]]]]) -> list[_Keys]:
+    """The axes of `--axis` and `--with`, in their order on the command line.
 
-    def __call__(
-        self,
-        _parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,  # noqa: ANN401 - what `axis` returns
-        _option: str | None = None,
-    ) -> None:
-        namespace.axis = [*namespace.axis, dict([values])]
+    Args:
+        given: Of each option, whether it is `--with`, its key and its values.
 
-
-class _With(argparse.Action):
-    """`--with`: adds a key to the axis before."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,  # noqa: ANN401 - what `axis` returns
-        _option: str | None = None,
-    ) -> None:
-        key, texts = values
-        if not namespace.axis:
-            parser.error(f"--with {key}: there is no --axis before it")
-        first, of_first = next(iter(namespace.axis[-1].items()))
+    Raises:
+        ValueError: A `--with` does not go with the `--axis` before it.
+    """
+    axes: list[_Keys] = []
+    for together, (key, texts) in given:
+        if not together:
+            axes.append({key: texts})
+            continue
+        if not axes:
+            raise ValueError(f"--with {key}: there is no --axis before it")
+        first, of_first = next(iter(axes[-1].items()))
         if len(texts) != len(of_first):
-            parser.error(
+            raise ValueError(
                 f"--with {key} has {len(texts)} values, --axis {first} before it {len(of_first)}"
             )
-        if key in namespace.axis[-1]:
-            parser.error(f"--with {key}: it is in that axis already")
-        namespace.axis[-1][key] = texts
+        if key in axes[-1]:
+            raise ValueError(f"--with {key}: it is in that axis already")
+        axes[-1][key] = texts
+    return axes
 
 
 def _values(axis: _Keys) -> tuple[Axis, Sequence[object]]:
