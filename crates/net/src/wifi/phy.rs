@@ -3,7 +3,9 @@
 use crate::wifi::config::MacConfig;
 use crate::wifi::frame;
 use crate::wifi::ofdm::{Format, OfdmMode};
-use crate::wifi::standard::{Band, DsssConfig, MimoConfig, OfdmConfig, PhyConfig, Preamble};
+use crate::wifi::standard::{
+    Band, DsssConfig, MimoConfig, OFDM_BROADCAST, OfdmConfig, PhyConfig, Preamble,
+};
 use airtcp_core::{Bytes, DataRate, Duration};
 
 /// 144 bits of preamble and 48 of header at 1 Mbit/s.
@@ -123,7 +125,7 @@ impl Phy {
     fn ofdm(band: Band, unicast: OfdmMode, spaces: u32, mac: &MacConfig) -> Self {
         let sifs = Duration::from_micros(if band == Band::Ghz2 { 10 } else { 16 });
         let at = |rate| Mode::Ofdm(OfdmMode::of_rate(rate, band));
-        let broadcast = at(DataRate::mbps(6));
+        let broadcast = at(OFDM_BROADCAST);
         Self {
             slot: SLOT,
             sifs,

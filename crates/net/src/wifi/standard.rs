@@ -184,6 +184,9 @@ const OFDM_RATES: &[DataRate] = &[
     DataRate::mbps(54),
 ];
 
+/// Rate of broadcasts by OFDM.
+pub(super) const OFDM_BROADCAST: DataRate = DataRate::mbps(6);
+
 /// How a frame is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SentAt<'a> {
@@ -196,8 +199,6 @@ pub enum SentAt<'a> {
 impl PhyConfig {
     /// How the stations send frames of a kind, to one station or to all.
     pub fn sent_at(&self, kind: FrameKind, to_all: bool) -> SentAt<'_> {
-        /// Of OFDM.
-        const BROADCAST: DataRate = DataRate::mbps(6);
         let data = kind == FrameKind::Data;
         SentAt::Rate(match self {
             Self::Dsss(dsss) if !data => dsss.control_rate,
@@ -208,7 +209,7 @@ impl PhyConfig {
                     dsss.data_rate
                 }
             }
-            _ if data && to_all => BROADCAST,
+            _ if data && to_all => OFDM_BROADCAST,
             Self::Ofdm(ofdm) | Self::Erp(ofdm) if data => ofdm.data_rate,
             Self::Ofdm(ofdm) | Self::Erp(ofdm) => {
                 CodingScheme::of_rate(ofdm.data_rate).control_rate()
