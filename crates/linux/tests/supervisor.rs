@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 const ROLE: &str = "AIRTCP_SUPERVISOR_TEST_ROLE";
 /// The variable that selects the behaviour of the supervisor's daemon.
 const DAEMON: &str = "AIRTCP_SUPERVISOR_TEST_DAEMON";
+/// Time for which the daemon "starves": longer than a silent daemon lives, shorter than one that waits for a
+/// processor.
+const STARVED: Duration = Duration::from_secs(1);
 /// Prefix of a reported event.
 const TELL: &str = "told: ";
 
@@ -41,7 +44,13 @@ fn role() {
             if behaviour == "never comes up" {
                 timing.start = Duration::from_secs(2);
             }
-            supervise(&mut myself(&behaviour), timing).unwrap()
+            let mut daemon = match behaviour.as_str() {
+                "spins" => shell("while kill -0 $PPID; do :; done"),
+                "starves" => starving(),
+                behaviour => myself(behaviour),
+            };
+            tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+            supervise(&mut daemon, timing).unwrap()
         }
         behaviour => daemon(behaviour),
     };
@@ -86,6 +95,35 @@ fn daemon(behaviour: &str) -> i32 {
         }
         std::thread::sleep(INTERVAL / 4);
     }
+}
+
+/// A daemon that comes up and then does this; a shell, as its loop is on its first thread, which is the one that
+/// the supervisor looks at. A test's is not.
+fn shell(then: &str) -> Command {
+    let script = format!(
+        r#"trap 'echo "{TELL}reload"' HUP
+        trap 'echo "{TELL}exit 0"; exit 0' TERM
+        echo "{TELL}started $$"
+        printf w >&0
+        {then}"#
+    );
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]);
+    command
+}
+
+/// It leaves its processor for [`STARVED`] to others, which the scheduler prefers.
+fn starving() -> Command {
+    let starved = STARVED.as_secs_f32();
+    shell(&format!(
+        r#"cpu=$(taskset --cpu-list --pid $$ | sed 's/.*: //; s/[,-].*//')
+        taskset --cpu-list --pid "$cpu" $$ >&2
+        for _ in 1 2 3 4; do timeout {starved} sh -c 'while :; do :; done' & done
+        chrt --idle --pid 0 $$
+        while printf w >&0; do
+            i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); done
+        done"#
+    ))
 }
 
 fn myself(role: &str) -> Command {
@@ -219,6 +257,23 @@ fn a_daemon_that_rests_may_be_silent_for_longer_than_one_that_works() {
     let (working, resting) = (killed_after("hangs at work"), killed_after("hangs at rest"));
     let longest = Timing::default().silence + LONGEST_REST;
     assert!(working < longest && longest <= resting, "{working:?}, {resting:?}");
+}
+
+#[test]
+fn a_daemon_that_spins_is_killed_and_started_again() {
+    let mut fixture = Fixture::new("spins");
+    let first = fixture.started();
+    assert_ne!(fixture.started(), first);
+}
+
+#[test]
+fn a_daemon_that_waits_for_a_processor_is_not_killed() {
+    let mut fixture = Fixture::new("starves");
+    let daemon = fixture.up();
+    std::thread::sleep(STARVED);
+    fixture.expect_reload();
+    kill(fixture.pid(), Signal::SIGTERM).unwrap();
+    assert_eq!(fixture.next_news().as_deref(), Some("exit 0"), "{daemon} is the first one still");
 }
 
 #[test]

@@ -7,6 +7,9 @@
 //! its promises are on file. A child that has nothing to do says that it [rests](Pace::Resting), and
 //! both wake up less often: on a battery, or on a router, each wake-up costs.
 //!
+//! A child that only waits for a processor or for the disk does not hang ([`Activity`]): its successor
+//! would wait for the same, without the child's connections. It has until [`Timing::longest_silence`].
+//!
 //! The parent does nothing that could fail or block for long, so that it needs no parent itself. If
 //! it dies nevertheless, the child gets SIGTERM (`PR_SET_PDEATHSIG`).
 
@@ -67,7 +70,7 @@ pub enum Pace {
 }
 
 impl Heartbeat {
-    /// The heartbeat of a daemon that [`supervise`] started. From now on the process gets SIGTERM
+    /// The heartbeat of a daemon that [`supervise`] started, whose loop its first thread runs. From now on the process gets SIGTERM
     /// when the supervisor dies.
     ///
     /// # Errors
@@ -107,21 +110,78 @@ pub struct Timing {
     pub start: Duration,
     /// Longest time between two heartbeats; after one of a child that rests, [`LONGEST_REST`] more.
     pub silence: Duration,
+    /// The same for a child that waits for a processor or the disk.
+    pub longest_silence: Duration,
     /// Longest time from the request to stop to the end.
     pub stop: Duration,
 }
 
-/// 60 s, 500 ms, 10 s: flows stall for less than a second. A start does not stall them, and a slow
-/// processor may need many seconds to verify the BPF programs.
+/// 60 s, 500 ms, 2 s, 10 s: flows stall for less than a second if the daemon hangs. A start does not
+/// stall them, and a slow processor may need many seconds to verify the BPF programs.
 impl Default for Timing {
     fn default() -> Self {
         Self {
             start: Duration::from_secs(60),
             silence: Duration::from_millis(500),
+            longest_silence: Duration::from_secs(2),
             stop: Duration::from_secs(10),
         }
     }
 }
+
+/// What the child's loop, its first thread, does at some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Activity {
+    state: State,
+    /// Processor time so far, in the clock's ticks.
+    ticks: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It runs, or waits for a processor.
+    Running,
+    /// It waits for the disk or for a lock in the kernel. A signal does not end most of these waits.
+    Uninterruptible,
+    /// It waits for something else.
+    Other,
+}
+
+impl Activity {
+    fn of(child: &Child) -> Option<Self> {
+        let id = child.id();
+        Self::parse(&std::fs::read_to_string(format!("/proc/{id}/task/{id}/stat")).ok()?)
+    }
+
+    /// From the text of /proc/PID/task/TID/stat (proc_pid_stat(5)).
+    fn parse(stat: &str) -> Option<Self> {
+        // The second field, a name, may contain anything.
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let state = match fields.next()? {
+            "R" => State::Running,
+            "D" => State::Uninterruptible,
+            _ => State::Other,
+        };
+        // Fields 14 and 15: in user mode, in the kernel.
+        let mut ticks = fields.skip(10).map(str::parse::<u64>);
+        Some(Self { state, ticks: ticks.next()?.ok()? + ticks.next()?.ok()? })
+    }
+
+    /// True if it did not get to its heartbeat for lack of a processor or of the disk; `before` is what it did
+    /// when it was asked last, if it was silent already.
+    fn is_held_up(self, before: Option<Self>) -> bool {
+        match self.state {
+            State::Uninterruptible => true,
+            // A loop without end has used its time.
+            State::Running => before.is_none_or(|before| self.ticks - before.ticks <= FEW_TICKS),
+            State::Other => false,
+        }
+    }
+}
+
+/// Processor time that a child may get in half of [`Timing::silence`] and still be short of it, in ticks (USER_HZ:
+/// 10 ms wherever this is built for).
+const FEW_TICKS: u64 = 5;
 
 /// End of a daemon.
 struct End {
@@ -241,10 +301,16 @@ impl Supervisor {
         let mut heart = Some(heart);
         let mut deadline = Some(Instant::now() + self.timing.start);
         let (mut came_up, mut second_chance) = (false, true);
+        // Its last heartbeat, the latest time for the next one, and what it did when that was overdue.
+        let (mut last_beat, mut latest) = (Instant::now(), None);
+        let mut silent: Option<Activity> = None;
         let mut asked: Option<Instant> = None;
         loop {
             self.wait(heart.as_ref(), deadline)?;
             let now = Instant::now();
+            // Looked at before its heartbeats are read: what it does after one is not why it was silent.
+            let is_due = deadline.is_some_and(|due| due <= now);
+            let activity = is_due.then(|| Activity::of(child)).flatten();
             if let Some(status) = child.try_wait()? {
                 // Its last heartbeats may not have been read yet.
                 came_up |= matches!(heart.as_mut().map(beats), Some(Beats::Some(_)));
@@ -269,6 +335,7 @@ impl Supervisor {
                             if signal == SIGINT { Signal::SIGINT } else { Signal::SIGTERM };
                         send(child, asking);
                         deadline = Some(now + self.timing.stop);
+                        latest = None;
                     }
                     _ => {}
                 }
@@ -281,6 +348,15 @@ impl Supervisor {
                         Pace::Resting => LONGEST_REST,
                     };
                     deadline = Some(now + self.timing.silence + rest);
+                    latest = Some(now + self.timing.longest_silence + rest);
+                    if silent.take().is_some() {
+                        let silent_ms = (now - last_beat).as_millis() as u64;
+                        tracing::warn!(
+                            silent_ms,
+                            "the daemon waited for a processor or the disk, and packets for it"
+                        );
+                    }
+                    last_beat = now;
                 }
                 // The daemon is ending; otherwise the deadline passes.
                 Some(Beats::Closed) => heart = None,
@@ -293,7 +369,19 @@ impl Supervisor {
                 deadline = Some(now + self.timing.silence / 2);
                 continue;
             }
-            tracing::error!(came_up, asked = asked.is_some(), "daemon unresponsive; killing it");
+            if let Some(latest) = latest.filter(|latest| now < *latest)
+                && activity.is_some_and(|activity| activity.is_held_up(silent))
+            {
+                silent = activity;
+                deadline = Some(latest.min(now + self.timing.silence / 2));
+                continue;
+            }
+            tracing::error!(
+                came_up,
+                asked = asked.is_some(),
+                state = activity.map(|activity| format!("{:?}", activity.state)),
+                "daemon unresponsive; killing it"
+            );
             send(child, Signal::SIGKILL);
             deadline = None;
         }
@@ -391,6 +479,22 @@ mod tests {
         waitid(id, WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
         assert!(!is_stopped(&child).unwrap());
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn who_waits_for_a_processor_or_the_disk_does_not_hang() {
+        let stat = |state, ticks| {
+            format!("7 (air) tcp) {state} 1 7 7 0 -1 4194560 60 0 0 0 {ticks} 2 9 9 20 0 1 0 5 8 9")
+        };
+        let activity = |state, ticks| Activity::parse(&stat(state, ticks)).unwrap();
+        assert_eq!(activity("R", 40), Activity { state: State::Running, ticks: 42 });
+        let before = Some(activity("R", 40));
+        assert!(activity("R", 42).is_held_up(before), "no processor");
+        assert!(!activity("R", 60).is_held_up(before), "a loop without end");
+        assert!(activity("R", 60).is_held_up(None), "not known yet");
+        assert!(activity("D", 40).is_held_up(before), "the disk, or a lock of the kernel");
+        assert!(!activity("S", 40).is_held_up(before), "a lock of its own");
+        assert_eq!(Activity::parse("7 (airtcp"), None);
     }
 
     #[test]
