@@ -237,6 +237,10 @@ fn expect_resumed_with(mechanism: &str, off: &[&[&str]], on: &[&[&str]]) {
         assert!(bed.daemon().status().away.contains_key(LINK), "back before {command:?}");
         bed.gateway.ip(command);
     }
+    // The kernel tells of a carrier, and sends over the interface, once its work queue gets to it: late while
+    // other tests make and remove interfaces.
+    let running = format!("! ip link show {LINK} | grep -q NO-CARRIER");
+    while !bed.gateway.command(&["sh", "-c", &running]).status().unwrap().success() {}
     let up = Instant::now();
     let dead = transfer.dead_time(up, Duration::from_secs(60));
     let log = bed.daemon().log();
