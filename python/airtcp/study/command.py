@@ -32,7 +32,6 @@ from airtcp.study.cells import Cell, Results, measure_all, score
 from airtcp.study.claims import Judgement, Verdict
 from airtcp.study.definition import Experiment, Study
 from airtcp.study.listing import EXIT_CODES
-from airtcp.study.picture import FORMATS, draw
 
 UNDECIDED, REFUTED = 3, 4
 """More exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
@@ -207,6 +206,9 @@ def write_all(
         OSError: A file cannot be written.
         ValueError: A kept run is damaged, or a metric needs something that runs do not have.
     """
+    # Matplotlib is slow to load, and who only lists or prints does without.
+    from airtcp.study.picture import FORMATS, draw  # noqa: PLC0415
+
     results = measure_all(study, experiments, store, runs)
     judgements = claims.judge_all(study, experiments, results)
     charts = list(figures.chart_all(study, experiments, results))
