@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import subprocess
 import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -146,6 +149,21 @@ says = "it is cheap"
 contradicts = ["P9-C1"]
 not-judged = "prices are not simulated"
 """
+
+
+@contextmanager
+def started(
+    command: Sequence[str],
+    stdout: int | None = None,
+    stderr: int | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that does not survive a test that fails."""
+    with subprocess.Popen(command, text=True, stdout=stdout, stderr=stderr, env=env) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def write_study(folder: Path, study: str = STUDY, paper: str = PAPER) -> Path:

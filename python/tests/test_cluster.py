@@ -21,7 +21,7 @@ import airtcp
 from airtcp import _native
 from airtcp.runs.execute import native_build
 from airtcp.runs.store import CannotGoOnError
-from tests.fakes import kept
+from tests.fakes import kept, started
 from tests.needs import need
 from tests.test_sweep import LOSS, SCENARIO
 
@@ -148,9 +148,7 @@ def test_the_function_takes_a_client(cluster: LocalCluster) -> None:
 def test_a_worker_killed_in_mid_run_loses_nothing(cluster: LocalCluster) -> None:
     doomed = cluster.worker()
     arguments = [*SLOW, "--runs", "8", "--out", "a.parquet"]
-    with subprocess.Popen(
-        command(*arguments, "--dask", cluster.address), stderr=subprocess.PIPE, text=True
-    ) as process:
+    with started(command(*arguments, "--dask", cluster.address), stderr=subprocess.PIPE) as process:
         until(lambda: len(kept("a.runs")) >= 2)
         cluster.worker()
         doomed.kill()
@@ -165,9 +163,7 @@ def test_a_killed_scheduler_is_named_and_the_same_command_does_the_rest(
 ) -> None:
     cluster.worker()
     arguments = [*SLOW, "--runs", "8", "--out", "a.parquet", "--dask"]
-    with subprocess.Popen(
-        command(*arguments, cluster.address), stderr=subprocess.PIPE, text=True
-    ) as process:
+    with started(command(*arguments, cluster.address), stderr=subprocess.PIPE) as process:
         until(lambda: len(kept("a.runs")) >= 2)
         address = cluster.address
         cluster.restart_scheduler()
@@ -194,7 +190,7 @@ def test_ctrl_c_leaves_the_cluster_free(cluster: LocalCluster) -> None:
 
     cluster.worker()
     arguments = [*SLOW, "--runs", "100", "--out", "a.parquet", "--dask", cluster.address]
-    with subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, text=True) as process:
+    with started(command(*arguments), stderr=subprocess.PIPE) as process:
         until(lambda: len(kept("a.runs")) >= 2)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=LONG)
@@ -234,7 +230,7 @@ def test_a_worker_with_another_build_that_joins_later_is_refused(
     cluster: LocalCluster, other: Path
 ) -> None:
     arguments = ["--runs", "2", "--out", "a.parquet", "--dask", cluster.address]
-    with subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, text=True) as process:
+    with started(command(*arguments), stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         waiting = f"the dask scheduler at {cluster.address} has no workers yet\n"
         assert process.stderr.readline() == waiting

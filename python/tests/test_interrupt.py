@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import kept, write_study
+from tests.fakes import kept, started, write_study
 from tests.test_testbed import SCENARIO
 from tests.test_testbed import STUDY as WITH_TESTBED
 
@@ -37,9 +37,7 @@ def command(small: Path) -> list[str]:
 
 def interrupted_once(small: Path, signals: int) -> tuple[int, str]:
     """Exit code and standard error of a run that gets SIGINT once two runs are kept."""
-    with subprocess.Popen(
-        command(small), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with started(command(small), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         runs = small.parent / "out" / "runs"
         while len(kept(runs)) < 2 and process.poll() is None:
             time.sleep(0.01)
@@ -77,11 +75,10 @@ def test_ctrl_c_ends_all_studies_and_keeps_those_that_are_finished(
     toml.write_text(toml.read_text().replace("runs = 12", "runs = 1"))
     monkeypatch.setenv("AIRTCP_STUDIES", str(studies))
     monkeypatch.chdir(tmp_path)
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-m", "airtcp", "study", "all"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        text=True,
     ) as process:
         runs = Path("results/b-second/runs")
         while len(kept(runs)) < 2 and process.poll() is None:
@@ -139,8 +136,8 @@ def test_ctrl_c_ends_a_plot_of_a_run_as_it_ends_runs(tmp_path: Path) -> None:
     out = tmp_path / "x.svg"
     command = [sys.executable, "-m", "airtcp", "plot", str(scenario), "--out", str(out)]
     environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment
+    with started(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment
     ) as process:
         while not list(tmp_path.glob("tmp*/.airtcp-*")) and process.poll() is None:
             time.sleep(0.01)
@@ -153,11 +150,9 @@ def test_ctrl_c_ends_a_plot_of_a_run_as_it_ends_runs(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_modules_load_is_no_traceback(small: Path) -> None:
-    with subprocess.Popen(
-        command(small), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with started(command(small), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         loaded = Path(f"/proc/{process.pid}/maps")
-        while "/pandas/" not in loaded.read_text() and process.poll() is None:
+        while "/scipy/" not in loaded.read_text() and process.poll() is None:
             time.sleep(0.001)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import airtcp
-from tests.fakes import kept
+from tests.fakes import kept, started
 
 SCENARIO = """
 duration = "5 s"
@@ -213,19 +213,10 @@ def test_the_caller_can_end_a_run() -> None:
         airtcp.Scenario.parse(LONG).run(between_slices=stop)
 
 
-@pytest.fixture
-def ctrl_c_reaches_children() -> Iterator[None]:
-    # A script's background job ignores SIGINT and its children inherit that, but not a handler.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("ctrl_c_reaches_children")
 def test_ctrl_c_ends_a_run() -> None:
     code = f"import airtcp\nprint('go', flush=True)\nairtcp.Scenario.parse('''{LONG}''').run()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    with started(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "go\n"
@@ -287,7 +278,6 @@ def test_the_command_runs_a_scenario(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == scenario.run(seed=2).metrics
 
 
-@pytest.mark.usefixtures("ctrl_c_reaches_children")
 def test_ctrl_c_during_a_study_keeps_what_is_finished(tmp_path: Path) -> None:
     folder = tmp_path / "long"
     (folder / "scenarios").mkdir(parents=True)
@@ -313,7 +303,7 @@ metrics = ["goodput"]
 """
     )
     command = [sys.executable, "-m", "airtcp", "study", "run", str(folder), "--jobs", "2"]
-    with subprocess.Popen(
+    with started(
         [*command, "--out", str(tmp_path / "out")], stderr=subprocess.PIPE, env=os.environ
     ) as process:
         runs = tmp_path / "out" / "runs"
@@ -322,6 +312,6 @@ metrics = ["goodput"]
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
-    assert b"interrupted; 3 of 6 runs are kept" in error
+    assert "interrupted; 3 of 6 runs are kept" in error
     assert process.returncode == 1
     assert len(kept(runs)) == 3

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import kept
+from tests.fakes import kept, started
 from tests.needs import need
 from tests.test_cluster import LONG, SLOW, command, finish, until
 from tests.test_sweep import LOSS, SCENARIO
@@ -147,10 +147,8 @@ def test_a_job_cancelled_in_mid_run_loses_nothing(here: Path) -> None:
     arguments = [*SLOW, "--runs", "8", "--out", "a.parquet"]
     with SLURMCluster(cores=1, processes=1, memory="1 GB", queue="normal") as jobs:
         jobs.scale(jobs=1)
-        with subprocess.Popen(
-            command(*arguments, "--dask", jobs.scheduler_address),
-            stderr=subprocess.PIPE,
-            text=True,
+        with started(
+            command(*arguments, "--dask", jobs.scheduler_address), stderr=subprocess.PIPE
         ) as process:
             until(lambda: len(kept("a.runs")) >= 2)
             (running,) = slurm("squeue", "--noheader", "--format=%i").split()

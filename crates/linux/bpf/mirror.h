@@ -223,7 +223,7 @@ enum {
 	FLOW_UNKNOWN,
 	FLOW_KNOWN,
 	FLOW_NEW,
-	/* It may end with this packet, which is mirrored for that alone. */
+	/* It may end with this packet, and those before it may not have been mirrored. */
 	FLOW_CLOSING,
 };
 
@@ -882,18 +882,18 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 			is_closing = flow && on_sent(flow, &read, is_needed);
 			if (presence && flags & TCP_FIN)
 				presence->fin_sent = party->now;
-		} else if (flags && answered && !is_needed &&
+		} else if (flags && answered &&
 			   (flags & TCP_RST || elapsed(answered->fin_sent, party->now) < IDLE)) {
 			__u32 ports = read.tcp.ports << 16 | read.tcp.ports >> 16;
 			struct closing *flow = closing_of(wanted->secret, target, source, ports);
 
 			is_closing = flow && is_end(flow, &read);
 		}
-		if (!is_needed) {
-			if (!is_closing)
-				return;
+		if (!is_needed && !is_closing)
+			return;
+		/* A reset that is mirrored anyway, in a short silence, is no different. */
+		if (is_closing && (!is_needed || flags & TCP_RST))
 			head.flow = FLOW_CLOSING;
-		}
 	}
 	head.input = input;
 	head.output = output;

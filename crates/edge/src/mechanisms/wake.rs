@@ -246,8 +246,8 @@ pub trait Packet: Clone {
     fn silence(&self) -> Option<Silence> {
         None
     }
-    /// The data path, which shows few packets of a mobile that answers, shows this one for one
-    /// reason: its connection may end with it.
+    /// Its connection may end with it, and the data path, which shows few packets of a mobile that answers,
+    /// may not have shown those before.
     fn is_closing(&self) -> bool {
         false
     }
@@ -318,6 +318,14 @@ impl<P: Payload> Packet for Segment<P> {
     }
 }
 
+/// True if this resets a connection of which the data path did not show the numbers before. A forged one
+/// costs little: what the sender sends into the next silence, at the latest when its timer expires, is kept
+/// again. In a `long` silence the numbers were shown, and it has to have the next one.
+fn is_unseen_reset<Q: Packet>(packet: &Q, long: bool) -> bool {
+    let is_reset = |header: Segment<Length>| header.flags.contains(Flags::RST);
+    !long && packet.is_closing() && packet.header().is_some_and(is_reset)
+}
+
 /// Packets kept of a flow: at most `room` of each kind.
 #[derive(Clone, Debug)]
 struct Kept<Q> {
@@ -344,11 +352,6 @@ impl<Q: Packet> Kept<Q> {
     /// Unless the silence is `long`, a new connection of the same ports displaces the old one.
     fn on_segment(&mut self, from: Side, packet: &Q, long: bool) -> bool {
         let (Some(half), Some(header)) = (&mut self.half, packet.header()) else { return false };
-        // The numbers before it were not shown, and a forgery costs little: what the sender sends
-        // into the next silence, at the latest when its timer expires, is kept again.
-        if packet.is_closing() && header.flags.contains(Flags::RST) {
-            return true;
-        }
         match half.on_segment(from, header) {
             Seen::Ended => return true,
             Seen::Renewed if !long => {
@@ -792,7 +795,7 @@ impl<Q: Packet> Wake<Q> {
         let (id, sender) = (packet.id(), self.config.towards.side().opposite());
         let long = self.is_long_silent(now, mobile);
         if let Some(kept) = self.kept(mobile, &id)
-            && kept.on_segment(sender, packet, long)
+            && (is_unseen_reset(packet, long) || kept.on_segment(sender, packet, long))
         {
             return self.forget(mobile, &id);
         }
@@ -844,7 +847,7 @@ impl<Q: Packet> Wake<Q> {
     /// A packet came over the link, between this mobile and the network; `None` if it is malformed, or of no
     /// interest itself.
     pub fn on_heard(&mut self, now: Instant, mobile: MobileId, packet: Option<&Q>) {
-        let ended = packet.and_then(|packet| self.ended_by(mobile, packet));
+        let ended = packet.and_then(|packet| self.ended_by(now, mobile, packet));
         if let Some(id) = ended {
             self.remove(mobile, &id);
         }
@@ -863,12 +866,13 @@ impl<Q: Packet> Wake<Q> {
     }
 
     /// The flow that this packet, which came over the link, shows to need nothing any more.
-    fn ended_by(&mut self, mobile: MobileId, packet: &Q) -> Option<FlowId> {
+    fn ended_by(&mut self, now: Instant, mobile: MobileId, packet: &Q) -> Option<FlowId> {
         let FlowId { protocol, flow } = packet.id();
         let id = FlowId { protocol, flow: flow.reversed() };
         let link = self.config.towards.side();
+        let is_reset = is_unseen_reset(packet, self.is_long_silent(now, mobile));
         let kept = self.kept(mobile, &id)?;
-        (kept.on_segment(link, packet, false) || kept.is_empty()).then_some(id)
+        (is_reset || kept.on_segment(link, packet, false) || kept.is_empty()).then_some(id)
     }
 
     /// A signal about the link.

@@ -505,6 +505,33 @@ fn a_reset_ends_a_flow_of_which_the_numbers_before_it_were_not_shown() {
 }
 
 #[test]
+fn in_a_long_silence_a_reset_must_have_the_next_number() {
+    for (from, next, wrong) in [(S, 1000, 1_000_500), (M, 100, 90_000)] {
+        let flows_after = |after: Duration, seq| {
+            let mut wake = Wake::new(WakeConfig::default(), FlowTableConfig::default());
+            let sent = |seq| Shown(segment(S, seq, 500, 100, NONE), false);
+            wake.on_sent(Instant::ZERO, mobile(), &sent(0));
+            let ack = Shown(segment(M, 100, 0, 500, NONE), false);
+            wake.on_heard(Instant::ZERO, mobile(), Some(&ack));
+            wake.on_sent(Instant::ZERO, mobile(), &sent(500));
+            let now = Instant::ZERO + after;
+            while let Some(due) = wake.deadline().filter(|&due| due <= now) {
+                wake.on_deadline(due, |_| ());
+            }
+            let reset = Shown(segment(from, seq, 0, 100, Flags::RST), true);
+            match from == S {
+                true => wake.on_sent(now, mobile(), &reset),
+                false => wake.on_heard(now, mobile(), Some(&reset)),
+            }
+            wake.flows()
+        };
+        let [short, long] = [10, 1000].map(Duration::from_millis);
+        assert_eq!([flows_after(short, next), flows_after(short, wrong)], [0, 0]);
+        assert_eq!([flows_after(long, next), flows_after(long, wrong)], [0, 1]);
+    }
+}
+
+#[test]
 fn the_end_of_a_flow_that_is_not_known_is_not_kept() {
     let mut wake = Wake::new(WakeConfig::default(), FlowTableConfig::default());
     let fin = Shown(segment(S, 500, 100, 100, Flags::FIN), true);
