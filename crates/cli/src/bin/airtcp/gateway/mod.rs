@@ -115,7 +115,7 @@ pub(crate) fn schema(markdown: bool) -> i32 {
 /// Configurations of the gateway, for `airtcp check`.
 #[cfg(feature = "simulator")]
 pub(crate) fn checked() -> Live {
-    let read = |path: &std::path::Path| check::read(path).map(drop);
+    let read = |path: &std::path::Path, text: &str| check::parse(path, text).map(drop);
     Live { kind: Kind::Gateway, schema: airtcp_gateway::config::json_schema(), read }
 }
 
