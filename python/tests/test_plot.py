@@ -71,9 +71,11 @@ def test_a_chart_has_the_views_for_which_there_are_data(events: Path) -> None:
 
 def test_a_log_of_a_link_has_rates_delays_and_a_queue(tmp_path: Path) -> None:
     path = tmp_path / "up.log"
+    # A path may have any bytes but 0.
     path.write_text(
-        "# mahimahi mm-link\n# base timestamp: 1000\n1010 + 1500\n1010 + 500\n1010 d 1 500\n"
-        "1012 # 1500\n1012 - 1500 2\n"
+        "# mahimahi mm-link \udcff\n# base timestamp: 1000\n1010 + 1500\n1010 + 500\n1010 d 1 500\n"
+        "1012 # 1500\n1012 - 1500 2\n",
+        errors="surrogateescape",
     )
     link = read_mahimahi(path).link
     assert link is not None
@@ -545,6 +547,8 @@ def test_what_can_have_no_effect_is_refused(
         ),
         ("up.log", "# base timestamp: 0\n1 ? 2\n", "line 2: '1 ? 2' (expected `MS + BYTES`"),
         ("up.log", "# base timestamp: 0\n", "the log has no packets"),
+        ("up.log", "# base timestamp: now\n", "up.log: line 1: '# base timestamp: now' (expected"),
+        ("up.log", "# base timestamp: 0\n1 + 5\n\udcff\n", "up.log: line 3: '\ufffd' (expected"),
         ("notes.txt", "hello\n", "unknown contents (expected a scenario's .toml"),
     ],
 )
@@ -552,6 +556,6 @@ def test_files_of_other_forms_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, expected: str
 ) -> None:
     path = tmp_path / name
-    path.write_text(text)
+    path.write_text(text, errors="surrogateescape")
     assert main([str(path)]) == 2
     assert expected in capsys.readouterr().err
