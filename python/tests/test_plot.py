@@ -284,6 +284,43 @@ def test_a_capture_may_begin_within_a_connection(tmp_path: Path) -> None:
     assert np.sum(rate.y[:-1]) * 0.003 == pytest.approx(0.008), "1000 bytes, in Mbit"
 
 
+def _block(kind: int, body: bytes) -> bytes:
+    length = struct.pack("<I", 12 + len(body) + -len(body) % 4)
+    return struct.pack("<I", kind) + length + body + bytes(-len(body) % 4) + length
+
+
+@needs_tshark
+def test_a_recording_is_drawn_at_its_fixed_side(tmp_path: Path) -> None:
+    def interface(name: bytes) -> bytes:
+        option = struct.pack("<HH8sI", 2, len(name), name, 0)
+        return _block(1, struct.pack("<HHI", 101, 0, 0) + option)
+
+    def packet(interface: int, micros: int, data: bytes) -> bytes:
+        head = struct.pack("<IIIII", interface, 0, micros, len(data), len(data))
+        return _block(6, head + data)
+
+    fixed, mobile = 0, 1
+    data, ack = _tcp(1, 1000, 8, ACK, 500), _tcp(2, 8, 1500, ACK, 0)
+    both = tmp_path / "gateway.pcapng"
+    head = _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    head += interface(b"fixed") + interface(b"mobile")
+    # The gateway makes an ACK of its own.
+    both.write_bytes(
+        head
+        + packet(fixed, 1, data)
+        + packet(mobile, 1, data)
+        + packet(fixed, 300_001, ack)
+        + packet(mobile, 500_001, ack)
+    )
+    [flow] = read_capture(both).flows.values()
+    assert (flow.sent.end.tolist(), flow.retransmitted.end.tolist()) == ([500], [])
+    assert flow.acked.time == pytest.approx([0.3])
+    # As tshark writes it, if asked for this side alone.
+    both.write_bytes(head + packet(mobile, 1, data) + packet(mobile, 500_001, ack))
+    [flow] = read_capture(both).flows.values()
+    assert flow.acked.time == pytest.approx([0.5])
+
+
 @needs_tshark
 def test_a_capture_may_be_compressed_or_cut_short(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -35,6 +35,7 @@ GZIP = b"\x1f\x8b"
 
 _FIELDS = (
     "frame.time_epoch",
+    "frame.interface_name",
     "frame.protocols",
     "tcp.stream",
     "ip.src",
@@ -52,6 +53,9 @@ _FIELDS = (
     "tcp.options.sack_le",
     "tcp.options.sack_re",
 )
+_SIDES = {"fixed", "mobile"}
+"""The interfaces of a gateway's recording, which has what it forwards at both."""
+
 _SYN, _ACK = 0x02, 0x10
 _UNKNOWN_SCALE = -1
 """tshark's word for a window whose factor stood in a SYN that the capture lacks."""
@@ -227,15 +231,19 @@ def _tshark(path: Path, fields: Sequence[str], *options: str) -> list[str]:
 def read_capture(path: Path) -> Contents:
     """The TCP connections in a capture that carry data, those with most segments first.
 
+    Of a gateway's recording, what is at its fixed side.
+
     Raises:
         NotPlottableError: tshark is missing or refuses the file, or there is no connection in it.
     """
     lines = _tshark(path, _FIELDS, "-o", "tcp.relative_sequence_numbers:FALSE")
     # Several interfaces, or several processors, may write in another order.
     rows = sorted((line.split("\t") for line in lines), key=lambda row: float(row[0]))
+    if {row[1] for row in rows} == _SIDES:
+        rows = [row for row in rows if row[1] == "fixed"]
     connections: dict[str, _Connection] = defaultdict(_Connection)
     began: float | None = None
-    for time, protocols, stream, *fields in rows:
+    for time, _, protocols, stream, *fields in rows:
         *addressed, seq, length, ack, window, scale, flags, left, right = fields
         outer = protocols.split(":tcp")[0].split(":")
         # An error quotes a segment that was sent elsewhere.
