@@ -587,6 +587,15 @@ def test_a_terminal_with_ascii_alone_gets_no_traceback(arguments: list[str]) -> 
     assert done.stderr == b""
 
 
+@pytest.mark.usefixtures("studies")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_standard_stream_may_be_closed(closed: str) -> None:
+    command = f'exec "{sys.executable}" -m airtcp study list --json {closed}'
+    done = subprocess.run(command, shell=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert bool(done.stdout) == (closed in ("<&-", "2>&-"))
+
+
 def test_the_report_says_which_command_and_build_made_it(finished: Finished) -> None:
     page = (finished.folder / "report.html").read_text()
     assert "<code>airtcp study run small --runs" in page
