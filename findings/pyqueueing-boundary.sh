@@ -8,8 +8,8 @@
 # own, and levels go on for ever: the mean follows from R in closed form. For M/M/1 it is rho / (1 - rho).
 #
 # Seen, service rate 1: load 0.9, mean 9.0, right; 0.98, 45.4, right 49; 0.99, 68.1, right 99. Arrivals of 0.5, but 0.1
-# while empty: mean 1.0, right 0.33. A link that is good (1) and bad (0.2) half of the time, arrivals of 0.3: good for 26
-# %, mean 2.5; with B1 given 50 % and 2.0, right.
+# while empty: mean 1.0, right 0.33. A link that is good (1) and bad (0.2) half of the time, arrivals of 0.3: good for
+# 26 %, mean 2.5; with B1 given 50 % and 2.0, right.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

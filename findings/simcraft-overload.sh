@@ -1,8 +1,8 @@
 #!/bin/sh
 # simcraft 1.0.1 (PyPI), a discrete-event simulation library, counts the busy time of a Server up to its last change
-# between busy and idle (ServerStats in server.py), not up to now. A link that is never idle again is not counted at all:
-# offered twice its rate, its utilisation is 0, and its throughput, the departures in the idle time before the first
-# packet, has no limit. Statistics that begin later are wrong too: after reset_stats, times count from time 0, and
+# between busy and idle (ServerStats in server.py), not up to now. A link that is never idle again is not counted at
+# all: offered twice its rate, its utilisation is 0, and its throughput, the departures in the idle time before the
+# first packet, has no limit. Statistics that begin later are wrong too: after reset_stats, times count from time 0, and
 # on_warmup_end, "Called when warmup period ends", where one would reset them, is never called (simulation.py). And the
 # confidence interval of a Tally is the same for all levels up to 29 values, and for 98 % that of 95 beyond
 # (confidence_interval in tally.py). Nothing is said. Means over time go up to the end of the run, and with few values

@@ -2,9 +2,9 @@
 # socket.io-client 4.8.4 (npm) and the back-offs backo 1.1.0 and backo2 1.0.2, whose code it took over, double the delay
 # for each attempt and cut it off at a maximum last (duration in contrib/backo2.js and index.js). The doubled number has
 # no limit: about the 1015th is infinite. Its random part is then infinite too, and where that is taken off, the result
-# is not a number, which "| 0" makes 0. So with the defaults of Socket.IO every other delay of a long outage is 0 instead
-# of 5 s. A device out of coverage tries twice at a time, and a server that comes back is met by clients half of whom do
-# not wait. It lasts until a connection succeeds. Nothing is said. By its documentation (Manager options,
+# is not a number, which "| 0" makes 0. So with the defaults of Socket.IO every other delay of a long outage is 0
+# instead of 5 s. A device out of coverage tries twice at a time, and a server that comes back is met by clients half of
+# whom do not wait. It lasts until a connection succeeds. Nothing is said. By its documentation (Manager options,
 # reconnectionDelayMax) the delay is 5000 ms from the fourth attempt on. Without a random part it is.
 #
 # Seen: of the first 1000 delays none is 0, of the 1000 from the 1025th on about half are, and the rest the maximum. By
