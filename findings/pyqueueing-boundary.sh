@@ -1,11 +1,12 @@
 #!/bin/sh
-# pyqueueing 0.1.1 (PyPI) computes queues whose rates change with a state, such as a link that is good or bad, as quasi-
-# birth-death processes (QBD in qbd.py). It is right only while the empty queue is like any other. Its parameter B0, the
-# rates from the empty queue to the first packet, has no effect (stationary_distribution in matrix_geometric.py). Left
-# out, B1, the rates within the empty queue, is A1, "Defaults to A1": an empty queue still sends, and what it sends
-# leaves the model. So a link spends less time in the good state than its own rates say. And mean_level adds up 200
-# levels, whatever the load. Nothing is said. By Neuts (Matrix-Geometric Solutions, 1981, ch. 3) the boundary is of its
-# own, and levels go on for ever: the mean follows from R in closed form. For M/M/1 it is rho / (1 - rho).
+# pyqueueing 0.1.1 (PyPI) computes queues whose rates change with a state, such as a link that is good or bad, as
+# quasi-birth-death processes (QBD in qbd.py). It is right only while the empty queue is like any other. Its parameter
+# B0, the rates from the empty queue to the first packet, has no effect (stationary_distribution in
+# matrix_geometric.py). Left out, B1, the rates within the empty queue, is A1, "Defaults to A1": an empty queue still
+# sends, and what it sends leaves the model. So a link spends less time in the good state than its own rates say. And
+# mean_level adds up 200 levels, whatever the load. Nothing is said. By Neuts (Matrix-Geometric Solutions, 1981, ch. 3)
+# the boundary is of its own, and levels go on for ever: the mean follows from R in closed form. For M/M/1 it is rho /
+# (1 - rho).
 #
 # Seen, service rate 1: load 0.9, mean 9.0, right; 0.98, 45.4, right 49; 0.99, 68.1, right 99. Arrivals of 0.5, but 0.1
 # while empty: mean 1.0, right 0.33. A link that is good (1) and bad (0.2) half of the time, arrivals of 0.3: good for

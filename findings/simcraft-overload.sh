@@ -6,7 +6,7 @@
 # on_warmup_end, "Called when warmup period ends", where one would reset them, is never called (simulation.py). And the
 # confidence interval of a Tally is the same for all levels up to 29 values, and for 98 % that of 95 beyond
 # (confidence_interval in tally.py). Nothing is said. Means over time go up to the end of the run, and with few values
-# the interval takes Student's t (Law, Simulation Modeling and Analysis, 1.4.3 and 4.5).
+# the interval takes Student's t (Law, Simulation Modeling and Analysis, 1.4.1 and 4.5).
 #
 # Seen, 1000 s, packets of 1 s: one every 1.25 s, utilisation 80 % and 0.80/s, right; one every 0.5 s, 0 % and 999/s,
 # right about 100 % and 1.00. One every 2 s, reset at 500 s: 25 % and 0.25/s, right 50 % and 0.50. Warm-up of 500 s: not
