@@ -140,7 +140,7 @@ bench-peers: setup-simulate ## the same work in airtcp, ns-2, ns-3 and htsim [AR
 	scripts/pgo --no-default-features --features simulator
 	$(BIN)/python benches/peers/run.py $(ARGS)
 
-bench-sweeps: build ## what a sweep of short runs costs, beside the same runs by the native command
+bench-sweeps: build ## what sweeps and studies of short runs cost, beside the same runs by the native command
 	$(BIN)/python benches/sweeps.py target/release/airtcp
 
 bench-gateway: setup-test ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']

@@ -1,10 +1,11 @@
-"""What a sweep of short runs costs, beside the same runs by the native command.
+"""What sweeps and studies of short runs cost, beside the same runs by the native command.
 
     make bench-sweeps
 
 2,000 runs of two simulated seconds of examples/quickstart.toml in one thread: `airtcp sweep` into a
-CSV file, and `airtcp run --runs`, five times in turn. Prints the processor time of each, user and
-system, and the ratio of the medians. Exit status: 0 it is at most 1.5, 1 it is more.
+CSV file, `airtcp study run` without its start (which a study of two runs has, too), and `airtcp run
+--runs`, five times in turn. Prints the processor time of each, user and system, and the ratios of
+the medians. Exit status: 0 both are at most 1.5, 1 one is more.
 """
 
 from __future__ import annotations
@@ -19,6 +20,40 @@ from statistics import median
 SCENARIO = Path(__file__).parents[1] / "examples" / "quickstart.toml"
 RUNS = [str(SCENARIO), "--set", "duration=2 s", "--runs", "2000", "--jobs", "1", "--quiet"]
 MOST = 1.5
+STUDY = """
+title = "Short runs"
+paper = "none"
+reference = "none"
+runs = 1000
+
+[[axis.rate]]
+key = { rate = [4, 5] }
+set = { "link.AP-phone.rate" = "$rate Mbit/s" }
+
+[metric.goodput]
+unit = "kbit/s"
+from = "flow.goodput"
+scale = 1e-3
+definition = "goodput"
+
+[[experiment]]
+id = "E1"
+title = "Short runs"
+scenario = "short.toml"
+grid = [["rate"]]
+metrics = ["goodput"]
+"""
+
+
+def study(folder: str, runs: int) -> float:
+    """Processor time of a study of so many runs, s."""
+    small = Path(folder) / f"small-{runs}"
+    small.mkdir()
+    (small / "study.toml").write_text(STUDY)
+    text = SCENARIO.read_text()
+    (small / "short.toml").write_text(text.replace('duration = "60 s"', 'duration = "2 s"'))
+    command = [sys.executable, "-m", "airtcp", "study", "run", str(small), "--jobs", "1", "--quiet"]
+    return processor_time([*command, "--runs", str(runs // 2)], folder)
 
 
 def processor_time(command: list[str], folder: str) -> float:
@@ -35,18 +70,25 @@ def main() -> int:
         print("usage: sweeps.py BINARY", file=sys.stderr)
         return 2
     native = str(Path(sys.argv[1]).resolve())
-    swept, run = [], []
+    swept, studied, run = [], [], []
     for _ in range(5):
         # A sweep does not repeat what the one before has kept.
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-m", "airtcp", "sweep", *RUNS, "--out", "x.csv"]
             swept.append(processor_time(command, folder))
+            studied.append(study(folder, 2000) - study(folder, 2))
             run.append(processor_time([native, "run", *RUNS], folder))
-    ratio = median(swept) / median(run)
-    for name, times in (("airtcp sweep", swept), ("airtcp run --runs", run)):
-        print(f"{name}: {' '.join(f'{time:.2f}' for time in times)} s")
-    print(f"ratio of the medians: {ratio:.2f}, at most {MOST}")
-    return int(ratio > MOST)
+    worst = 0.0
+    for name, times in (
+        ("sweep", swept),
+        ("study run, without its start", studied),
+        ("run --runs", run),
+    ):
+        ratio = median(times) / median(run)
+        worst = max(worst, ratio)
+        print(f"airtcp {name}: {' '.join(f'{time:.2f}' for time in times)} s, ratio {ratio:.2f}")
+    print(f"at most {MOST}")
+    return int(worst > MOST)
 
 
 if __name__ == "__main__":

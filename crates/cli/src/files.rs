@@ -218,10 +218,10 @@ pub fn check_folder(target: &Path) -> io::Result<()> {
 
 /// Makes a folder, and those above it, unless it is there.
 pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
-    let told = |e: io::Error| {
+    let explained = |e: io::Error| {
         io::Error::new(e.kind(), format!("cannot create the folder {}: {e}", folder.display()))
     };
-    std::fs::create_dir_all(folder).map_err(told)
+    std::fs::create_dir_all(folder).map_err(explained)
 }
 
 /// Checks that `target` can be written; leaves nothing behind.

@@ -60,16 +60,17 @@ pub(crate) fn run(command: &Command) -> i32 {
     let converted = match command {
         Command::Import { trace, format, name, area } => {
             let file = trace.display();
-            let told = |error: String| format!("airtcp: {file}: {error}");
+            let explained = |error: String| format!("airtcp: {file}: {error}");
             let format = format.or_else(|| Format::of_name(&file.to_string()));
             let format = format.ok_or_else(|| {
-                told("the name does not say the format (expected --format)".to_owned())
+                explained("the name does not say the format (expected --format)".to_owned())
             });
             format.and_then(|format| {
                 let text = files::text(trace)?;
-                let movement = import::parse(format, &text).map_err(|e| told(e.to_string()))?;
+                let movement =
+                    import::parse(format, &text).map_err(|e| explained(e.to_string()))?;
                 if let Some(&[x, y]) = area.as_deref() {
-                    inside(&movement, x, y).map_err(told)?;
+                    inside(&movement, x, y).map_err(explained)?;
                 }
                 let gaps = import::gaps(&movement);
                 if !gaps.is_empty() {

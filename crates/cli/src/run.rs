@@ -80,28 +80,28 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), 
     }
     let is_folder = |option: &str| ["--pcap", "--link-logs"].contains(&option);
     for (option, file) in outputs(args).filter(|(option, _)| !is_folder(option)) {
-        let told = |e: io::Error| format!("airtcp: {option}: {e}");
-        files::probe(&target(args, file, args.seed)).map_err(told)?;
+        let explained = |e: io::Error| format!("airtcp: {option}: {e}");
+        files::probe(&target(args, file, args.seed)).map_err(explained)?;
     }
     if let (Some(captures), Some(folder)) = (&captures, &args.pcap) {
-        let told = |e: io::Error| format!("airtcp: --pcap: {e}");
+        let explained = |e: io::Error| format!("airtcp: --pcap: {e}");
         for i in 0..args.runs.get() {
-            captures.check(&target(args, folder, args.seed + i as u64)).map_err(told)?;
+            captures.check(&target(args, folder, args.seed + i as u64)).map_err(explained)?;
         }
-        DraftFolder::new(&target(args, folder, args.seed)).map_err(told)?;
+        DraftFolder::new(&target(args, folder, args.seed)).map_err(explained)?;
     }
     if let Some(folder) = &args.link_logs {
         if scenario.links.is_empty() {
             return Err("airtcp: --link-logs: has no effect: the scenario has no links".to_owned());
         }
-        let told = |e: io::Error| format!("airtcp: --link-logs: {e}");
+        let explained = |e: io::Error| format!("airtcp: --link-logs: {e}");
         let names = scenario.links.iter().map(|link| link_logs::file_name(&link.name));
         let names = names.collect();
         let kind = FolderOf { endings: &["log"], one_for: "link", all: "logs" };
         for i in 0..args.runs.get() {
-            kind.check(&target(args, folder, args.seed + i as u64), &names).map_err(told)?;
+            kind.check(&target(args, folder, args.seed + i as u64), &names).map_err(explained)?;
         }
-        DraftFolder::new(&target(args, folder, args.seed)).map_err(told)?;
+        DraftFolder::new(&target(args, folder, args.seed)).map_err(explained)?;
     }
     let metrics = metrics.map(|metrics| Draft::new(&metrics)).transpose();
     let metrics = metrics.map_err(|e| format!("airtcp: --out: {e}"))?;

@@ -3,6 +3,7 @@
 //! A [`Diagnostic`] is one mistake; a [`ConfigError`] holds all that were found in one reading.
 //! `Display` gives one line per mistake; [`ConfigError::render`] adds the source line and a caret.
 
+use airtcp_core::excerpt;
 use airtcp_settings::Spot;
 use std::fmt;
 
@@ -119,21 +120,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// The `Display` line, the source line and a caret under the mistake.
     pub fn render(&self) -> String {
-        /// Of a longer line, only a window around the mistake is shown.
-        const WIDTH: usize = 120;
-        let column = self.column - 1;
-        let skipped =
-            if self.line_text.chars().count() <= WIDTH { 0 } else { column.saturating_sub(40) };
-        let shown: String = self.line_text.chars().skip(skipped).take(WIDTH).collect();
-        // Tabs keep their width above the caret.
-        let indent: String = (shown.chars().take(column - skipped))
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect();
-        let room = shown.chars().count().saturating_sub(column - skipped).max(1);
-        let carets = "^".repeat(self.width.min(room));
-        let number = self.line.to_string();
-        let margin = " ".repeat(number.len());
-        format!("{self}\n{margin} |\n{number} | {shown}\n{margin} | {indent}{carets}")
+        format!("{self}\n{}", excerpt(self.line, &self.line_text, self.column, self.width))
     }
 }
 

@@ -32,6 +32,6 @@ pub use segment::{
     Addr, Ecn, Flags, Flow, MAX_OPTIONS_LEN, Options, SackBlock, SackBlocks, Segment, Timestamps,
 };
 pub use seq::SeqNum;
-pub use text::counted;
+pub use text::{counted, excerpt};
 pub use time::{Duration, Instant};
 pub use units::{Bytes, DataRate};

@@ -1,5 +1,6 @@
 //! The text of a script: a cursor over it, and errors that point into it.
 
+use airtcp_core::excerpt;
 use std::fmt;
 
 /// A syntax error in a script, with its position.
@@ -26,19 +27,7 @@ impl fmt::Display for ParseError {
 impl ParseError {
     /// The error with its line, and a caret below its position.
     pub fn render(&self) -> String {
-        /// Of a longer line, only a window around the place is shown.
-        const WIDTH: usize = 120;
-        let column = self.column - 1;
-        let skipped =
-            if self.line_text.chars().count() <= WIDTH { 0 } else { column.saturating_sub(40) };
-        let shown: String = self.line_text.chars().skip(skipped).take(WIDTH).collect();
-        // Tabs keep their width above the caret.
-        let indent: String = (shown.chars().take(column - skipped))
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect();
-        let number = self.line.to_string();
-        let margin = " ".repeat(number.len());
-        format!("{self}\n{margin} |\n{number} | {shown}\n{margin} | {indent}^")
+        format!("{self}\n{}", excerpt(self.line, &self.line_text, self.column, 1))
     }
 }
 

@@ -193,6 +193,26 @@ pub(crate) fn outage(
     play(bed, begin, &acts, first)
 }
 
+/// Makes an outage with `harm` two seconds after it began. When both were over: on a machine with much to do
+/// a daemon that was killed may take longer to come back than the link.
+pub(crate) fn outage_with(
+    bed: &Testbed,
+    length: Duration,
+    told: Told,
+    harm: impl FnOnce() + Send,
+) -> Instant {
+    let begin = Instant::now() + Duration::from_millis(200);
+    thread::scope(|scope| {
+        let harmed = scope.spawn(|| {
+            sleep_until(begin + Duration::from_secs(2));
+            harm();
+            Instant::now()
+        });
+        let up = outage(bed, begin, length, told, || {});
+        up.max(harmed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
 /// Makes an outage in a transfer, with `harm` two seconds after it began, and expects data within
 /// `most` of its end.
 pub(crate) fn expect_data_after(
@@ -202,14 +222,7 @@ pub(crate) fn expect_data_after(
     most: Duration,
     harm: impl FnOnce() + Send,
 ) {
-    let begin = Instant::now() + Duration::from_millis(200);
-    let up = thread::scope(|scope| {
-        scope.spawn(|| {
-            sleep_until(begin + Duration::from_secs(2));
-            harm();
-        });
-        outage(bed, begin, length, told, || {})
-    });
+    let up = outage_with(bed, length, told, harm);
     let dead = transfer.dead_time(up, Duration::from_secs(60));
     let status = bed.daemon().status();
     assert!(dead.is_some_and(|dead| dead.is_within(most)), "{dead:?}: {status:?}");

@@ -4,7 +4,7 @@
 
 use crate::congestion::has_congestion_control;
 use crate::lateness::Wait;
-use crate::outages::{Told, WAKE_TOLD, WAKE_UNTOLD, WORST, outage, sleep_until};
+use crate::outages::{Told, WAKE_TOLD, WAKE_UNTOLD, WORST, outage, outage_with, sleep_until};
 use crate::recording;
 use crate::testbed::{LINK, Place, Plan, Testbed, possible};
 use crate::transfer::{Load, Transfer};
@@ -125,14 +125,7 @@ fn expect_resumed<const N: usize>(
     harm: impl FnOnce() + Send,
 ) {
     uploads.iter().for_each(|upload| upload.wait_for(SIZE / 4));
-    let begin = Instant::now() + Duration::from_millis(200);
-    let up = thread::scope(|scope| {
-        scope.spawn(|| {
-            sleep_until(begin + Duration::from_secs(2));
-            harm();
-        });
-        outage(bed, begin, Duration::from_secs(5), told, || {})
-    });
+    let up = outage_with(bed, Duration::from_secs(5), told, harm);
     let patience = Duration::from_secs(60);
     let dead = uploads.each_ref().map(|upload| upload.dead_time(up, patience));
     assert!(

@@ -23,8 +23,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 /// Exit codes, for `--help`.
-pub(super) const EXIT_CODES: &str = "Exit codes: 0 the gateway can start with it; 1 it is valid, but the gateway would \
-                                     not start here and now; 2 it has mistakes";
+pub(super) const EXIT_CODES: &str = "Exit codes: 0 the gateway can start with it, as far as this user can see; 1 it is \
+                                     valid, but the gateway would not start here and now; 2 it has mistakes";
 
 /// Reads the configuration and the files it names, and prints its effect; returns the exit code.
 pub(super) fn check(path: &Path) -> i32 {
