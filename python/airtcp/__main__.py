@@ -35,6 +35,7 @@ def main() -> int:
     """Runs the command line on `sys.argv`; returns the exit code."""
     arguments = sys.argv[1:]
     command = arguments[0] if arguments else ""
+    complete_streams()
     spell_out()
     if command in IN_PYTHON:
         # An exception in the middle of an import can be lost in it.
@@ -95,6 +96,19 @@ _IN_ASCII = {
     "\u00a0": " ",
 }
 """What stands for a character where the terminal has only ASCII."""
+
+
+def complete_streams() -> None:
+    """Lets standard streams go nowhere that whoever started this has closed (`>&-`)."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # It gets the lowest number that is free.
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def spell_out() -> None:

@@ -587,6 +587,15 @@ def test_a_terminal_with_ascii_alone_gets_no_traceback(arguments: list[str]) -> 
     assert done.stderr == b""
 
 
+@pytest.mark.usefixtures("studies")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_standard_stream_may_be_closed(closed: str) -> None:
+    command = f'exec "{sys.executable}" -m airtcp study list --json {closed}'
+    done = subprocess.run(command, shell=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert bool(done.stdout) == (closed in ("<&-", "2>&-"))
+
+
 def test_the_report_says_which_command_and_build_made_it(finished: Finished) -> None:
     page = (finished.folder / "report.html").read_text()
     assert "<code>airtcp study run small --runs" in page
@@ -612,6 +621,16 @@ def test_a_quiet_run_shows_no_progress(studies: Path, capsys: pytest.CaptureFixt
     assert " of " in capsys.readouterr().err
     assert run("--quiet", "--out", "quiet") == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("studies")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_list_that_cannot_be_written_is_an_error_of_one_line() -> None:
+    command = [sys.executable, "-m", "airtcp", "study", "list"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "airtcp study: [Errno 28] No space left on device\n"
 
 
 @pytest.mark.parametrize("action", ["list", "check", "run", "all", "claims"])

@@ -385,6 +385,7 @@ def test_a_calibrated_cell_must_be_one_the_study_computes(
             r"paper.csv:3: E1 size=2 goodput occurs twice",
         ),
         ("200,", "fast,", r"paper.csv:2: value: expected a number, found 'fast'"),
+        ("200,", "2_00,", r"paper.csv:2: value: expected a number, found '2_00'"),
         ("quote", "words", r"paper.csv:1: expected the columns experiment,variant"),
     ],
 )

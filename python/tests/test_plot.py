@@ -1,5 +1,6 @@
 """`airtcp plot`: what it reads of each kind of file, and what it refuses."""
 
+import gzip
 import json
 import shutil
 import struct
@@ -70,9 +71,11 @@ def test_a_chart_has_the_views_for_which_there_are_data(events: Path) -> None:
 
 def test_a_log_of_a_link_has_rates_delays_and_a_queue(tmp_path: Path) -> None:
     path = tmp_path / "up.log"
+    # A path may have any bytes but 0.
     path.write_text(
-        "# mahimahi mm-link\n# base timestamp: 1000\n1010 + 1500\n1010 + 500\n1010 d 1 500\n"
-        "1012 # 1500\n1012 - 1500 2\n"
+        "# mahimahi mm-link \udcff\n# base timestamp: 1000\n1010 + 1500\n1010 + 500\n1010 d 1 500\n"
+        "1012 # 1500\n1012 - 1500 2\n",
+        errors="surrogateescape",
     )
     link = read_mahimahi(path).link
     assert link is not None
@@ -114,39 +117,227 @@ def test_no_packet_is_left_out_of_the_rates(tmp_path: Path) -> None:
     assert sums == {name: pytest.approx(megabytes) for name, megabytes in expected.items()}
 
 
-def _packet(time: float, source: int, seq: int, ack: int, flags: int, payload: int) -> bytes:
-    """A record of a capture of IPv4 packets, between 10.0.0.1:80 and 10.0.0.2:5000."""
-    ports = {1: 80, 2: 5000}
-    target = 3 - source
-    tcp = struct.pack(
-        ">HHIIBBHHH", ports[source], ports[target], seq, ack, 5 << 4, flags, 1000, 0, 0
-    )
-    length = 20 + len(tcp) + payload
+SYN, ACK = 0x02, 0x10
+NO_SCALE = bytes([2, 4, 5, 180])
+"""The options of a SYN without window scaling: its MSS."""
+
+
+def _ip(source: int, payload: bytes, protocol: int = 6) -> bytes:
+    """An IPv4 packet between 10.0.0.1 and 10.0.0.2, or from another host there."""
+    target = 3 - source if source < 3 else 1
     addresses = bytes([10, 0, 0, source, 10, 0, 0, target])
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0, 64, 6, 0) + addresses
-    data = ip + tcp + bytes(payload)
+    length = 20 + len(payload)
+    return struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0, 64, protocol, 0) + addresses + payload
+
+
+def _tcp(source: int, seq: int, ack: int, flags: int, payload: int) -> bytes:
+    """An IPv4 packet between 10.0.0.1:80 and 10.0.0.2:5000."""
+    ports = {1: 80, 2: 5000}
+    options = NO_SCALE if flags & SYN else b""
+    header = struct.pack(
+        ">HHIIBBHHH",
+        ports[source],
+        ports[3 - source],
+        seq % 2**32,
+        ack % 2**32,
+        (20 + len(options)) // 4 << 4,
+        flags,
+        1000,
+        0,
+        0,
+    )
+    return _ip(source, header + options + bytes(payload))
+
+
+def _record(time: float, data: bytes) -> bytes:
     return struct.pack("<IIII", int(time), round(time % 1 * 1e6), len(data), len(data)) + data
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
-def test_a_capture_shows_what_the_sender_sent_and_what_came_back(tmp_path: Path) -> None:
-    syn, ack = 0x02, 0x10
-    isn = NEAR_WRAP - 1
-    path = tmp_path / "gateway.pcap"
+def _packet(time: float, source: int, seq: int, ack: int, flags: int, payload: int) -> bytes:
+    """A record of a capture of IPv4 packets."""
+    return _record(time, _tcp(source, seq, ack, flags, payload))
+
+
+def _capture(path: Path, *records: bytes) -> Path:
+    """A capture of tcpdump's, of IPv4 packets."""
     path.write_bytes(
-        struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 228)
-        + _packet(100.0, 2, 7, 0, syn, 0)
-        + _packet(100.1, 1, isn, 8, syn | ack, 0)
-        + _packet(100.2, 1, NEAR_WRAP, 8, ack, 1000)
-        + _packet(100.2, 1, 0, 8, ack, 500)
-        + _packet(101.0, 1, NEAR_WRAP, 8, ack, 1000)
-        + _packet(101.1, 2, 8, 500, ack, 0)
+        struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 228) + b"".join(records)
+    )
+    return path
+
+
+ISN = NEAR_WRAP - 1
+HANDSHAKE = (
+    _packet(100.0, 2, 7, 0, SYN, 0),
+    _packet(100.1, 1, ISN, 8, SYN | ACK, 0),
+    _packet(100.15, 2, 8, NEAR_WRAP, ACK, 0),
+)
+
+needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+
+
+@needs_tshark
+def test_a_capture_shows_what_the_sender_sent_and_what_came_back(tmp_path: Path) -> None:
+    path = _capture(
+        tmp_path / "gateway.pcap",
+        *HANDSHAKE,
+        _packet(100.2, 1, NEAR_WRAP, 8, ACK, 1000),
+        _packet(100.2, 1, 0, 8, ACK, 500),
+        _packet(101.0, 1, NEAR_WRAP, 8, ACK, 1000),
+        _packet(101.1, 2, 8, 500, ACK, 0),
     )
     [flow] = read_capture(path).flows.values()
     assert flow.name == "10.0.0.1:80 > 10.0.0.2:5000"
     assert flow.sent.end.tolist() == [1000, 1500]
     assert flow.retransmitted.time.tolist() == [1.0]
-    assert (flow.acked.value.tolist(), flow.window.value.tolist()) == ([1500], [2500])
+    assert (flow.acked.value.tolist(), flow.window.value.tolist()) == ([0, 1500], [1000, 2500])
+
+
+@needs_tshark
+def test_sent_again_is_what_the_capture_has_in_whole_before(tmp_path: Path) -> None:
+    # Behind the loss of the second segment, as tcptrace counts: none, then one, then one.
+    path = _capture(
+        tmp_path / "phone.pcap",
+        *HANDSHAKE,
+        _packet(100.2, 1, NEAR_WRAP, 8, ACK, 1000),
+        _packet(100.3, 1, NEAR_WRAP + 2000, 8, ACK, 1000),
+        _packet(100.4, 1, NEAR_WRAP + 1000, 8, ACK, 1000),
+        _packet(100.5, 1, NEAR_WRAP + 500, 8, ACK, 2500),
+        _packet(100.6, 1, NEAR_WRAP + 2500, 8, ACK, 1000),
+    )
+    [flow] = read_capture(path).flows.values()
+    assert flow.sent.first.tolist() == [0, 2000, 1000, 2500]
+    assert flow.retransmitted.first.tolist() == [500]
+
+
+@needs_tshark
+def test_a_capture_is_drawn_in_the_order_of_its_times(tmp_path: Path) -> None:
+    path = _capture(
+        tmp_path / "any.pcap",
+        _packet(101.0, 1, NEAR_WRAP + 1000, 8, ACK, 1000),
+        *HANDSHAKE,
+        _packet(100.2, 1, NEAR_WRAP, 8, ACK, 1000),
+    )
+    [flow] = read_capture(path).flows.values()
+    assert flow.sent.time == pytest.approx([0.2, 1.0])
+    assert flow.sent.first.tolist() == [0, 1000]
+
+
+@needs_tshark
+def test_only_segments_on_the_connection_count(tmp_path: Path) -> None:
+    data = _tcp(1, NEAR_WRAP, 8, ACK, 1000)
+    too_long = struct.pack(">BBHI", 3, 4, 0, 0) + data
+    error = _record(100.3, _ip(9, too_long, protocol=1))
+    in_gre = _record(100.2, _ip(9, struct.pack(">HH", 0, 0x0800) + data, protocol=47))
+    # The error may also come first.
+    for records in [(*HANDSHAKE, in_gre, error), (error, *HANDSHAKE, in_gre)]:
+        [flow] = read_capture(_capture(tmp_path / "gre.pcap", *records)).flows.values()
+        assert flow.name == "10.0.0.1:80 > 10.0.0.2:5000"
+        assert (flow.sent.time.round(6).tolist(), flow.sent.end.tolist()) == ([0.2], [1000])
+        assert flow.acked.value.tolist() == [0]
+
+
+@needs_tshark
+def test_data_in_a_syn_begin_the_stream(tmp_path: Path) -> None:
+    path = _capture(
+        tmp_path / "fast-open.pcap",
+        _packet(100.0, 2, 7, 0, SYN, 500),
+        _packet(100.1, 1, ISN, 8, SYN | ACK, 0),
+        _packet(100.2, 2, 8, NEAR_WRAP, ACK, 500),
+    )
+    [flow] = read_capture(path).flows.values()
+    assert (flow.sent.end.tolist(), flow.retransmitted.end.tolist()) == ([500], [500])
+
+
+@needs_tshark
+def test_connections_of_the_same_ports_are_apart(tmp_path: Path) -> None:
+    path = _capture(
+        tmp_path / "again.pcap",
+        *HANDSHAKE,
+        _packet(100.2, 1, NEAR_WRAP, 8, ACK, 1000),
+        _packet(100.3, 1, NEAR_WRAP + 1000, 8, ACK, 1000),
+        _packet(160.0, 2, 7_000_007, 0, SYN, 0),
+        _packet(160.1, 1, 10_000, 7_000_008, SYN | ACK, 0),
+        _packet(160.2, 1, 10_001, 7_000_008, ACK, 500),
+    )
+    flows = read_capture(path).flows
+    assert {name: flow.sent.end.tolist() for name, flow in flows.items()} == {
+        "10.0.0.1:80 > 10.0.0.2:5000": [1000, 2000],
+        "10.0.0.1:80 > 10.0.0.2:5000 (2)": [500],
+    }
+
+
+@needs_tshark
+def test_a_capture_may_begin_within_a_connection(tmp_path: Path) -> None:
+    path = _capture(
+        tmp_path / "later.pcap",
+        _packet(100.0, 1, 50_000, 8, ACK, 1000),
+        _packet(100.1, 2, 8, 20_000, ACK, 0),
+        _packet(100.2, 2, 8, 51_000, ACK, 0),
+        _packet(100.3, 2, 8, 50_500, ACK, 0),
+    )
+    [flow] = read_capture(path).flows.values()
+    assert len(flow.window) == 0, "the factor of its windows is in the SYN"
+    [panel] = flow_chart(flow, ["rate"], (0.0, 0.3), "later.pcap").panels
+    [rate] = panel.series
+    assert rate.y.min() == 0.0
+    assert np.sum(rate.y[:-1]) * 0.003 == pytest.approx(0.008), "1000 bytes, in Mbit"
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    length = struct.pack("<I", 12 + len(body) + -len(body) % 4)
+    return struct.pack("<I", kind) + length + body + bytes(-len(body) % 4) + length
+
+
+@needs_tshark
+def test_a_recording_is_drawn_at_its_fixed_side(tmp_path: Path) -> None:
+    def interface(name: bytes) -> bytes:
+        option = struct.pack("<HH8sI", 2, len(name), name, 0)
+        return _block(1, struct.pack("<HHI", 101, 0, 0) + option)
+
+    def packet(interface: int, micros: int, data: bytes) -> bytes:
+        head = struct.pack("<IIIII", interface, 0, micros, len(data), len(data))
+        return _block(6, head + data)
+
+    fixed, mobile = 0, 1
+    data, ack = _tcp(1, 1000, 8, ACK, 500), _tcp(2, 8, 1500, ACK, 0)
+    both = tmp_path / "gateway.pcapng"
+    head = _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    head += interface(b"fixed") + interface(b"mobile")
+    # The gateway makes an ACK of its own.
+    both.write_bytes(
+        head
+        + packet(fixed, 1, data)
+        + packet(mobile, 1, data)
+        + packet(fixed, 300_001, ack)
+        + packet(mobile, 500_001, ack)
+    )
+    [flow] = read_capture(both).flows.values()
+    assert (flow.sent.end.tolist(), flow.retransmitted.end.tolist()) == ([500], [])
+    assert flow.acked.time == pytest.approx([0.3])
+    # As tshark writes it, if asked for this side alone.
+    both.write_bytes(head + packet(mobile, 1, data) + packet(mobile, 500_001, ack))
+    [flow] = read_capture(both).flows.values()
+    assert flow.acked.time == pytest.approx([0.5])
+
+
+@needs_tshark
+def test_a_capture_may_be_compressed_or_cut_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = (*HANDSHAKE, *(_packet(100.2 + n, 1, NEAR_WRAP + n, 8, ACK, 1) for n in range(3)))
+    whole = _capture(tmp_path / "whole.pcap", *records)
+    short, packed = tmp_path / "short.pcap", tmp_path / "packed.pcap.gz"
+    short.write_bytes(whole.read_bytes()[:-10])
+    packed.write_bytes(gzip.compress(whole.read_bytes()))
+    for path, count, said in [(short, 2, "its last packet is cut short"), (packed, 3, "")]:
+        [flow] = read_capture(path).flows.values()
+        assert len(flow.sent) == count
+        assert main([str(path), "--out", str(tmp_path / "out.svg")]) == 0
+        assert said in capsys.readouterr().err
+    packed.write_bytes(gzip.compress(b"hello"))
+    assert main([str(packed)]) == 2
+    assert "unknown contents" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
@@ -393,6 +584,8 @@ def test_what_can_have_no_effect_is_refused(
         ),
         ("up.log", "# base timestamp: 0\n1 ? 2\n", "line 2: '1 ? 2' (expected `MS + BYTES`"),
         ("up.log", "# base timestamp: 0\n", "the log has no packets"),
+        ("up.log", "# base timestamp: now\n", "up.log: line 1: '# base timestamp: now' (expected"),
+        ("up.log", "# base timestamp: 0\n1 + 5\n\udcff\n", "up.log: line 3: '\ufffd' (expected"),
         ("notes.txt", "hello\n", "unknown contents (expected a scenario's .toml"),
     ],
 )
@@ -400,6 +593,6 @@ def test_files_of_other_forms_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, expected: str
 ) -> None:
     path = tmp_path / name
-    path.write_text(text)
+    path.write_text(text, errors="surrogateescape")
     assert main([str(path)]) == 2
     assert expected in capsys.readouterr().err

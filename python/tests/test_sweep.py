@@ -554,6 +554,7 @@ def test_a_damaged_kept_run_is_named(capsys: pytest.CaptureFixture[str]) -> None
         (["--axis", f"{LOSS}=0.1", "--axis", f"{LOSS}=0.2"], f"--axis {LOSS} is there twice"),
         (["--set", "tcp.recovry=sack"], "recovery"),
         (["--out", "x.xls"], "'x.xls': expected a name that ends in .csv or .parquet"),
+        (["--out", "results/x.csv"], "results/x.csv: there is no folder results"),
         (["--set", "tcp.congestion=custom", "--set", "tcp.control=mine"], "brings it along"),
         (["--seed=-1"], "seed -1"),
     ],

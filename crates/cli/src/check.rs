@@ -2,6 +2,7 @@
 
 use crate::files;
 use crate::{BAD_INPUT, SUCCESS, print, python};
+use airtcp_sim::scenario::Scenario;
 use clap::ValueEnum;
 use serde_json::Value;
 use std::io::{self, Write};
@@ -31,8 +32,8 @@ pub struct Args {
     kind: Option<Kind>,
 }
 
-/// Reads a file; the error is all mistakes in it, for people.
-pub type Reader = fn(&Path) -> Result<(), String>;
+/// Reads the text of this file; the error is all mistakes in it, for people.
+pub type Reader = fn(&Path, &str) -> Result<(), String>;
 
 /// A kind of file that some commands of this build read.
 #[derive(Clone, Debug)]
@@ -49,12 +50,12 @@ pub struct Live {
 pub fn run(args: &Args, live: &[Live]) -> i32 {
     let mut code = SUCCESS;
     for file in &args.files {
-        let checked = args.kind.map_or_else(|| kind_of(file, live), Ok).and_then(|kind| {
-            let word = kind.to_possible_value().map_or_else(String::new, |it| it.get_name().into());
-            check(file, kind, live).map(|()| word)
-        });
-        match checked {
-            Ok(word) => code = code.max(print(&format!("{}: ok ({word})\n", file.display()))),
+        match check(file, args.kind, live) {
+            Ok(kind) => {
+                let kind = kind.to_possible_value();
+                let word = kind.as_ref().map_or("", |kind| kind.get_name());
+                code = code.max(print(&format!("{}: ok ({word})\n", file.display())));
+            }
             Err(message) => {
                 // A rendered diagnostic already begins with its file.
                 let _ = writeln!(io::stderr(), "{message}");
@@ -65,27 +66,34 @@ pub fn run(args: &Args, live: &[Live]) -> i32 {
     code
 }
 
-fn check(file: &Path, kind: Kind, live: &[Live]) -> Result<(), String> {
-    match kind {
-        Kind::Scenario => files::scenario(file, &[], None).map(drop),
-        Kind::Study => python::check_study(file),
-        Kind::Gateway | Kind::Link => match live.iter().find(|known| known.kind == kind) {
-            Some(known) => (known.read)(file),
-            None => Err(format!(
+/// The kind of a file, which has no mistakes.
+fn check(file: &Path, kind: Option<Kind>, live: &[Live]) -> Result<Kind, String> {
+    let is_study = || file.is_dir() || file.file_name().is_some_and(|name| name == "study.toml");
+    if kind == Some(Kind::Study) || (kind.is_none() && is_study()) {
+        return python::check_study(file).map(|()| Kind::Study);
+    }
+    // Once: what comes out of a pipe is gone then.
+    let text = files::text(file)?;
+    let kind = kind.unwrap_or_else(|| kind_of(&text, live));
+    match live.iter().find(|known| known.kind == kind) {
+        Some(known) => (known.read)(file, &text)?,
+        None if kind == Kind::Scenario => {
+            let name = file.display().to_string();
+            Scenario::parse_with(&name, &text, &[], None).map_err(|error| error.render())?;
+        }
+        None => {
+            return Err(format!(
                 "airtcp: {}: only the native binary for Linux can check this kind of file",
                 file.display()
-            )),
-        },
+            ));
+        }
     }
+    Ok(kind)
 }
 
-/// The kind of a file: that which has most of its keys, or else a scenario.
-fn kind_of(file: &Path, live: &[Live]) -> Result<Kind, String> {
-    if file.is_dir() || file.file_name().is_some_and(|name| name == "study.toml") {
-        return Ok(Kind::Study);
-    }
-    let text = files::text(file)?;
-    let keys = airtcp_config::top_level_keys(&text);
+/// The kind of a file with this text: that which has most of its keys, or else a scenario.
+fn kind_of(text: &str, live: &[Live]) -> Kind {
+    let keys = airtcp_config::top_level_keys(text);
     let known = |schema: &Value| {
         let properties = properties(schema);
         keys.iter().filter(|key| properties.iter().any(|known| known == *key)).count()
@@ -97,7 +105,7 @@ fn kind_of(file: &Path, live: &[Live]) -> Result<Kind, String> {
             best = (count, other.kind);
         }
     }
-    Ok(best.1)
+    best.1
 }
 
 /// The keys at the top level of a file with this schema.

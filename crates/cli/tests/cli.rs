@@ -677,6 +677,20 @@ fn files_are_checked_whatever_they_are() {
     assert_eq!(check(&[Path::new("no-such-file")]).status.code(), Some(2));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_may_come_through_a_pipe() {
+    let mut writer = Command::new("cat")
+        .arg(example("quickstart.toml"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cat starts");
+    let pipe = writer.stdout.take().expect("a pipe");
+    let output = airtcp().args(["check", "/dev/stdin"]).stdin(pipe).output().expect("it starts");
+    assert!(writer.wait().expect("cat ends").success());
+    assert_eq!(text(&output.stdout), "/dev/stdin: ok (scenario)\n", "{}", text(&output.stderr));
+}
+
 #[cfg(all(target_os = "linux", feature = "gateway", feature = "link"))]
 #[test]
 fn live_configurations_are_told_from_scenarios_by_their_keys() {
@@ -685,6 +699,10 @@ fn live_configurations_are_told_from_scenarios_by_their_keys() {
     std::fs::write(&link, "rate = \"8 Mbit/s\"\nup = { trace = \"up.trace\" }\n").unwrap();
     let output = check(&[&example("gateway-on-board.toml")]);
     assert!(text(&output.stdout).ends_with("gateway-on-board.toml: ok (gateway)\n"), "{output:?}");
+    let packed = folder.path().join("gateway.toml.gz");
+    let gzip = Command::new("gzip").arg("-c").arg(example("gateway-on-board.toml")).output();
+    std::fs::write(&packed, gzip.expect("gzip starts").stdout).unwrap();
+    assert_eq!(check(&[&packed]).status.code(), Some(2), "the gateway does not read it either");
     let missing = check(&[&link]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("up.trace"), "{}", text(&missing.stderr));

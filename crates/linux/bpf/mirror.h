@@ -558,15 +558,17 @@ static inline_always int on_sent(struct closing *flow, const struct transport *r
 }
 
 /* True if a segment that came over the link shows the end of a connection of which the daemon may have
-   something. */
-static inline_always int is_end(struct closing *flow, const struct transport *read)
+   something. A reset that is mirrored anyway, in a silence, may not be one: then the daemon goes by its
+   number. */
+static inline_always int is_end(struct closing *flow, const struct transport *read, int is_mirrored)
 {
 	int is_acked = read->flags & TCP_ACK && flow->state == FIN_SENT &&
 		       ntoh32(read->tcp.ack) == flow->fin_end;
 
 	if (flow->state == NOT_KEPT || !(read->flags & TCP_RST || is_acked))
 		return 0;
-	flow->state = NOT_KEPT;
+	if (is_acked || !is_mirrored)
+		flow->state = NOT_KEPT;
 	return 1;
 }
 
@@ -887,7 +889,7 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 			__u32 ports = read.tcp.ports << 16 | read.tcp.ports >> 16;
 			struct closing *flow = closing_of(wanted->secret, target, source, ports);
 
-			is_closing = flow && is_end(flow, &read);
+			is_closing = flow && is_end(flow, &read, is_needed);
 		}
 		if (!is_needed && !is_closing)
 			return;

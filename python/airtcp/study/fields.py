@@ -50,7 +50,9 @@ def only(value: object) -> object:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
+    """Whether a text is a finite number, also to readers of tables other than Python."""
+    if "_" in text or not text.isascii():
+        return False
     try:
         return math.isfinite(float(text))
     except ValueError:

@@ -18,7 +18,7 @@ from pathlib import Path
 from airtcp.study.document import StudyError
 from airtcp.study.folders import find, names
 
-OK, BAD_INPUT = 0, 2
+OK, FAILED, BAD_INPUT = range(3)
 """Exit codes."""
 
 EXIT_CODES = "Exit codes: 0 success; 1 failed or interrupted; 2 bad input"
@@ -50,6 +50,9 @@ def main(arguments: Sequence[str], _simulator: object = None) -> int:
     except StudyError as error:
         print(f"airtcp study: {error}", file=sys.stderr)
         return BAD_INPUT
+    except OSError as error:
+        print(f"airtcp study: {error}", file=sys.stderr)
+        return FAILED
 
 
 def for_a_reader(action: Callable[[], int]) -> int:

@@ -111,6 +111,9 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
     results = Path("results")
     out = options.out or results / f"{stem}-{wanted.digest(options.rows)}.csv"
     check_name(out)
+    if options.out:
+        # The folder of runs would be made together with its parents.
+        check_folder(out)
     # Sweeps of one scenario share runs.
     runs = out.with_suffix(".runs") if options.out else results / f"{stem}.runs"
     try:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from airtcp.timeline.model import (
@@ -28,8 +30,13 @@ MAGIC = (
 )
 """How a capture begins."""
 
+GZIP = b"\x1f\x8b"
+"""How a file begins that gzip compressed. tshark reads captures of this form."""
+
 _FIELDS = (
     "frame.time_epoch",
+    "frame.interface_name",
+    "frame.protocols",
     "tcp.stream",
     "ip.src",
     "ipv6.src",
@@ -41,11 +48,20 @@ _FIELDS = (
     "tcp.len",
     "tcp.ack",
     "tcp.window_size",
+    "tcp.window_size_scalefactor",
     "tcp.flags",
     "tcp.options.sack_le",
     "tcp.options.sack_re",
 )
+_SIDES = {"fixed", "mobile"}
+"""The interfaces of a gateway's recording, which has what it forwards at both."""
+
 _SYN, _ACK = 0x02, 0x10
+_UNKNOWN_SCALE = -1
+"""tshark's word for a window whose factor stood in a SYN that the capture lacks."""
+
+_CUT_SHORT = "cut short in the middle of a packet"
+"""What tshark says of a file whose writer was killed; before, it prints what is whole."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +70,31 @@ class _Segment:
     seq: int
     length: int
     ack: int
-    window: int
+    window: int | None
     flags: int
     sack: tuple[tuple[int, int], ...]
+
+
+class _Seen:
+    """The parts of a stream that a capture has so far."""
+
+    def __init__(self) -> None:
+        # Disjoint and ascending: each range's first byte, and the position after its last.
+        self._firsts: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, first: int, end: int) -> bool:
+        """Adds a range; whether the whole of it was there before."""
+        at = bisect_left(self._ends, first)
+        until = at
+        while until < len(self._firsts) and self._firsts[until] <= end:
+            until += 1
+        if until > at:
+            if self._firsts[at] <= first and end <= self._ends[at]:
+                return True
+            first, end = min(first, self._firsts[at]), max(end, self._ends[until - 1])
+        self._firsts[at:until], self._ends[at:until] = [first], [end]
+        return False
 
 
 @dataclass
@@ -80,19 +118,20 @@ class _Connection:
         stream = Stream(base)
         sent: list[tuple[float, int, int]] = []
         resent: list[tuple[float, int, int]] = []
-        highest = 0
+        seen = _Seen()
         for segment in data:
             if segment.length:
-                first = stream.position(segment.seq)
+                # A SYN has a sequence number of its own, before that of its data (RFC 7413).
+                first = stream.position(segment.seq + bool(segment.flags & _SYN))
                 end = first + segment.length
-                (sent if end > highest else resent).append((segment.time, first, end))
-                highest = max(highest, end)
+                (resent if seen.add(first, end) else sent).append((segment.time, first, end))
         stream, acked, window, sacked = Stream(base), [], [], []
         for segment in acks:
             if segment.flags & _ACK and not segment.flags & _SYN:
                 position = stream.position(segment.ack)
                 acked.append((segment.time, position))
-                window.append((segment.time, position + segment.window))
+                if segment.window is not None:
+                    window.append((segment.time, position + segment.window))
                 for left, right in segment.sack:
                     first = position + signed(left - segment.ack)
                     sacked.append((segment.time, first, first + (right - left) % 2**32))
@@ -182,36 +221,79 @@ def _tshark(path: Path, fields: Sequence[str], *options: str) -> list[str]:
     command += ["-Y", "tcp", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        reason = done.stderr.strip().splitlines() or ["no reason given"]
-        raise NotPlottableError(f"{path}: tshark cannot read it: {reason[-1]}")
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        if _CUT_SHORT not in reason:
+            raise NotPlottableError(f"{path}: tshark cannot read it: {reason}")
+        print(f"{path}: its last packet is cut short and left out", file=sys.stderr)
     return done.stdout.splitlines()
 
 
 def read_capture(path: Path) -> Contents:
     """The TCP connections in a capture that carry data, those with most segments first.
 
+    Of a gateway's recording, what is at its fixed side.
+
     Raises:
         NotPlottableError: tshark is missing or refuses the file, or there is no connection in it.
     """
     lines = _tshark(path, _FIELDS, "-o", "tcp.relative_sequence_numbers:FALSE")
+    # Several interfaces, or several processors, may write in another order.
+    rows = sorted((line.split("\t") for line in lines), key=lambda row: float(row[0]))
+    if {row[1] for row in rows} == _SIDES:
+        rows = [row for row in rows if row[1] == "fixed"]
     connections: dict[str, _Connection] = defaultdict(_Connection)
     began: float | None = None
-    for line in lines:
-        time, stream, ip4, ip6, port, to4, to6, to_port, *numbers, left, right = line.split("\t")
+    for time, _, protocols, stream, *fields in rows:
+        *addressed, seq, length, ack, window, scale, flags, left, right = fields
+        outer = protocols.split(":tcp")[0].split(":")
+        # An error quotes a segment that was sent elsewhere.
+        if "icmp" in outer or "icmpv6" in outer:
+            continue
         began = float(time) if began is None else began
-        seq, length, ack, window, flags = (int(number or "0", 0) for number in numbers)
-        lefts, rights = (
-            [int(edge) for edge in edges.split(",") if edge] for edges in (left, right)
-        )
+        source, target = _ends(outer, addressed)
         of = connections[stream].by_source
-        source = f"{ip4 or ip6}:{port}"
-        of.setdefault(f"{to4 or to6}:{to_port}", [])
-        sack = tuple(zip(lefts, rights, strict=False))
-        of[source].append(_Segment(float(time) - began, seq, length, ack, window, flags, sack))
+        of.setdefault(target, [])
+        sack = tuple(zip(_numbers(left), _numbers(right), strict=False))
+        of[source].append(
+            _Segment(
+                float(time) - began,
+                _number(seq),
+                _number(length),
+                _number(ack),
+                None if _number(scale) == _UNKNOWN_SCALE else _number(window),
+                _number(flags),
+                sack,
+            )
+        )
     timelines = [
         connection.timeline() for connection in connections.values() if connection.has_data()
     ]
     if not timelines:
         raise NotPlottableError(f"{path}: no TCP connection with data in it")
-    timelines.sort(key=lambda timeline: -len(timeline.sent))
-    return Contents({timeline.name: timeline for timeline in timelines})
+    # Ports are used again: the second connection of a name has its number beside it.
+    named: dict[str, FlowTimeline] = {}
+    for timeline in timelines:
+        same = sum(other.split(" (")[0] == timeline.name for other in named)
+        name = f"{timeline.name} ({same + 1})" if same else timeline.name
+        named[name] = replace(timeline, name=name)
+    return Contents(dict(sorted(named.items(), key=lambda item: -len(item[1].sent))))
+
+
+def _ends(outer: Sequence[str], addressed: Sequence[str]) -> tuple[str, str]:
+    """The connection's ends, of the innermost of the IP headers that stand before TCP's."""
+    ip4, ip6, port, to4, to6, to_port = (values.split(",") for values in addressed)
+    is_ip4 = [name == "ip" for name in outer if name in ("ip", "ipv6")]
+    if is_ip4 and is_ip4[-1]:
+        ends, which = (ip4, to4), sum(is_ip4) - 1
+    else:
+        ends, which = (ip6, to6), len(is_ip4) - sum(is_ip4) - 1
+    return f"{ends[0][which]}:{port[0]}", f"{ends[1][which]}:{to_port[0]}"
+
+
+def _number(values: str) -> int:
+    """The first of a field's values: a message within TCP may quote another segment."""
+    return int(values.split(",", maxsplit=1)[0] or "0", 0)
+
+
+def _numbers(values: str) -> list[int]:
+    return [int(value) for value in values.split(",") if value]

@@ -10,6 +10,7 @@ import shlex
 import signal
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +22,7 @@ from airtcp.scenario import Scenario, check_seeds
 from airtcp.study.chart import Chart
 from airtcp.study.interactive import chart_page
 from airtcp.study.picture import FORMATS, draw
-from airtcp.timeline.capture import MAGIC, read_capture
+from airtcp.timeline.capture import GZIP, MAGIC, read_capture
 from airtcp.timeline.events import TRANSFER, read_events
 from airtcp.timeline.mahimahi import HEAD, read_mahimahi
 from airtcp.timeline.model import Contents, NotPlottableError, Points, Ranges
@@ -273,7 +274,7 @@ def _read(options: argparse.Namespace) -> Contents:
     with path.open("rb") as file:
         # `HEAD` stands below a command line, which may be long.
         head = file.read(1 << 16)
-    if head.startswith(MAGIC):
+    if head.startswith(MAGIC) or (head.startswith(GZIP) and _unpacked(head).startswith(MAGIC)):
         return read_capture(path)
     if head.startswith(b"{"):
         return read_events(path)
@@ -283,6 +284,14 @@ def _read(options: argparse.Namespace) -> Contents:
         f"{path}: unknown contents (expected a scenario's .toml, events of `airtcp run --events`, "
         "a capture, or a log of `airtcp link` or Mahimahi)"
     )
+
+
+def _unpacked(head: bytes) -> bytes:
+    """The first bytes of what gzip compressed; none if it is damaged."""
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, 64)
+    except zlib.error:
+        return b""
 
 
 def _simulate(options: argparse.Namespace) -> Contents:

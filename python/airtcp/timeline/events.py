@@ -94,7 +94,7 @@ def read_events(path: Path) -> Contents:
     Raises:
         NotPlottableError: A line is not an event.
     """
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8", errors="replace") as lines:
         flows = _flows(path, lines)
     return Contents({name: flow.timeline(name) for name, flow in flows.items()})
 

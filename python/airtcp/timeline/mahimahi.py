@@ -23,11 +23,12 @@ def read_mahimahi(path: Path, name: str | None = None) -> Contents:
     kinds: dict[str, list[tuple[float, float]]] = {kind: [] for kind in "+-#d"}
     delays: list[tuple[float, float]] = []
     base = 0
-    with path.open(encoding="utf-8") as lines:
+    # The command line in its head may have any bytes.
+    with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             if line.startswith("#"):
                 if line.startswith(HEAD):
-                    base = int(line.removeprefix(HEAD))
+                    base = _base(path, number, line)
                 continue
             try:
                 at, kind, *values = line.split()
@@ -52,3 +53,12 @@ def read_mahimahi(path: Path, name: str | None = None) -> Contents:
             delay=Points.of(delays),
         )
     )
+
+
+def _base(path: Path, number: int, line: str) -> int:
+    try:
+        return int(line.removeprefix(HEAD))
+    except ValueError:
+        raise NotPlottableError(
+            f"{path}: line {number}: {line.strip()[:60]!r} (expected `{HEAD} MS`)"
+        ) from None

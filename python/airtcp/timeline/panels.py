@@ -185,7 +185,9 @@ def _rtt(flow: FlowTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
 def _flow_rate(flow: FlowTimeline, span: Span) -> tuple[str, tuple[Series, ...]]:
     arrived = flow.delivered if len(flow.delivered) else flow.acked
     name = "delivered" if len(flow.delivered) else "acknowledged"
-    gained = Points(arrived.time, np.diff(arrived.value, prepend=0.0))
+    # An ACK may be late, or of data from before the capture: neither takes anything back.
+    reached = np.maximum.accumulate(np.maximum(arrived.value, 0.0))
+    gained = Points(arrived.time, np.diff(reached, prepend=0.0))
     return _rates(np.linspace(*span, _BINS + 1), ((name, NAVY, gained),))
 
 

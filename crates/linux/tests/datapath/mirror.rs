@@ -306,7 +306,7 @@ fn the_end_of_a_connection_that_was_mirrored_is_mirrored_while_the_mobile_answer
     const MOBILE: bool = false;
     let (none, fin, rst) = (Flags::empty(), Flags::FIN, Flags::RST);
     // Connection, what passes, and how much of it is mirrored.
-    let steps: [(u16, &[Shown], usize); 17] = [
+    let steps: [(u16, &[Shown], usize); 18] = [
         // The mobile is there.
         (1, &[(MOBILE, 1, 1000, none, 0)], 1),
         // Of what goes to a mobile that answers nothing is mirrored, its end neither.
@@ -329,6 +329,8 @@ fn the_end_of_a_connection_that_was_mirrored_is_mirrored_while_the_mobile_answer
         // In a silence they are mirrored anyway, and marked no less.
         (4, &[(FIXED, 1000, 1, none, 10)], 0),
         (4, &[(FIXED, 1000, 1, none, 10), (MOBILE, 7, 1000, rst, 0)], 2),
+        // Of one in a silence the number counts: the connection may not have ended.
+        (4, &[(MOBILE, 1, 1010, rst, 0), (MOBILE, 1, 1010, rst, 0)], 1),
         (5, &[(FIXED, 1000, 1, none, 10)], 0),
         (5, &[(FIXED, 1000, 1, none, 10), (FIXED, 7, 0, rst, 0)], 2),
     ];
@@ -368,11 +370,11 @@ fn the_end_of_a_connection_that_was_mirrored_is_mirrored_while_the_mobile_answer
         assert_eq!(mirrored, expected, "{path:?}, {family}");
         let closing: Vec<bool> = copies[7..9]
             .iter()
-            .chain([&copies[11], &copies[14], &copies[16]])
+            .chain([&copies[11], &copies[14], &copies[15], &copies[17]])
             .flatten()
             .map(|copy| copy.is_closing)
             .collect();
-        let of_resets = [false, false, true, false, true, false, true];
+        let of_resets = [false, false, true, false, true, true, false, true];
         assert_eq!(closing, [&[true, true], &of_resets[..]].concat(), "{path:?}, {family}");
         assert!(copies[7][0].silence.is_none());
     }

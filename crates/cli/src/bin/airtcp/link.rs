@@ -165,9 +165,9 @@ pub(crate) fn schema(markdown: bool) -> i32 {
 
 /// Link files, for `airtcp check`.
 pub(crate) fn checked() -> Live {
-    let read = |path: &Path| {
+    let read = |path: &Path, text: &str| {
         let name = path.display().to_string();
-        let link = EmulatedLink::parse(&name, &contents(path)?, &[], &files::beside(&name))
+        let link = EmulatedLink::parse(&name, text, &[], &files::beside(&name))
             .map_err(|error| error.render())?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let traces = [link.up.trace, link.down.trace].into_iter().flatten();

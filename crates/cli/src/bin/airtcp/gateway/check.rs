@@ -160,7 +160,13 @@ fn load(path: &Path) -> Result<(GatewayConfig, String), String> {
     let source_name = path.display().to_string();
     let text =
         fs::read_to_string(path).map_err(|error| format!("airtcp: {source_name}: {error}"))?;
-    let config = GatewayConfig::parse(&source_name, &text).map_err(|error| error.render())?;
+    parse(path, &text).map(|config| (config, text))
+}
+
+/// The configuration in the text of a file.
+pub(super) fn parse(path: &Path, text: &str) -> Result<GatewayConfig, String> {
+    let source_name = path.display().to_string();
+    let config = GatewayConfig::parse(&source_name, text).map_err(|error| error.render())?;
     if let Some(AgentConfig { keys, .. }) = &config.signals.agent {
         key_file::read(keys)
             .map_err(|error| format!("airtcp: {source_name}: signals.agent.keys: {error}"))?;
@@ -171,7 +177,7 @@ fn load(path: &Path) -> Result<(GatewayConfig, String), String> {
         let record = record.display();
         return Err(format!("airtcp: {source_name}: record: {record}: no such folder"));
     }
-    Ok((config, text))
+    Ok(config)
 }
 
 /// The configuration's effect on a host with these addresses, for people.

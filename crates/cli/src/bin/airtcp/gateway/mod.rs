@@ -115,7 +115,11 @@ pub(crate) fn schema(markdown: bool) -> i32 {
 /// Configurations of the gateway, for `airtcp check`.
 #[cfg(feature = "simulator")]
 pub(crate) fn checked() -> Live {
-    let read = |path: &std::path::Path| check::read(path).map(drop);
+    // A file is read as the gateway does, which takes none that gzip compressed.
+    let read = |path: &std::path::Path, text: &str| {
+        let config = if path.is_file() { check::read(path) } else { check::parse(path, text) };
+        config.map(drop)
+    };
     Live { kind: Kind::Gateway, schema: airtcp_gateway::config::json_schema(), read }
 }
 
