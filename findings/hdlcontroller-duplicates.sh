@@ -6,8 +6,8 @@
 # caller cannot tell: a command is carried out twice, a file is wrong. Nothing is said. By HDLC (ISO/IEC 13239) a
 # receiver takes only the frame with the number V(R), the next in sequence, and N(R) acknowledges all before it.
 #
-# Seen, 6 frames: without loss, 0 1 2 3 4 5; the second acknowledgement lost, 0 1 2 3 4 5 1; the second frame lost, 0 2
-# 3 4 5 1.
+# Seen, 6 frames: without loss, 0 1 2 3 4 5; the second acknowledgement lost, 0 1 2 3 4 5 1; the second frame lost,
+# 0 2 3 4 5 1.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -2,9 +2,9 @@
 # @hazae41/kcp 1.1.3 (npm), the KCP protocol for the web, stops repeating a segment that was not acknowledged 3 s after
 # it was first sent (highDelay, 3000 by default; onWrite in kcp/writer.mjs). What comes later waits at the peer for the
 # missing number. So an outage of 4 s, as a tunnel or a change of cells brings, ends the stream for good: nothing more
-# is delivered, what is written is accepted and acknowledged, and neither end gets an error or is closed. An outage of 2
-# s does no harm. The delay between copies stays 300 ms, and there is no window. README.md does not name the limit. KCP
-# in C (ikcp.c) repeats a segment at growing intervals, and after 20 copies marks the connection as dead in its state.
+# is delivered, what is written is accepted and acknowledged, and neither end gets an error or is closed. An outage of
+# 2 s does no harm. The delay between copies stays 300 ms, and there is no window. README.md does not name the limit.
+# KCP in C (ikcp.c) repeats a segment at growing intervals, and after 20 copies marks the connection as dead.
 #
 # Seen, a write before the outage, one in it and 5 after it: outage of 2 s, all 7 arrive; of 4 s, one of 7, the last 5
 # acknowledged, no error, not closed, in the 5 s after them.

@@ -1,8 +1,9 @@
 #!/bin/sh
 # open-ax25 0.1.0 (PyPI), the link layer of packet radio, never clears its count of retries (RC in connection.py) when a
 # frame is acknowledged. Only a new connection does, or 30 s without a frame. So the retries of a whole transfer add up:
-# at the eleventh lost frame the link ends, although each of the ten before was sent again at once and arrived. The more
-# is sent over a radio path that loses frames, the surer is the end. The error is "Link failure: T1 expired N2 times".
+# at the eleventh lost frame the link ends, although each of the ten before was sent again after one poll and arrived. A
+# long transfer over a radio path that loses frames never comes to its end. The error is "Link failure: T1 expired N2
+# times".
 # By AX.25 2.2, 6.4.11, N2 bounds the retries of one poll: when T1 runs out in the connected state the count begins at 1
 # (state diagrams, appendix C4).
 #

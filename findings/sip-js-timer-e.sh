@@ -1,11 +1,11 @@
 #!/bin/sh
-# sip 0.0.6 (npm), the SIP stack that other packages of Node.js build on, has one rule for both kinds of requests over
-# UDP: the time between copies doubles without an end (createClientTransaction in sip.js). So of a MESSAGE, OPTIONS or
-# REGISTER 7 copies go out in 32 s, the last two 16 s apart, and after an outage of 8 s the next one comes 8 s late. And
-# once the peer says 100 Trying, all timers are stopped: if the answer is lost, no copy asks for it again, and the
-# caller is never told that the time is over. By RFC 3261, 17.1.2.2, the interval of such a request ends at T2, 4 s; in
-# the state Proceeding copies go on every T2, and after 32 s Timer F ends it with 408. By RFC 4320 a peer says 100 to it
-# where it cannot answer before the fourth or so copy. An INVITE, whose interval doubles by the RFC too, is right.
+# sip 0.0.6 (npm), a SIP stack for Node.js, has one rule for both kinds of requests over UDP: the time between copies
+# doubles without an end (createClientTransaction in sip.js). So of a MESSAGE, OPTIONS or REGISTER 7 copies go out in
+# 32 s, the last two 16 s apart; after an outage of 10 s the next one goes out at 15.5 s, where 11.5 is right. And once
+# the peer says 100 Trying, all timers are stopped: if the answer is lost, no copy asks for it again, and the caller is
+# never told that the time is over. By RFC 3261, 17.1.2.2, the interval of such a request grows to T2, 4 s, and no
+# further; in the state Proceeding copies go on every T2, and after 32 s Timer F ends it with 408. By RFC 4320, 4.1, a
+# peer that cannot answer by the fourth copy says 100. An INVITE, whose interval doubles by the RFC too, is right.
 #
 # Seen, no answer: copies at 0, 0.5, 1.5, 3.5, 7.5, 15.5 and 31.5 s, 408 at 32 s; right are 11, every 4 s from 3.5 s on.
 # 100 at the fourth copy, then nothing: no copy after that, and no end in 64 s; right are 7 more, and 408 at 32 s.

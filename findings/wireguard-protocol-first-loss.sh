@@ -6,7 +6,7 @@
 # the SYN goes out again and again, the data never. And a FIN is taken as soon as it arrives, even behind a gap
 # (_process_otherwise): the byte it counts for is taken off the gap, the state is CLOSE-WAIT, and what then fills the
 # gap is dropped. Nothing is said. By RFC 9293, 3.10.7.4, a segment with a later number is kept for when its turn comes,
-# its FIN too; by RFC 6298, 5.4, the earliest segment that was not acknowledged is sent again, and the SYN was.
+# its FIN too; by RFC 6298, 5.4, the earliest segment not acknowledged is sent again, and the SYN was acknowledged.
 #
 # Seen: request lost, peer without loss from then on: in 200 s 7 SYNs, no data; not lost, it is acknowledged. Three
 # segments of 1000 bytes, the last with FIN, the second lost and sent again: 1000 of 3000 bytes read, CLOSE-WAIT;
