@@ -74,25 +74,36 @@ fn check(file: &Path, kind: Option<Kind>, live: &[Live]) -> Result<Kind, String>
     }
     // Once: what comes out of a pipe is gone then.
     let text = files::text(file)?;
-    let kind = kind.unwrap_or_else(|| kind_of(&text, live));
-    match live.iter().find(|known| known.kind == kind) {
-        Some(known) => (known.read)(file, &text)?,
-        None if kind == Kind::Scenario => {
-            let name = file.display().to_string();
-            Scenario::parse_with(&name, &text, &[], None).map_err(|error| error.render())?;
-        }
-        None => {
-            return Err(format!(
-                "airtcp: {}: only the native binary for Linux can check this kind of file",
+    let (kind, is_sure) = kind.map_or_else(|| kind_of(&text, live), |kind| (kind, true));
+    read(file, &text, kind, live).map(|()| kind).map_err(|message| match is_sure {
+        true => message,
+        false => {
+            let word = kind.to_possible_value().map_or_else(String::new, |it| it.get_name().into());
+            format!(
+                "{message}\nairtcp: {}: checked as a {word} (--as names another kind)",
                 file.display()
-            ));
+            )
         }
-    }
-    Ok(kind)
+    })
 }
 
-/// The kind of a file with this text: that which has most of its keys, or else a scenario.
-fn kind_of(text: &str, live: &[Live]) -> Kind {
+fn read(file: &Path, text: &str, kind: Kind, live: &[Live]) -> Result<(), String> {
+    match live.iter().find(|known| known.kind == kind) {
+        Some(known) => (known.read)(file, text),
+        None if kind == Kind::Scenario => {
+            let name = file.display().to_string();
+            let parsed = Scenario::parse_with(&name, text, &[], None);
+            parsed.map(drop).map_err(|error| error.render())
+        }
+        None => Err(format!(
+            "airtcp: {}: only the native binary for Linux can check this kind of file",
+            file.display()
+        )),
+    }
+}
+
+/// The kind of a file with this text: that which has most of its keys, or else a scenario. True if that has all.
+fn kind_of(text: &str, live: &[Live]) -> (Kind, bool) {
     let keys = airtcp_config::top_level_keys(text);
     let known = |schema: &Value| {
         let properties = properties(schema);
@@ -105,7 +116,7 @@ fn kind_of(text: &str, live: &[Live]) -> Kind {
             best = (count, other.kind);
         }
     }
-    best.1
+    (best.1, best.0 == keys.len() && !keys.is_empty())
 }
 
 /// The keys at the top level of a file with this schema.

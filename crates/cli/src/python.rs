@@ -50,8 +50,8 @@ fn with_package(subcommand: &str) -> Result<PathBuf, String> {
     match importable {
         Ok(status) if status.success() => Ok(python),
         Ok(_) => Err(format!(
-            "`airtcp {subcommand}` needs the Python package, which {shown} does not have: `make build` installs it \
-             into .venv, or set AIRTCP_PYTHON to an interpreter that has it"
+            "`airtcp {subcommand}` needs the Python package, which {shown} does not have: install its \
+             wheel, or in a checkout run `make build`, or set AIRTCP_PYTHON to an interpreter that has it"
         )),
         Err(error) => {
             Err(format!("`airtcp {subcommand}` needs Python, but {shown} cannot be run: {error}"))

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
     name = "airtcp",
     version,
     after_help = format!(
-        "Live commands, run by the native binary that `make build` makes (Linux):\n  {}",
+        "More commands, of the native binary for Linux (in wheels; in a checkout, `make build` makes it):\n  {}",
         LIVE.join(", ")
     )
 )]

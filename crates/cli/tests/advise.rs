@@ -40,7 +40,7 @@ const MOBILE: &str = "rate = \"4 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = 
 fn against_outages_wake_is_advised_at_the_edge() {
     let folder = folder(MOBILE);
     let arguments =
-        ["--link", "link.toml", "--outages", "5s/20s", "--runs", "3", "--duration", "60s"];
+        ["--link", "link.toml", "--outages", "5s/20s", "--runs", "8", "--duration", "60s"];
     let text = advice(folder.path(), &arguments);
     assert!(text.contains("At the edge of the link, wake helps:"), "{text}");
     assert!(text.contains("    mechanism = \"wake\"\n"), "{text}");

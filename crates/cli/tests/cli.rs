@@ -710,6 +710,13 @@ fn live_configurations_are_told_from_scenarios_by_their_keys() {
     assert!(text(&check(&[&link]).stdout).ends_with("link.toml: ok (link)\n"));
     let as_scenario = check(&[Path::new("--as"), Path::new("scenario"), &link]);
     assert_eq!(as_scenario.status.code(), Some(2));
+    // Who cannot be told by its keys is told how it was read.
+    let strange = folder.path().join("strange.toml");
+    std::fs::write(&strange, "[[mobiles]]\nname = \"phones\"\n").unwrap();
+    let said = text(&check(&[&strange]).stderr).to_owned();
+    let last =
+        format!("airtcp: {}: checked as a scenario (--as names another kind)", strange.display());
+    assert_eq!(said.lines().last(), Some(&*last), "{said}");
 }
 
 #[test]

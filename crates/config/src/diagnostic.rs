@@ -180,7 +180,8 @@ impl ConfigError {
 /// or at most a third of its characters are mistyped (one in a short name, none in a single
 /// letter).
 pub fn nearest<'a>(found: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let lower = found.to_lowercase();
+    // M-TCP+ is `m-tcp-plus`, not `m-tcp`.
+    let lower = found.to_lowercase().replace('+', "-plus");
     let limit = match found.chars().count() {
         0 | 1 => 0,
         n => (n / 3).clamp(1, 4),
@@ -199,4 +200,16 @@ fn floor_char_boundary(text: &str, at: usize) -> usize {
         at -= 1;
     }
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_plus_is_written_as_a_word() {
+        let mechanisms = ["wake", "m-tcp", "m-tcp-plus"];
+        assert_eq!(nearest("M-TCP+", &mechanisms), Some("m-tcp-plus"));
+        assert_eq!(nearest("m-tpc", &mechanisms), Some("m-tcp"));
+    }
 }

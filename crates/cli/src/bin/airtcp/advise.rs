@@ -30,7 +30,7 @@ pub(crate) struct AdviseArgs {
     /// Sets any key of the link file, such as `delay=20ms`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
     set: Vec<(String, String)>,
-    /// Outages of the link, such as `5s/60s`: 5 s in each 60 s.
+    /// Outages of the link, such as `5s/60s`: about 5 s in each 60 s.
     #[arg(long, value_name = "LENGTH/PERIOD", value_parser = Outages::parse)]
     outages: Option<Outages>,
     /// What is carried, from a server to the mobile.
@@ -94,7 +94,35 @@ impl Outages {
         Ok(Self { length, period })
     }
 
-    /// As a key of the link file: each at the end of its period.
+    /// Lengths of the outages of this run of so long a time. They are spread over a factor of 2, in which a timer
+    /// that doubles comes to every phase: how soon after one outage it expires says little about another.
+    fn lengths(&self, run: usize, duration: Duration) -> impl Iterator<Item = Duration> + '_ {
+        /// Its multiples are spread evenly between whole numbers, however many there are.
+        const GOLDEN_RATIO: f64 = 1.618_033_988_749_895;
+        let count = duration.as_nanos().div_ceil(self.period.as_nanos());
+        // The link is up in each period.
+        let most = (self.length + self.period) / 2;
+        (0..count).map(move |n| {
+            let octave = ((run as u64 * count + n) as f64 * GOLDEN_RATIO).fract() - 0.5;
+            let length = self.length.as_secs_f64() * 1e3 * octave.exp2();
+            Duration::from_millis(length.round().max(1.0) as u64).min(most)
+        })
+    }
+
+    /// Those of a run as a key of the link file: each at the end of its period.
+    fn of_run(&self, run: usize, duration: Duration) -> Override {
+        let listed: Vec<String> = (1..)
+            .zip(self.lengths(run, duration))
+            .map(|(n, length)| {
+                let end = self.period * n;
+                format!(r#"["{}", "{end}"]"#, end - length)
+            })
+            .collect();
+        let value = format!("{{ listed = [{}] }}", listed.join(", "));
+        Override::new("--outages", "outage", &value)
+    }
+
+    /// As a key of the link file: all of one length, each at the end of its period.
     fn to_override(&self) -> Override {
         let Self { length, period } = *self;
         let start = period - length;
@@ -389,15 +417,15 @@ const LEAD: Duration = Duration::from_millis(50);
 
 /// Runs the command and returns the exit code.
 pub(crate) fn run(args: &AdviseArgs) -> i32 {
-    let (announced, variants) = match variants(args) {
-        Ok(prepared) => prepared,
+    let plan = match plan(args) {
+        Ok(plan) => plan,
         Err(message) => {
             let _ = writeln!(io::stderr(), "{message}");
             return BAD_INPUT;
         }
     };
-    match measure(args, &variants) {
-        Ok(metrics) => print(&report(args, announced, &variants, &metrics)),
+    match measure(args, &plan) {
+        Ok(metrics) => print(&report(args, &plan, &metrics)),
         Err(message) => {
             complain(&message);
             FAILURE
@@ -405,8 +433,14 @@ pub(crate) fn run(args: &AdviseArgs) -> i32 {
     }
 }
 
-/// A change, and what is simulated of it.
-type Variant = (Change, Scenario);
+/// What is to be simulated.
+struct Plan {
+    announced: Announced,
+    /// That nothing changes comes first.
+    changes: Vec<Change>,
+    /// For each run a scenario of each change; one list if all runs have the same.
+    scenarios: Vec<Vec<Scenario>>,
+}
 
 const TEMPLATE: &str = r#"
 [[node]]
@@ -441,10 +475,9 @@ jitter = "1 s"
 const DOWN: usize = 2;
 const UP: usize = 3;
 
-/// What is to be tried; that nothing changes comes first.
-fn variants(args: &AdviseArgs) -> Result<(Announced, Vec<Variant>), String> {
+fn plan(args: &AdviseArgs) -> Result<Plan, String> {
     check_seeds(args.seed, args.runs)?;
-    let (down, up) = read_link(args)?;
+    let (down, up) = read_link(args, args.outages.as_ref().map(Outages::to_override))?;
     let announced = Announced::of(args, &down, &up)?;
     let first = first_outage(&down, &up);
     if let Some(first) = first.filter(|&first| first >= args.duration) {
@@ -463,15 +496,23 @@ fn variants(args: &AdviseArgs) -> Result<(Announced, Vec<Variant>), String> {
     if !matches!(down.queue, QueueConfig::FqCodel { .. }) {
         changes.push(Change::Queue);
     }
-    let variant = |change| Ok((change, scenario(args, announced, change, &down, &up)?));
-    let variants: Result<Vec<Variant>, String> = changes.into_iter().map(variant).collect();
-    Ok((announced, variants?))
+    let of_link = |(down, up): &(LinkConfig, LinkConfig)| -> Result<Vec<Scenario>, String> {
+        changes.iter().map(|&change| scenario(args, announced, change, down, up)).collect()
+    };
+    let scenarios = match &args.outages {
+        None => vec![of_link(&(down, up))?],
+        Some(outages) => {
+            let of_run = |run| of_link(&read_link(args, Some(outages.of_run(run, args.duration)))?);
+            (0..args.runs.get()).map(of_run).collect::<Result<_, _>>()?
+        }
+    };
+    Ok(Plan { announced, changes, scenarios })
 }
 
-/// The metrics of all runs of each variant, in the order of the seeds.
-fn measure(args: &AdviseArgs, variants: &[Variant]) -> Result<Vec<Vec<RunMetrics>>, String> {
+/// The metrics of all runs of each change, in the order of the seeds.
+fn measure(args: &AdviseArgs, plan: &Plan) -> Result<Vec<Vec<RunMetrics>>, String> {
     let runs = args.runs.get();
-    let all = variants.len() * runs;
+    let all = plan.changes.len() * runs;
     let mut finished: Vec<Option<RunMetrics>> = (0..all).map(|_| None).collect();
     let mut failure = None;
     let mut done = 0;
@@ -480,9 +521,10 @@ fn measure(args: &AdviseArgs, variants: &[Variant]) -> Result<Vec<Vec<RunMetrics
         all,
         args.jobs,
         |i, stopped| {
-            let (_, scenario) = &variants[i / runs];
-            // The same seeds for each variant: comparisons are paired.
-            let seed = args.seed + (i % runs) as u64;
+            // The same seeds and outages for each change: comparisons are paired.
+            let (change, run) = (i / runs, i % runs);
+            let scenario = &plan.scenarios[run % plan.scenarios.len()][change];
+            let seed = args.seed + run as u64;
             let mut world = World::new(scenario, seed);
             let mut nobody = Observers::default();
             match runs::run_to_end(&mut world, scenario.duration, &mut nobody, stopped) {
@@ -522,12 +564,15 @@ fn longest_outage(duration: Duration, down: &LinkConfig, up: &LinkConfig) -> Opt
 }
 
 /// The directions to and from the mobile.
-fn read_link(args: &AdviseArgs) -> Result<(LinkConfig, LinkConfig), String> {
+fn read_link(
+    args: &AdviseArgs,
+    outages: Option<Override>,
+) -> Result<(LinkConfig, LinkConfig), String> {
     let name = args.link.display().to_string();
     let is_trace = args.link.extension().is_none_or(|ending| ending != "toml");
     let text = if is_trace { String::new() } else { link::contents(&args.link)? };
     let set = |(path, value): &(String, String)| Override::new("--set", path, value);
-    let mut overrides: Vec<Override> = args.outages.iter().map(Outages::to_override).collect();
+    let mut overrides: Vec<Override> = outages.into_iter().collect();
     overrides.extend(args.set.iter().map(set));
     let read = EmulatedLink::parse(&name, &text, &overrides, &files::beside(&name))
         .map_err(|error| error.render())?;
@@ -622,7 +667,7 @@ fn with_link(
     scenario
 }
 
-/// A variant's numbers.
+/// A change's numbers.
 struct Row<'a> {
     change: Change,
     runs: &'a [RunMetrics],
@@ -632,29 +677,30 @@ struct Row<'a> {
 }
 
 /// The table, and the advice.
-fn report(
-    args: &AdviseArgs,
-    announced: Announced,
-    variants: &[Variant],
-    metrics: &[Vec<RunMetrics>],
-) -> String {
+fn report(args: &AdviseArgs, plan: &Plan, metrics: &[Vec<RunMetrics>]) -> String {
+    let announced = plan.announced;
     let measure = args.traffic.measure();
     let sign = if measure.more_is_better { 1.0 } else { -1.0 };
     let of = |runs: &[RunMetrics]| -> Vec<f64> {
         runs.iter().map(|run| sign * (measure.of)(run)).collect()
     };
     let today = of(&metrics[0]);
-    let rows: Vec<Row<'_>> = variants
-        .iter()
-        .zip(metrics)
-        .map(|((change, _), runs)| {
+    let rows: Vec<Row<'_>> = (plan.changes.iter().zip(metrics))
+        .map(|(&change, runs)| {
             let values = of(runs);
             let gain = Estimate::of_differences(&values, &today);
-            Row { change: *change, runs, values, gain }
+            Row { change, runs, values, gain }
         })
         .collect();
+    let outages = args.outages.as_ref().map_or_else(String::new, |outages| {
+        let all = (0..args.runs.get()).flat_map(|run| outages.lengths(run, args.duration));
+        let (shortest, longest) = all.fold((Duration::MAX, Duration::ZERO), |(least, most), it| {
+            (least.min(it), most.max(it))
+        });
+        format!(" with outages of {shortest} to {longest}")
+    });
     let mut out = format!(
-        "{}: {} by {}, {} in each of {} runs; mean ± 95 % confidence interval\n",
+        "{}: {} by {}, {} in each of {} runs{outages}; mean ± 95 % confidence interval\n",
         args.link.display(),
         args.traffic.describe(),
         args.sender.word(),
@@ -695,11 +741,18 @@ fn report(
     out
 }
 
-/// The first change that helps and is not shown to be worse than the one that helps most.
+/// Changes help alike if their results differ by no more than this part.
+const ALIKE: f64 = 0.01;
+
+/// The first change that helps as much as the one that helps most, or is not shown to help less.
 fn best<'a, 'b>(rows: &[&'a Row<'b>]) -> Option<&'a Row<'b>> {
     let helping = || rows.iter().copied().filter(|row| row.gain.is_positive());
     let most = helping().max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
-    helping().find(|row| !Estimate::of_differences(&most.values, &row.values).is_positive())
+    let enough = ALIKE * Estimate::of(&most.values).mean.abs();
+    helping().find(|row| {
+        let less = Estimate::of_differences(&most.values, &row.values);
+        !less.is_positive() || less.mean <= enough
+    })
 }
 
 /// Says which change makes round trips shorter, if one does.
@@ -769,6 +822,38 @@ mod tests {
         ];
         let best = best(&rows.iter().collect::<Vec<_>>()).map(|row| row.change);
         assert_eq!(best, Some(Change::Gateway(Mechanism::Wake)));
+    }
+
+    #[test]
+    fn one_that_helps_less_by_half_a_percent_and_needs_less_is_advised() {
+        let rows = [
+            row(Change::Gateway(Mechanism::Wake), &[2.0, 2.1, 2.2]),
+            row(Change::Gateway(Mechanism::HoldoverTold), &[2.01, 2.111, 2.21]),
+        ];
+        let best = best(&rows.iter().collect::<Vec<_>>()).map(|row| row.change);
+        assert_eq!(best, Some(Change::Gateway(Mechanism::Wake)));
+    }
+
+    #[test]
+    fn outages_of_runs_are_spread_over_an_octave_and_end_before_the_next() {
+        let minute = Duration::from_secs(60);
+        let lengths = |outages: &str, runs| -> Vec<f64> {
+            let outages = Outages::parse(outages).unwrap();
+            let of_run = |run| outages.lengths(run, minute).collect::<Vec<_>>();
+            let mut all: Vec<f64> =
+                (0..runs).flat_map(of_run).map(|length| length.as_secs_f64()).collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let all = lengths("4s/20s", 100);
+        assert_eq!(all.len(), 300);
+        for (n, length) in all.iter().enumerate() {
+            let even = 4.0 * ((n as f64 + 0.5) / 300.0 - 0.5).exp2();
+            assert!((length / even - 1.0).abs() < 0.01, "{n}: {length}, {even}");
+        }
+        assert!(lengths("9s/10s", 10).iter().all(|&length| length <= 9.5));
+        let outages = Outages::parse("4s/30s").unwrap().of_run(0, minute).value;
+        assert_eq!(outages, r#"{ listed = [["27.172 s", "30 s"], ["55.659 s", "60 s"]] }"#);
     }
 
     #[test]
