@@ -587,6 +587,28 @@ def test_a_terminal_with_ascii_alone_gets_no_traceback(arguments: list[str]) -> 
     assert done.stderr == b""
 
 
+class _Unread(io.StringIO):
+    """Standard error whose reader has gone after a line, as of `2>&1 | head -1`."""
+
+    def write(self, text: str) -> int:
+        if text and self.getvalue():
+            raise BrokenPipeError
+        return super().write(text)
+
+
+@pytest.mark.usefixtures("studies")
+def test_a_run_whose_progress_nobody_reads_is_not_complete_and_keeps_what_is_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", _Unread())
+        assert run() == 1
+    assert not _report("small").exists()
+    again = FakeSimulator()
+    assert run(simulator=again) == 0
+    assert len(again.jobs) < 8
+
+
 @pytest.mark.usefixtures("studies")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_standard_stream_may_be_closed(closed: str) -> None:

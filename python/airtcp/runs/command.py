@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -40,8 +40,9 @@ ERRORS = (ValueError, IncompleteError, CannotGoOnError, OSError, MissingExtraErr
 
 
 def complain(command: str, error: BaseException) -> int:
-    """Says what went wrong; returns the exit code."""
-    print(f"{command}: {error}", file=sys.stderr)
+    """Says what went wrong, if anybody reads it; returns the exit code."""
+    with suppress(BrokenPipeError):
+        print(f"{command}: {error}", file=sys.stderr)
     return BAD_INPUT if isinstance(error, ValueError) else FAILED
 
 

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from airtcp.runs.store import CannotGoOnError
+
 OnProgress = Callable[[int], None]
 """Hears how many jobs are finished."""
 
@@ -16,7 +18,10 @@ _WIDTH = 40
 
 @contextmanager
 def progress(total: int, silent: bool = False) -> Iterator[OnProgress]:
-    """Shows progress on standard error: a bar on a terminal, else a line every tenth."""
+    """Shows progress on standard error: a bar on a terminal, else a line every tenth.
+
+    What it yields raises `CannotGoOnError` if nobody reads it any more.
+    """
     if silent:
         yield lambda finished: None
     elif sys.stderr.isatty():
@@ -33,7 +38,7 @@ def progress(total: int, silent: bool = False) -> Iterator[OnProgress]:
             tenth = 10 * finished // total
             if tenth != shown:
                 shown = tenth
-                print(f"{finished} of {total} runs", file=sys.stderr, flush=True)
+                _print(f"{finished} of {total} runs\n")
 
         yield line
 
@@ -46,4 +51,11 @@ def _bar(finished: int, total: int, seconds: float) -> str:
 
 def _show(text: str) -> None:
     """Puts a text in place of the last one, in one line of a terminal."""
-    print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    _print(f"\r\033[K{text}")
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, end="", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        raise CannotGoOnError("nobody reads the progress any more") from None
