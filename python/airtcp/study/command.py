@@ -246,15 +246,15 @@ def _print_results(
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     if all_claims:
         _print_rows(console, results, judgements)
-    grid = Grid("", study.title, *_COLOURS, box=box.SIMPLE)
+    grid = Grid("", study.title, *_COLOURS, "calibrated", box=box.SIMPLE)
     for experiment in experiments:
         own = [judgement for judgement in judgements if judgement.experiment == experiment.id]
-        counts = [sum(one.verdict == verdict for one in own) for verdict in _COLOURS]
+        counts = claims.count(own)
         cells = [
-            f"[{colour}]{number}[/]" if number else ""
-            for number, colour in zip(counts, _COLOURS.values(), strict=True)
+            f"[{colour}]{counts[verdict]}[/]" if counts[verdict] else ""
+            for verdict, colour in _COLOURS.items()
         ]
-        grid.add_row(experiment.id, experiment.title, *cells)
+        grid.add_row(experiment.id, experiment.title, *cells, str(counts["calibrated"] or ""))
     console.print(grid)
     if study.summary:
         console.print(study.summary, markup=False)
