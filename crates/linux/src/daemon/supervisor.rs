@@ -173,7 +173,9 @@ impl Activity {
         match self.state {
             State::Uninterruptible => true,
             // A loop without end has used its time.
-            State::Running => before.is_none_or(|before| self.ticks - before.ticks <= FEW_TICKS),
+            State::Running => {
+                before.is_none_or(|before| self.ticks.saturating_sub(before.ticks) <= FEW_TICKS)
+            }
             State::Other => false,
         }
     }
