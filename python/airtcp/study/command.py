@@ -246,7 +246,8 @@ def _print_results(
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     if all_claims:
         _print_rows(console, results, judgements)
-    grid = Grid("", study.title, *_COLOURS, "calibrated", box=box.SIMPLE)
+    apart = ["calibrated"] if any(judgement.calibrated for judgement in judgements) else []
+    grid = Grid("", study.title, *_COLOURS, *apart, box=box.SIMPLE)
     for experiment in experiments:
         own = [judgement for judgement in judgements if judgement.experiment == experiment.id]
         counts = claims.count(own)
@@ -254,7 +255,8 @@ def _print_results(
             f"[{colour}]{counts[verdict]}[/]" if counts[verdict] else ""
             for verdict, colour in _COLOURS.items()
         ]
-        grid.add_row(experiment.id, experiment.title, *cells, str(counts["calibrated"] or ""))
+        cells += [str(counts[name] or "") for name in apart]
+        grid.add_row(experiment.id, experiment.title, *cells)
     console.print(grid)
     if study.summary:
         console.print(study.summary, markup=False)
