@@ -1,9 +1,10 @@
 #!/bin/sh
 # maturin 1.16.0 (PyPI) puts a list of what is inside into each wheel (PEP 770, sboms/NAME.cyclonedx.json), made by
 # cargo-cyclonedx. In it the package's own crates have the absolute path of the folder in which they were built, also
-# with SOURCE_DATE_EPOCH and with --remap-path-prefix, which take all other traces of the machine out. So the wheel of a release tells the builder's home, and built again elsewhere from
-# the same sources with the same tools it has other bytes: only this file and its hash in RECORD differ. The guide
-# (sbom.md) says how to switch it off, and nothing of paths.
+# with SOURCE_DATE_EPOCH and with --remap-path-prefix, which take all other traces of the machine out. So the wheel of
+# a release tells the builder's home, and built again elsewhere from the same sources with the same tools it has other
+# bytes: only this file and its hash in RECORD differ. The guide (sbom.md) says how to switch it off, and nothing of
+# paths.
 #
 # Seen: two folders, one crate without dependencies. The program, METADATA and WHEEL are equal, the SBOM is not:
 # "bom-ref": "path+file:///.../one#finding@0.1.0". With rust = false in [tool.maturin.sbom] the wheels are equal.
