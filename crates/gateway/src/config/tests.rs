@@ -250,7 +250,7 @@ fn unknown_keys_and_words_are_refused_with_the_nearest_known_one() {
         "name = \"train\"\nmechanism = \"m-tcp+\"",
         &[
             "g.toml:7:13: mobile.train.mechanism: \"m-tcp+\" is not a choice here (expected \"wake\", \
-           \"holdover\", \"m-tcp-plus\", \"m-tcp\" or \"packet-control\"; did you mean `m-tcp`?)",
+           \"holdover\", \"m-tcp-plus\", \"m-tcp\" or \"packet-control\"; did you mean `m-tcp-plus`?)",
         ],
     );
     refuses(
