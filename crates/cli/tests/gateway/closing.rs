@@ -157,23 +157,13 @@ fn expect_forgotten(plan: &Plan) {
     all.iter_mut().for_each(Connection::close);
     let closed = Instant::now();
     let open: BTreeSet<String> = all.iter().filter(|c| c.end.is_open()).map(device).collect();
-    let left = || -> Vec<&Connection> {
-        let listed = listed();
-        assert!(open.is_subset(&listed), "{plan:?}: {listed:?}, {open:?}");
-        all.iter().filter(|c| !c.end.is_open() && listed.contains(&device(c))).collect()
-    };
-    // Of two whose hashes are equal one may stay (docs/internals/wake.md): here, of 21 and 65,536, in one test
-    // of a hundred.
-    let mut stays = left();
-    while !stays.is_empty() {
-        let wait = Wait { length: closed.elapsed(), allowance: lateness::allowance(begin) };
-        if !wait.is_within(FORGOTTEN) {
-            let ends: Vec<End> = stays.iter().map(|c| c.end).collect();
-            assert!(stays.len() == 1, "{plan:?}: wake still has {ends:?}");
-            break;
-        }
+    while listed() != open {
+        let length = closed.elapsed();
+        let wait = Wait { length, allowance: lateness::allowance(begin) };
+        let left: Vec<End> =
+            all.iter().filter(|c| listed().contains(&device(c))).map(|c| c.end).collect();
+        assert!(wait.is_within(FORGOTTEN), "{plan:?}: wake still has {left:?}");
         thread::sleep(Duration::from_millis(5));
-        stays = left();
     }
 
     let far = if is_on_board { &bed.fixed } else { &bed.mobile };
@@ -192,8 +182,7 @@ fn expect_forgotten(plan: &Plan) {
         .finish()
         .map(|(_, segment)| [segment.flow.src.port, segment.flow.dst.port])
         .collect();
-    let stays: Vec<[u16; 2]> = stays.iter().map(|c| c.ports).collect();
-    for connection in all.iter().filter(|c| !stays.contains(&c.ports)) {
+    for connection in &all {
         let is_sent = sent.contains(&connection.ports);
         assert_eq!(is_sent, connection.end.is_open(), "{plan:?}: {:?}", connection.end);
     }
