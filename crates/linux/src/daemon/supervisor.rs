@@ -70,8 +70,8 @@ pub enum Pace {
 }
 
 impl Heartbeat {
-    /// The heartbeat of a daemon that [`supervise`] started, whose loop its first thread runs. From now on the process gets SIGTERM
-    /// when the supervisor dies.
+    /// The heartbeat of a daemon that [`supervise`] started, whose loop its first thread runs. From
+    /// now on the process gets SIGTERM when the supervisor dies.
     ///
     /// # Errors
     /// Standard input is not the supervisor's socket, or the supervisor has already ended.
