@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn advise(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_airtcp"))
@@ -46,6 +46,25 @@ fn against_outages_wake_is_advised_at_the_edge() {
     assert!(text.contains("    mechanism = \"wake\"\n"), "{text}");
     let one_at_once = advice(folder.path(), &[&arguments[..], &["--jobs", "1"]].concat());
     assert_eq!(text, one_at_once);
+}
+
+#[test]
+fn a_trace_may_come_through_a_pipe() {
+    let mut writer = Command::new("sh")
+        .args(["-c", "seq 1 1000"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("sh starts");
+    let arguments =
+        ["--link", "/dev/stdin", "--outages", "2s/8s", "--runs", "2", "--duration", "10s"];
+    let output = Command::new(env!("CARGO_BIN_EXE_airtcp"))
+        .arg("advise")
+        .args(arguments)
+        .stdin(writer.stdout.take().expect("a pipe"))
+        .output()
+        .expect("airtcp starts");
+    assert!(writer.wait().expect("sh ends").success());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use airtcp_cli::{
 use airtcp_config::Override;
 use airtcp_core::{Duration, Instant};
 use airtcp_emu::{EmulatedDirection, EmulatedLink};
+use airtcp_net::Trace;
 use airtcp_net::config::{LinkConfig, LinkRate, QueueConfig};
 use airtcp_net::schedule::Schedules;
 use airtcp_sim::scenario::{LinkSender, Scenario, files};
@@ -477,7 +478,8 @@ const UP: usize = 3;
 
 fn plan(args: &AdviseArgs) -> Result<Plan, String> {
     check_seeds(args.seed, args.runs)?;
-    let (down, up) = read_link(args, args.outages.as_ref().map(Outages::to_override))?;
+    let file = LinkFile::read(&args.link)?;
+    let (down, up) = read_link(args, &file, args.outages.as_ref().map(Outages::to_override))?;
     let announced = Announced::of(args, &down, &up)?;
     let first = first_outage(&down, &up);
     if let Some(first) = first.filter(|&first| first >= args.duration) {
@@ -502,7 +504,8 @@ fn plan(args: &AdviseArgs) -> Result<Plan, String> {
     let scenarios = match &args.outages {
         None => vec![of_link(&(down, up))?],
         Some(outages) => {
-            let of_run = |run| of_link(&read_link(args, Some(outages.of_run(run, args.duration)))?);
+            let of_run =
+                |run| of_link(&read_link(args, &file, Some(outages.of_run(run, args.duration)))?);
             (0..args.runs.get()).map(of_run).collect::<Result<_, _>>()?
         }
     };
@@ -563,18 +566,36 @@ fn longest_outage(duration: Duration, down: &LinkConfig, up: &LinkConfig) -> Opt
     within.map(|(start, end)| end.since(start)).max()
 }
 
+/// The content of the file that describes the link. It is read once, as it may come through a pipe.
+enum LinkFile {
+    Keys(String),
+    Trace(Arc<Trace>),
+}
+
+impl LinkFile {
+    fn read(path: &Path) -> Result<Self, String> {
+        match path.extension().is_some_and(|ending| ending == "toml") {
+            true => link::contents(path).map(Self::Keys),
+            false => link::read_trace(path).map(|trace| Self::Trace(Arc::new(trace))),
+        }
+    }
+}
+
 /// The directions to and from the mobile.
 fn read_link(
     args: &AdviseArgs,
+    file: &LinkFile,
     outages: Option<Override>,
 ) -> Result<(LinkConfig, LinkConfig), String> {
     let name = args.link.display().to_string();
-    let is_trace = args.link.extension().is_none_or(|ending| ending != "toml");
-    let text = if is_trace { String::new() } else { link::contents(&args.link)? };
+    let (text, of_file) = match file {
+        LinkFile::Keys(text) => (text.as_str(), None),
+        LinkFile::Trace(trace) => ("", Some(trace)),
+    };
     let set = |(path, value): &(String, String)| Override::new("--set", path, value);
     let mut overrides: Vec<Override> = outages.into_iter().collect();
     overrides.extend(args.set.iter().map(set));
-    let read = EmulatedLink::parse(&name, &text, &overrides, &files::beside(&name))
+    let read = EmulatedLink::parse(&name, text, &overrides, &files::beside(&name))
         .map_err(|error| error.render())?;
     if read.wlan.is_some() {
         return Err(format!(
@@ -587,14 +608,13 @@ fn read_link(
             "airtcp: {name}: only: has no effect on simulated links, which all packets go through"
         ));
     }
-    let of_file = is_trace.then_some(args.link.as_path());
     Ok((direction(&args.link, of_file, read.down)?, direction(&args.link, of_file, read.up)?))
 }
 
 /// The configuration of a direction, with its trace: that of the link file or `of_file`.
 fn direction(
     link: &Path,
-    of_file: Option<&Path>,
+    of_file: Option<&Arc<Trace>>,
     direction: EmulatedDirection,
 ) -> Result<LinkConfig, String> {
     let EmulatedDirection { mut config, trace, corrupt } = direction;
@@ -606,10 +626,13 @@ fn direction(
         ));
     }
     let folder = link.parent().unwrap_or(Path::new(""));
-    let trace = trace.map(|path| folder.join(path)).or(of_file.map(Path::to_owned));
     if let Some(path) = trace {
+        let path = folder.join(path);
         link::check_no_rlc(&config, &path)?;
         config.rate = LinkRate::Mahimahi(Arc::new(link::read_trace(&path)?));
+    } else if let Some(trace) = of_file {
+        link::check_no_rlc(&config, link)?;
+        config.rate = LinkRate::Mahimahi(trace.clone());
     }
     Ok(config)
 }
