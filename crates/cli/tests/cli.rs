@@ -696,7 +696,8 @@ fn a_file_may_come_through_a_pipe() {
 fn live_configurations_are_told_from_scenarios_by_their_keys() {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("link.toml");
-    std::fs::write(&link, "rate = \"8 Mbit/s\"\nup = { trace = \"up.trace\" }\n").unwrap();
+    std::fs::write(&link, "rate = \"8 Mbit/s\"\nup = { rate = { file = \"up.trace\" } }\n")
+        .unwrap();
     let output = check(&[&example("gateway-on-board.toml")]);
     assert!(text(&output.stdout).ends_with("gateway-on-board.toml: ok (gateway)\n"), "{output:?}");
     let packed = folder.path().join("gateway.toml.gz");
@@ -705,7 +706,11 @@ fn live_configurations_are_told_from_scenarios_by_their_keys() {
     assert_eq!(check(&[&packed]).status.code(), Some(2), "the gateway does not read it either");
     let missing = check(&[&link]);
     assert_eq!(missing.status.code(), Some(2));
-    assert!(text(&missing.stderr).contains("up.trace"), "{}", text(&missing.stderr));
+    let told = text(&missing.stderr);
+    assert!(
+        told.contains("link.toml:2:24: up.rate.file: ") && told.contains("up.trace: No such file"),
+        "{told}"
+    );
     std::fs::write(folder.path().join("up.trace"), "1\n").unwrap();
     assert!(text(&check(&[&link]).stdout).ends_with("link.toml: ok (link)\n"));
     let as_scenario = check(&[Path::new("--as"), Path::new("scenario"), &link]);

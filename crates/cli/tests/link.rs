@@ -276,7 +276,7 @@ fn a_trace_sets_the_rate() {
 
     // The same in a file, which options override.
     let link = folder.path().join("link.toml");
-    std::fs::write(&link, "[down]\ntrace = \"trace\"\n").unwrap();
+    std::fs::write(&link, "[down]\nrate = { file = \"trace\" }\n").unwrap();
     let of_file = ["--config", link.to_str().unwrap()];
     let over_file = ["--config", link.to_str().unwrap(), "--down-rate", "1 Mbit/s"];
 

@@ -507,7 +507,7 @@ impl<'a> Section<'a> {
                     let (spot, rank) = (tree.spot, layer.rank);
                     layers.push(Layer::new(self.context, &fields, table, path, spot, rank));
                 }
-                None => self.push(wrong_type(tree, &path, "a table")),
+                None => self.push(wrong_type(tree, &path, &a_table(schema))),
             }
         }
         let (spot, path) = match layers.last() {
@@ -527,9 +527,9 @@ impl<'a> Section<'a> {
         match tree.as_table() {
             Some(table) => Some(self.single(self.table_under(key), table, tree.spot, path)),
             None => {
-                let kind = self.field(key).kind;
+                let (kind, schema) = (self.field(key).kind, self.table_under(key));
                 if !matches!(kind, Kind::OrTable(..) | Kind::WordOrTable(..)) {
-                    self.push(wrong_type(tree, &path, "a table"));
+                    self.push(wrong_type(tree, &path, &a_table(schema)));
                 }
                 None
             }
@@ -572,7 +572,7 @@ impl<'a> Section<'a> {
             match element.as_table() {
                 Some(table) => Some(self.single(schema, table, element.spot, path)),
                 None => {
-                    self.push(wrong_type(element, &path, "a table"));
+                    self.push(wrong_type(element, &path, &a_table(schema)));
                     None
                 }
             }
@@ -719,6 +719,24 @@ fn join(path: &str, key: &str) -> String {
 
 fn wrong_type(tree: &Tree, path: &str, expected: &str) -> Problem {
     Problem::new(tree.spot, path, format!("found {}", tree.describe())).expected(expected)
+}
+
+/// "a table of" some keys.
+fn a_table(schema: &Table) -> String {
+    const SHOWN: usize = 6;
+    let mut keys: Vec<&str> = Vec::new();
+    for field in schema.fields() {
+        if !keys.contains(&field.key) {
+            keys.push(field.key);
+        }
+    }
+    match &keys[..] {
+        [] => "a table".to_owned(),
+        [keys @ .., _] if keys.len() >= SHOWN => {
+            format!("a table of {}, …", keys[..SHOWN].join(", "))
+        }
+        _ => format!("a table of {}", keys.join(", ")),
+    }
 }
 
 /// Reads one value.

@@ -475,7 +475,7 @@ fn the_caret_stays_in_the_line_and_in_a_window_of_it() {
     let over_lines = format!("{PIPE}queue = \"\"\"a\nb\"\"\"\n");
     assert_eq!(
         pipes(&over_lines, &[]).unwrap_err().render(),
-        "f.toml:4:9: pipe.1 Mbit/s.queue: found \"a\\nb\" (expected a table)\n\
+        "f.toml:4:9: pipe.1 Mbit/s.queue: found \"a\\nb\" (expected a table of kind, limit, p)\n\
          \x20 |\n\
          4 | queue = \"\"\"a\n\
          \x20 |         ^^^^"
@@ -624,8 +624,8 @@ fn an_array_of_tables_is_nothing_else() {
     refuses(
         &array("[3, { rate = \"1 Mbit/s\" }, \"x\"]"),
         &[
-            "f.toml:2:9: pipe.0: found 3 (expected a table)",
-            "f.toml:2:35: pipe.2: found \"x\" (expected a table)",
+            "f.toml:2:9: pipe.0: found 3 (expected a table of rate, delay, mtu, lost, ecn, queue)",
+            "f.toml:2:35: pipe.2: found \"x\" (expected a table of rate, delay, mtu, lost, ecn, queue)",
         ],
     );
     refuses(

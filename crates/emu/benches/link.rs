@@ -116,7 +116,7 @@ mod linux {
     }
 
     fn behind_link(config: &LinkConfig, role: &str) -> Report {
-        let direction = DirectionSetup { config, trace: None, corrupt: 0.0, log: None };
+        let direction = DirectionSetup { config, corrupt: 0.0, log: None };
         let setup = Setup {
             up: direction,
             down: direction,

@@ -7,8 +7,8 @@ use airtcp_net::config::{DelayConfig, LinkConfig, LinkRate};
 use airtcp_net::wifi::config::MEASURES;
 use airtcp_net::wifi::{ChannelConfig, preset};
 use airtcp_settings::schema::Fallback::{Absent, Is};
-use airtcp_settings::schema::{Field, Key, Kind, PROBABILITY, Table, TextKind, field};
-use airtcp_settings::{Name, Reader, Settings, Value};
+use airtcp_settings::schema::{Field, Key, Kind, PROBABILITY, Table, field};
+use airtcp_settings::{Reader, Settings, Value};
 
 /// The emulated link.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,18 +28,9 @@ pub struct EmulatedLink {
 pub struct EmulatedDirection {
     /// The link model of this direction.
     pub config: LinkConfig,
-    /// File with a trace that replaces the rate, as written: relative to the link file.
-    pub trace: Option<String>,
     /// Probability that a packet that leaves the link has one bit flipped.
     pub corrupt: f64,
 }
-
-static TRACE_FILE: TextKind = TextKind {
-    name: "path",
-    plural: "paths",
-    expected: "the path of a Mahimahi trace",
-    expected_plural: "paths of Mahimahi traces",
-};
 
 /// Defaults of the keys that a link file may omit.
 const DEFAULTS: &[Field] = &[
@@ -60,12 +51,6 @@ const DEFAULTS: &[Field] = &[
 const DIRECTION: &[Key] = &[
     Key::Instead { fields: DEFAULTS, keys: LinkConfig::KEYS },
     Key::Fields(&[
-        field(
-            "trace",
-            Kind::Text(&TRACE_FILE),
-            Absent("the rate is constant"),
-            "File with a Mahimahi trace that replaces `rate`; relative to the link file.",
-        ),
         field(
             "corrupt",
             PROBABILITY,
@@ -166,14 +151,8 @@ impl EmulatedDirection {
 
 fn direction(section: &Section<'_>) -> Option<EmulatedDirection> {
     let config = LinkConfig::read(section, None);
-    let (trace, corrupt) = (section.get::<Option<Name>>("trace"), section.get("corrupt"));
-    let (trace, corrupt) = (trace?, corrupt?);
-    if trace.is_some() && config.as_ref().is_some_and(|config| config.rlc.is_some()) {
-        let problem = section.problem("trace", "has no transport blocks of one size");
-        section.push(problem.expected("a constant rate beside rlc"));
-        return None;
-    }
-    Some(EmulatedDirection { config: config?, trace: trace.map(|path| path.text), corrupt })
+    let corrupt = section.get("corrupt");
+    Some(EmulatedDirection { config: config?, corrupt: corrupt? })
 }
 
 fn air(section: &Section<'_>) -> Option<ChannelConfig> {
@@ -235,18 +214,6 @@ mod tests {
     }
 
     #[test]
-    fn an_emulated_link_names_its_traces() {
-        let traces = |text| {
-            let link = parse(text, &[]).unwrap();
-            (link.up.trace, link.down.trace)
-        };
-        let path = |path: &str| Some(path.to_owned());
-        assert_eq!(traces("rate = \"1 Mbit/s\""), (None, None));
-        let both = "trace = \"all\"\ndown = { trace = \"down\" }";
-        assert_eq!(traces(both), (path("all"), path("down")));
-    }
-
-    #[test]
     fn a_share_of_packets_may_be_corrupted_in_one_direction() {
         let link = parse("corrupt = 0.25\ndown = { corrupt = 0 }", &[]).unwrap();
         assert_eq!((link.up.corrupt, link.down.corrupt), (0.25, 0.0));
@@ -289,18 +256,9 @@ mod tests {
     #[test]
     fn a_link_of_defaults_changes_nothing() {
         assert!(parse("", &[]).unwrap().up.changes_nothing());
-        for text in ["delay = \"1 ms\"", "corrupt = 0.1", "trace = \"all\""] {
+        for text in ["delay = \"1 ms\"", "corrupt = 0.1", "rate = { file = \"up.csv\" }"] {
             assert!(!parse(text, &[]).unwrap().up.changes_nothing(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_trace_is_refused_beside_rlc() {
-        let error = parse("trace = \"lte\"\nrlc = { bler = 0.2 }", &[]).unwrap_err().to_string();
-        assert!(
-            error.contains("link.toml:1:9: trace: has no transport blocks of one size"),
-            "{error}"
-        );
     }
 
     #[test]

@@ -224,7 +224,7 @@ pub struct DirectionStatus {
 /// What orders can change of one direction: as in the configuration until one replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionSettings {
-    /// A rate, such as `8 Mbit/s`, or `variable`: it follows a trace or a table.
+    /// A rate, such as `8 Mbit/s`, or `variable`: it follows a file or a channel.
     pub rate: String,
     /// A delay, such as `20 ms`, or `variable`: it follows a distribution or a table.
     pub delay: String,
@@ -237,9 +237,9 @@ pub struct DirectionSettings {
 }
 
 impl DirectionSettings {
-    /// Those of the configuration; a trace replaces its rate.
+    /// Those of the configuration.
     pub(crate) fn of(setup: DirectionSetup<'_>) -> Self {
-        let DirectionSetup { config, trace, corrupt, .. } = setup;
+        let DirectionSetup { config, corrupt, .. } = setup;
         let variable = || "variable".to_owned();
         let slots = config.reconfiguration.as_deref();
         let cells = config.handover.iter().flat_map(|handover| handover.times.cells());
@@ -248,7 +248,7 @@ impl DirectionSettings {
         });
         Self {
             rate: match &config.rate {
-                LinkRate::Constant(rate) if trace.is_none() && !cell_rate => rate.to_string(),
+                LinkRate::Constant(rate) if !cell_rate => rate.to_string(),
                 _ => variable(),
             },
             delay: match config.delay.variation.is_some()

@@ -13,7 +13,7 @@ use crate::pump::{self, Lane, Lanes, Report};
 use airtcp_core::{Duration, Stream};
 use airtcp_net::config::LinkConfig;
 use airtcp_net::wifi::ChannelConfig;
-use airtcp_net::{Link, LinkStreams, Trace};
+use airtcp_net::{Link, LinkStreams};
 use ipnet::Ipv4Net;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -39,8 +39,6 @@ pub const OUTSIDE6: &str = "AIRTCP_LINK_OUTSIDE6";
 pub struct DirectionSetup<'a> {
     /// The link model.
     pub config: &'a LinkConfig,
-    /// A recorded rate that replaces the configured one.
-    pub trace: Option<&'a Trace>,
     /// Probability that a packet that leaves the link has one bit flipped.
     pub corrupt: f64,
     /// File for a log in Mahimahi's format.
@@ -84,14 +82,11 @@ impl Setup<'_> {
     }
 
     fn lane(&self, name: &str, title: &str, setup: DirectionSetup<'_>) -> Result<Lane, EmuError> {
-        let DirectionSetup { config, trace, corrupt, log } = setup;
+        let DirectionSetup { config, corrupt, log } = setup;
         let streams = LinkStreams::named(self.seed, name).of_path("link");
         let mut link = Link::new(config, streams);
         if name == "up" {
             link = link.from_mobile();
-        }
-        if let Some(trace) = trace {
-            link = link.with_trace(trace.clone());
         }
         if self.control.is_some() {
             let mode = config.outages().map(|outages| outages.mode);
@@ -100,7 +95,7 @@ impl Setup<'_> {
         if log.is_some() {
             link.report_departures();
         }
-        let create = |path| Log::create(path, title, self.command_line, config, trace, streams);
+        let create = |path| Log::create(path, title, self.command_line, config, streams);
         let log = log.map(create);
         let stream = Stream::new(self.seed, &format!("link/{name}/corrupt"));
         Ok(Lane {

@@ -2,9 +2,9 @@
 //! thread formats and writes them.
 
 use crate::EmuError;
+use airtcp_net::LinkStreams;
 use airtcp_net::config::LinkConfig;
 use airtcp_net::log::{Header, LinkEvent, LinkLog};
-use airtcp_net::{LinkStreams, Trace};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,6 @@ impl Log {
         name: &str,
         command_line: &str,
         config: &LinkConfig,
-        trace: Option<&Trace>,
         streams: LinkStreams<'_>,
     ) -> Result<Self, EmuError> {
         let failed = |source| EmuError::Log { path: path.to_owned(), source };
@@ -39,7 +38,7 @@ impl Log {
         let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let started = started.map_or(0, |since| since.as_millis());
         let header = Header { name, file: &path.to_string_lossy(), command_line, started };
-        let mut log = LinkLog::new(file, config, trace, streams);
+        let mut log = LinkLog::new(file, config, streams);
         log.write_header(&header, config).map_err(failed)?;
         let (events, received) = sync_channel(BACKLOG);
         let writer = std::thread::spawn(move || {
@@ -96,7 +95,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("up.log");
         let (command, streams) = ("airtcp link -- sh -c 'ls\nls'", LinkStreams::named(1, "up"));
-        let log = Log::create(&path, "Uplink", command, &config(), None, streams).unwrap();
+        let log = Log::create(&path, "Uplink", command, &config(), streams).unwrap();
         log.note(LinkEvent::Arrival(us(500), Bytes(40)));
         log.note(LinkEvent::Steered(us(800), true));
         log.note(LinkEvent::End(us(1_700)));

@@ -195,14 +195,19 @@ enum {
 };
 
 struct closing {
-	__u32 state;
-	/* The number that acknowledges the FIN. */
+	__u8 state;
+	/* Flows that collide were kept: all of them count as kept from then on. */
+	__u8 is_shared;
+	/* Of the flow that is kept: more of its hash. */
+	__u16 tag;
+	/* The number that acknowledges the latest FIN. */
 	__u32 fin_end;
 };
 
 #define CLOSING_BITS 16
 
-/* By a hash of the flow over the link; of flows that collide, an end may be missed. */
+/* By a hash of the flow over the link. Of flows that collide, an end is missed only if both send their
+   FINs within a round trip. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_ARRAY);
 	uint_field(max_entries, 1 << CLOSING_BITS);
@@ -508,9 +513,9 @@ static inline_always struct transport read_tcp(const struct packet *packet,
 	return read;
 }
 
-/* Index of a flow in `seen` or `flows`. */
-static inline_always __u32 place_of(__u64 secret, const struct address *source,
-				    const struct address *target, __u32 ports, __u8 protocol)
+/* Hash of a flow; its high bits are the best. */
+static inline_always __u64 hash_of(__u64 secret, const struct address *source,
+				   const struct address *target, __u32 ports, __u8 protocol)
 {
 	const __u64 odd = 0x9e3779b97f4a7c15;
 	__u64 hash = (secret ^ protocol) * odd;
@@ -519,8 +524,14 @@ static inline_always __u32 place_of(__u64 secret, const struct address *source,
 		hash = (hash ^ source->words[i]) * odd;
 		hash = (hash ^ target->words[i]) * odd;
 	}
-	hash = (hash ^ (hash >> 32) ^ ports) * odd;
-	return hash >> (64 - SEEN_BITS);
+	return (hash ^ (hash >> 32) ^ ports) * odd;
+}
+
+/* Index of a flow in `seen` or `flows`. */
+static inline_always __u32 place_of(__u64 secret, const struct address *source,
+				    const struct address *target, __u32 ports, __u8 protocol)
+{
+	return hash_of(secret, source, target, ports, protocol) >> (64 - SEEN_BITS);
 }
 
 static inline_always __u32 *seen_of(__u64 secret, const struct address *source,
@@ -531,28 +542,56 @@ static inline_always __u32 *seen_of(__u64 secret, const struct address *source,
 	return bpf_map_lookup_elem(&seen, &at);
 }
 
-/* Entry of a connection in `closing`; `source` is the host whose packets go over the link. */
-static inline_always struct closing *closing_of(__u64 secret, const struct address *source,
-						const struct address *target, __u32 ports)
+/* Hash of a connection for `closing`; `source` is the host whose packets go over the link. */
+static inline_always __u64 connection_of(__u64 secret, const struct address *source,
+					 const struct address *target, __u32 ports)
 {
-	__u32 at = place_of(secret, source, target, ports, PROTOCOL_TCP) >> (SEEN_BITS - CLOSING_BITS);
+	return hash_of(secret, source, target, ports, PROTOCOL_TCP);
+}
+
+static inline_always struct closing *closing_of(__u64 connection)
+{
+	__u32 at = connection >> (64 - CLOSING_BITS);
 
 	return bpf_map_lookup_elem(&closing, &at);
 }
 
+static inline_always __u16 tag_of(__u64 connection)
+{
+	return connection >> (48 - CLOSING_BITS);
+}
+
+/* True if the daemon may have something of the connection, whose entry this is. */
+static inline_always int is_kept(const struct closing *flow, __u64 connection)
+{
+	return flow->state != NOT_KEPT && (flow->is_shared || flow->tag == tag_of(connection));
+}
+
+static inline_always void forget(struct closing *flow)
+{
+	flow->state = flow->is_shared ? KEPT : NOT_KEPT;
+}
+
 /* Handles a segment over the link that is mirrored anyway, or has FIN or RST. True if the daemon may have
    something of its connection, which may end with it. */
-static inline_always int on_sent(struct closing *flow, const struct transport *read, int is_mirrored)
+static inline_always int on_sent(struct closing *flow, __u64 connection,
+				 const struct transport *read, int is_mirrored)
 {
-	if (is_mirrored && read->expects_answer && flow->state == NOT_KEPT)
-		flow->state = KEPT;
-	if (flow->state == NOT_KEPT)
+	if (is_mirrored && read->expects_answer && !is_kept(flow, connection)) {
+		if (flow->state == NOT_KEPT) {
+			flow->tag = tag_of(connection);
+			flow->state = KEPT;
+		} else {
+			flow->is_shared = 1;
+		}
+	}
+	if (!is_kept(flow, connection))
 		return 0;
 	if (read->flags & TCP_FIN) {
 		flow->fin_end = read->end;
 		flow->state = FIN_SENT;
 	} else if (read->flags & TCP_RST && !is_mirrored) {
-		flow->state = NOT_KEPT;
+		forget(flow);
 	}
 	return 1;
 }
@@ -560,15 +599,16 @@ static inline_always int on_sent(struct closing *flow, const struct transport *r
 /* True if a segment that came over the link shows the end of a connection of which the daemon may have
    something. A reset that is mirrored anyway, in a silence, may not be one: then the daemon goes by its
    number. */
-static inline_always int is_end(struct closing *flow, const struct transport *read, int is_mirrored)
+static inline_always int is_end(struct closing *flow, __u64 connection,
+				const struct transport *read, int is_mirrored)
 {
 	int is_acked = read->flags & TCP_ACK && flow->state == FIN_SENT &&
 		       ntoh32(read->tcp.ack) == flow->fin_end;
 
-	if (flow->state == NOT_KEPT || !(read->flags & TCP_RST || is_acked))
+	if (!is_kept(flow, connection) || !(read->flags & TCP_RST || is_acked))
 		return 0;
 	if (is_acked || !is_mirrored)
-		flow->state = NOT_KEPT;
+		forget(flow);
 	return 1;
 }
 
@@ -878,18 +918,20 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 		is_needed |= is_watched;
 
 		if (flags && !is_answer && (is_needed || flags & TCP_FIN_RST)) {
-			struct closing *flow =
-				closing_of(wanted->secret, source, target, read.tcp.ports);
+			__u64 connection =
+				connection_of(wanted->secret, source, target, read.tcp.ports);
+			struct closing *flow = closing_of(connection);
 
-			is_closing = flow && on_sent(flow, &read, is_needed);
+			is_closing = flow && on_sent(flow, connection, &read, is_needed);
 			if (presence && flags & TCP_FIN)
 				presence->fin_sent = party->now;
 		} else if (flags && answered &&
 			   (flags & TCP_RST || elapsed(answered->fin_sent, party->now) < IDLE)) {
 			__u32 ports = read.tcp.ports << 16 | read.tcp.ports >> 16;
-			struct closing *flow = closing_of(wanted->secret, target, source, ports);
+			__u64 connection = connection_of(wanted->secret, target, source, ports);
+			struct closing *flow = closing_of(connection);
 
-			is_closing = flow && is_end(flow, &read, is_needed);
+			is_closing = flow && is_end(flow, connection, &read, is_needed);
 		}
 		if (!is_needed && !is_closing)
 			return;

@@ -509,15 +509,6 @@ impl<T> Link<T> {
         }
     }
 
-    /// The link with the recorded rate of `trace` instead of its constant one; before the first
-    /// packet. RED counts its idle time in packets of the trace's mean rate.
-    pub fn with_trace(mut self, trace: Trace) -> Self {
-        self.is_plain = false;
-        self.rate = trace.mean_rate();
-        self.service = Some(Service::Trace(Box::new(Opportunities::new(trace))));
-        self
-    }
-
     /// The link from the mobile to the base station, if its mobile has handovers; before the first
     /// packet. The mobile keeps what it has not sent.
     pub fn from_mobile(mut self) -> Self {

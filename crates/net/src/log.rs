@@ -91,7 +91,7 @@ enum Capacity {
         nanobits: u128,
     },
     /// A trace; `passed` of its opportunities are over.
-    Trace { trace: Trace, passed: u64 },
+    Trace { trace: Arc<Trace>, passed: u64 },
 }
 
 impl Capacity {
@@ -142,20 +142,14 @@ impl Capacity {
 }
 
 impl<W: Write> LinkLog<W> {
-    /// A log of a link of `config` with these streams, or that follows `trace`. Of a link in a cell,
-    /// the opportunities are those that it would have alone.
-    pub fn new(
-        to: W,
-        config: &LinkConfig,
-        trace: Option<&Trace>,
-        streams: LinkStreams<'_>,
-    ) -> Self {
-        let of_trace =
-            |trace: &Trace| (trace::HEADER, Capacity::Trace { trace: trace.clone(), passed: 0 });
-        let (header, capacity) = match (trace, &config.rate) {
-            (Some(trace), _) => of_trace(trace),
-            (None, LinkRate::Mahimahi(trace)) => of_trace(trace),
-            (None, LinkRate::Constant(rate)) => {
+    /// A log of a link of `config` with these streams. Of a link in a cell, the opportunities are
+    /// those that it would have alone.
+    pub fn new(to: W, config: &LinkConfig, streams: LinkStreams<'_>) -> Self {
+        let (header, capacity) = match &config.rate {
+            LinkRate::Mahimahi(trace) => {
+                (trace::HEADER, Capacity::Trace { trace: trace.clone(), passed: 0 })
+            }
+            LinkRate::Constant(rate) => {
                 let of_cells = config.handover.as_ref().and_then(|it| it.rates(*rate));
                 let capacity = match of_cells {
                     Some(rates) => Capacity::Table { rates: Arc::new(rates), passed: 0 },
@@ -163,10 +157,10 @@ impl<W: Write> LinkLog<W> {
                 };
                 (Bytes::ZERO, capacity)
             }
-            (None, LinkRate::Table(rates)) => {
+            LinkRate::Table(rates) => {
                 (Bytes::ZERO, Capacity::Table { rates: rates.clone(), passed: 0 })
             }
-            (None, LinkRate::Fading(config)) => {
+            LinkRate::Fading(config) => {
                 let mut fading = Box::new(Fading::new(**config, streams.of_fading()));
                 let nanobits = in_millisecond(&mut fading, 0);
                 (Bytes::ZERO, Capacity::Fading { fading, passed: 0, nanobits })
@@ -182,11 +176,11 @@ impl<W: Write> LinkLog<W> {
     /// # Errors
     /// Those of the writer.
     pub fn write_header(&mut self, header: &Header<'_>, config: &LinkConfig) -> io::Result<()> {
-        let server = match (&self.capacity, &config.rate) {
-            (Capacity::Trace { .. }, _) => "trace".to_owned(),
-            (_, LinkRate::Constant(rate)) => rate.to_string(),
-            (_, LinkRate::Table(_) | LinkRate::Mahimahi(_)) => "table".to_owned(),
-            (_, LinkRate::Fading(_)) => "fading".to_owned(),
+        let server = match &config.rate {
+            LinkRate::Constant(rate) => rate.to_string(),
+            LinkRate::Mahimahi(_) => "trace".to_owned(),
+            LinkRate::Table(_) => "table".to_owned(),
+            LinkRate::Fading(_) => "fading".to_owned(),
         };
         // A command may be a script, and a comment is one line.
         let one_line = |text: &str| text.replace(['\n', '\r'], " ");
@@ -309,16 +303,16 @@ mod tests {
         }
     }
 
+    fn traced(trace: &str) -> LinkConfig {
+        LinkConfig { rate: LinkRate::Mahimahi(Arc::new(Trace::parse(trace).unwrap())), ..config() }
+    }
+
     /// The log of a link of `config` to which packets of 625 bytes are sent at these microseconds,
     /// 5 ms each at 1 Mbit/s.
-    fn log(config: &LinkConfig, trace: Option<&str>, sends: &[u64], end: u64) -> String {
-        let trace = trace.map(|text| Trace::parse(text).unwrap());
+    fn log(config: &LinkConfig, sends: &[u64], end: u64) -> String {
         let mut link = Link::new(config, streams());
-        if let Some(trace) = &trace {
-            link = link.with_trace(trace.clone());
-        }
         link.report_departures();
-        let mut text = LinkLog::new(Vec::new(), config, trace.as_ref(), streams());
+        let mut text = LinkLog::new(Vec::new(), config, streams());
         let mut write = |event| text.write(event).unwrap();
         let size = Bytes(625);
         for &at in sends {
@@ -339,8 +333,7 @@ mod tests {
 
     #[test]
     fn the_opportunities_of_a_trace_give_way_to_those_of_a_rate_by_hand() {
-        let trace = Trace::parse("2\n").unwrap();
-        let mut text = LinkLog::new(Vec::new(), &config(), Some(&trace), streams());
+        let mut text = LinkLog::new(Vec::new(), &traced("2\n"), streams());
         let rate = LinkEvent::Rate(us(2_500), DataRate::mbps(2));
         for event in [rate, LinkEvent::Arrival(us(3_500), Bytes(625)), LinkEvent::End(us(4_000))] {
             text.write(event).unwrap();
@@ -352,14 +345,14 @@ mod tests {
     #[test]
     fn a_constant_rate_has_an_opportunity_each_millisecond() {
         assert_eq!(
-            log(&config(), None, &[1_500], 7_900),
+            log(&config(), &[1_500], 7_900),
             "1 # 125\n1 + 625\n2 # 125\n3 # 125\n4 # 125\n5 # 125\n6 # 125\n6 - 625 5\n7 # 125\n"
         );
     }
 
     #[test]
     fn a_packet_that_finds_the_queue_full_is_dropped() {
-        let lines = log(&config(), None, &[1_500, 1_500, 1_500, 1_500], 1_500);
+        let lines = log(&config(), &[1_500, 1_500, 1_500, 1_500], 1_500);
         assert_eq!(lines, "1 # 125\n1 + 625\n1 + 625\n1 + 625\n1 + 625\n1 d 1 625\n");
     }
 
@@ -367,7 +360,7 @@ mod tests {
     fn a_trace_has_its_opportunities_and_counts_headers() {
         // Two packets of 629 bytes use an opportunity of 1504; its rest is lost.
         assert_eq!(
-            log(&config(), Some("3\n10\n"), &[1_500, 1_500, 4_000], 13_000),
+            log(&traced("3\n10\n"), &[1_500, 1_500, 4_000], 13_000),
             "1 + 629\n1 + 629\n3 # 1504\n3 - 629 2\n3 - 629 2\n4 + 629\n10 # 1504\n10 - 629 6\n\
              13 # 1504\n"
         );
@@ -382,7 +375,7 @@ mod tests {
             efficiency: Efficiency::Shannon,
         };
         let config = LinkConfig { rate: LinkRate::Fading(Arc::new(fading)), ..config() };
-        let log = log(&config, None, &[0, 0, 0], 100_000);
+        let log = log(&config, &[0, 0, 0], 100_000);
         let fields = log.lines().map(|line| line.split(' ').collect::<Vec<_>>());
         let fields: Vec<_> = fields.collect();
         let number = |text: &str| text.parse::<u64>().unwrap();
@@ -408,7 +401,7 @@ mod tests {
         };
         let carried = Fading::new(fading, streams().of_fading()).bits_between(us(0), us(1_000_000));
         let config = LinkConfig { rate: LinkRate::Fading(Arc::new(fading)), ..config() };
-        let log = log(&config, None, &[], 1_000_000);
+        let log = log(&config, &[], 1_000_000);
         let sizes =
             log.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
         let bits = 8 * sizes.sum::<u64>();
@@ -420,9 +413,10 @@ mod tests {
         let mut config = config();
         let schedule = Schedule::Listed(vec![(us(2_000), us(5_000))]);
         config.outage = Some(OutageConfig { schedule, mode: OutageMode::Hold });
-        assert_eq!(log(&config, None, &[], 6_000), "1 # 125\n2 # 125\n6 # 125\n");
+        assert_eq!(log(&config, &[], 6_000), "1 # 125\n2 # 125\n6 # 125\n");
         // Those of a trace take no time.
-        let trace = log(&config, Some("1\n2\n3\n4\n5\n"), &[], 6_000);
+        let rate = traced("1\n2\n3\n4\n5\n").rate;
+        let trace = log(&LinkConfig { rate, ..config }, &[], 6_000);
         assert_eq!(trace, "1 # 1504\n5 # 1504\n6 # 1504\n");
     }
 
@@ -432,7 +426,7 @@ mod tests {
         let schedule = Schedule::Listed(vec![(us(2_500), us(5_500))]);
         config.outage = Some(OutageConfig { schedule, mode: OutageMode::Drop });
         assert_eq!(
-            log(&config, None, &[1_500], 6_500),
+            log(&config, &[1_500], 6_500),
             "1 # 125\n1 + 625\n2 # 125\n6 # 125\n6 d 1 625\n"
         );
     }

@@ -50,6 +50,8 @@ impl Trace {
     /// # Errors
     /// The first wrong line.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
+        // Some editors begin a file with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut times: Vec<Duration> = Vec::new();
         for (i, found) in text.lines().enumerate() {
             let line = i + 1;
@@ -164,11 +166,12 @@ impl Opportunities {
 mod tests {
     use super::*;
     use crate::config::{
-        DelayConfig, LinkConfig, LossConfig, OutageConfig, OutageMode, QueueConfig, QueueLimit,
-        Schedule,
+        DelayConfig, LinkConfig, LinkRate, LossConfig, OutageConfig, OutageMode, QueueConfig,
+        QueueLimit, Schedule,
     };
     use crate::{Dropped, Link, LinkStreams, Output, PacketMeta, Passage};
     use airtcp_core::event::DropReason;
+    use std::sync::Arc;
 
     fn ms(n: u64) -> Instant {
         Instant::from_millis(n)
@@ -246,7 +249,7 @@ mod tests {
     #[test]
     fn opportunities_during_a_holding_outage_go_unused() {
         let config = LinkConfig {
-            rate: DataRate::mbps(1).into(),
+            rate: LinkRate::Mahimahi(Arc::new(Trace::parse("10\n").unwrap())),
             delay: DelayConfig { base: Duration::from_millis(3), variation: None },
             loss: LossConfig::None.into(),
             duplicate: 0.0,
@@ -260,8 +263,7 @@ mod tests {
             rlc: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
         };
-        let mut link = Link::new(&config, LinkStreams::named(1, "test"))
-            .with_trace(Trace::parse("10\n").unwrap());
+        let mut link = Link::new(&config, LinkStreams::named(1, "test"));
         let meta = PacketMeta::new(Bytes(1500), true);
         assert!(link.send(ms(0), 1, meta).is_ok());
         assert!(link.send(ms(0), 2, meta).is_ok());

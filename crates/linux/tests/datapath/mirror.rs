@@ -381,6 +381,71 @@ fn the_end_of_a_connection_that_was_mirrored_is_mirrored_while_the_mobile_answer
 }
 
 #[test]
+fn no_end_is_missed_among_many_connections_that_were_mirrored() {
+    if !possible() {
+        return;
+    }
+    // Of so many, a few hundred have the hash of another in the program's table.
+    const CONNECTIONS: u16 = 8000;
+    let segment = |flow: Flow, seq, flags, payload: &[u8]| {
+        let (seq, ack, payload) = (SeqNum(seq), Some(SeqNum(1)), payload.to_vec());
+        let mut packet = Vec::new();
+        encode(&Segment { flow, seq, ack, flags, payload, ..Segment::default() }, &mut packet)
+            .unwrap();
+        packet
+    };
+    // With ports in a row hardly any would.
+    let of_two_ports = |port: u16| {
+        let dst = Addr { port: port.wrapping_mul(port), ..flow(0, port).dst };
+        Flow { dst, ..flow(0, port) }
+    };
+    for path in PATHS {
+        let net = net_with_nobody();
+        // What follows a packet that nobody answered comes into a silence, and is mirrored.
+        let mut turn = 0;
+        let copies = mirrored_of(
+            &net,
+            by(path, waking(Towards::Mobile)),
+            vec![(); 4],
+            |_, ()| {},
+            || {
+                let flows = (1..=CONNECTIONS).map(of_two_ports);
+                match turn {
+                    0 => {
+                        let answer = segment(flow(0, 1).reversed(), 1, Flags::empty(), b"");
+                        send_raw(&net, "b", vec![answer]);
+                        send_raw(
+                            &net,
+                            "a",
+                            vec![segment(flow(0, 1), 1000, Flags::empty(), b"one")],
+                        );
+                        std::thread::sleep(SILENCE);
+                    }
+                    1 => {
+                        let all = flows.map(|flow| segment(flow, 1000, Flags::empty(), b"one"));
+                        send_raw(&net, "a", all.collect());
+                    }
+                    2 => {
+                        let answer = segment(flow(0, 1).reversed(), 1, Flags::empty(), b"");
+                        send_raw(&net, "b", vec![answer]);
+                    }
+                    _ => {
+                        let ends = flows.map(|flow| segment(flow, 1003, Flags::RST, b""));
+                        send_raw(&net, "a", ends.collect());
+                    }
+                }
+                turn += 1;
+            },
+        );
+        let Some(copies) = copies else { continue };
+        let mirrored: Vec<usize> = copies.iter().map(Vec::len).collect();
+        let all = usize::from(CONNECTIONS);
+        assert_eq!(mirrored[1..], [all, 1, all], "{path:?}");
+        assert!(copies[3].iter().all(|copy| copy.is_closing), "{path:?}");
+    }
+}
+
+#[test]
 fn a_fragment_ends_no_connection() {
     if !possible() {
         return;

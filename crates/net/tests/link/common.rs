@@ -2,8 +2,9 @@
 
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_net::config::{DelayConfig, LinkConfig, LossConfig, QueueConfig, QueueLimit};
-use airtcp_net::{Dropped, Link, LinkStreams, Output, PacketMeta};
+use airtcp_net::config::{DelayConfig, LinkConfig, LinkRate, LossConfig, QueueConfig, QueueLimit};
+use airtcp_net::{Dropped, Link, LinkStreams, Output, PacketMeta, Trace};
+use std::sync::Arc;
 
 /// A 1040-B data packet, 33.28 ms at 250 kbit/s.
 pub(crate) const PACKET: PacketMeta = PacketMeta::new(Bytes(1040), true);
@@ -30,6 +31,12 @@ pub(crate) fn plain() -> LinkConfig {
         rlc: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(50) },
     }
+}
+
+/// The link with the rate of a Mahimahi trace.
+pub(crate) fn traced(trace: &str, link: &LinkConfig) -> LinkConfig {
+    let trace = Trace::parse(trace).unwrap();
+    LinkConfig { rate: LinkRate::Mahimahi(Arc::new(trace)), ..link.clone() }
 }
 
 pub(crate) fn link(config: &LinkConfig) -> Link<u32> {

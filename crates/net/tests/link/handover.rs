@@ -2,7 +2,7 @@
 //! 10 ms; the handover begins at 100 ms and interrupts for 50 ms.
 
 use crate::common::Fate::{Delivered, Lost};
-use crate::common::{Fate, at_us, link, ms, run, run_until, send_until};
+use crate::common::{Fate, at_us, link, ms, run, run_until, send_until, traced};
 use crate::properties::{links, queues, traffic};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -14,7 +14,7 @@ use airtcp_net::queue::codel::CodelConfig;
 use airtcp_net::queue::dualpi2::DualPi2Config;
 use airtcp_net::queue::fq_codel::FqCodelConfig;
 use airtcp_net::queue::pie::PieConfig;
-use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta, Trace};
+use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta};
 use proptest::prelude::*;
 
 /// 1000 bytes, 1 ms at 8 Mbit/s.
@@ -217,8 +217,8 @@ fn blocks_that_rlc_has_not_delivered_are_forwarded() {
 fn a_packet_that_waits_for_opportunities_takes_later_ones() {
     // Opportunities every 10 ms; a packet of 3000 B needs two, here 90 and 100 ms.
     let handover = handovers(vec![cell(95)], forward(0, true));
-    let mut link = link(&LinkConfig { handover, ..config(HandoverData::Discard) })
-        .with_trace(Trace::parse("10\n").unwrap());
+    let config = LinkConfig { handover, ..config(HandoverData::Discard) };
+    let mut link = link(&traced("10\n", &config));
     let large = PacketMeta::new(Bytes(2992), true);
     let fates = run(&mut link, &[(at_us(85_000), large), (at_us(86_000), PACKET)]);
     assert_eq!(fates, [delivered(170_000, 0), delivered(180_000, 1)]);

@@ -1,12 +1,12 @@
 //! Links taken down at run time behave as under the same outages in the schedule.
 
 use crate::common::Fate::{Delivered, Lost};
-use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until};
+use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until, traced};
 use crate::properties::{links, traffic};
 use airtcp_core::event::DropReason;
 use airtcp_core::{DataRate, Duration, Instant, Stream};
 use airtcp_net::config::{LossPlace, OutageConfig, OutageMode, Schedule};
-use airtcp_net::{Departure, Dropped, Link, Output, PacketMeta, Passage, Trace};
+use airtcp_net::{Departure, Dropped, Link, Output, PacketMeta, Passage};
 use proptest::prelude::*;
 
 /// As [`run`], with an outage by hand in each interval.
@@ -166,12 +166,12 @@ proptest! {
         let mode = if hold { OutageMode::Hold } else { OutageMode::Drop };
         let mut at = 0;
         let lines = millis.iter().map(|gap| { at += gap; format!("{at}\n") }).collect::<String>();
-        let trace = Trace::parse(&format!("{lines}{}\n", at + 1)).unwrap();
+        config = traced(&format!("{lines}{}\n", at + 1), &config);
         config.outage = None;
-        let mut by_hand = link(&config).with_trace(trace.clone()).steered(mode);
+        let mut by_hand = link(&config).steered(mode);
         let fates = run_by_hand(&mut by_hand, &sends, &outages);
         config.outage = Some(OutageConfig { schedule: Schedule::Listed(outages), mode });
-        let mut by_schedule = link(&config).with_trace(trace);
+        let mut by_schedule = link(&config);
         prop_assert_eq!(fates, run(&mut by_schedule, &sends));
         prop_assert_eq!(by_hand.counters(), by_schedule.counters());
     }
@@ -233,8 +233,7 @@ fn a_change_of_the_rate_counts_from_the_next_packet_on() {
 
 #[test]
 fn a_trace_gives_way_to_a_rate() {
-    let trace = Trace::parse("1000\n").unwrap();
-    let mut link = link(&plain()).with_trace(trace).steered(OutageMode::Drop);
+    let mut link = link(&traced("1000\n", &plain())).steered(OutageMode::Drop);
     link.set_rate(at_us(10_000), DataRate::kbps(250));
     link.send(at_us(20_000), 0, PACKET).unwrap();
     let mut log = Vec::new();

@@ -1,6 +1,6 @@
 //! Each rule of a link as a timeline, exact to the nanosecond.
 
-use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until};
+use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until, traced};
 use Fate::{Delivered, Lost};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant};
@@ -10,7 +10,7 @@ use airtcp_net::config::{
 };
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::table::{Delays, Rates};
-use airtcp_net::{Dropped, Link, LinkCounters, LinkStreams, PacketMeta, Trace};
+use airtcp_net::{Dropped, Link, LinkCounters, LinkStreams, PacketMeta};
 use std::sync::Arc;
 
 const ACK: PacketMeta = PacketMeta::new(Bytes(40), false);
@@ -192,8 +192,7 @@ fn the_average_of_red_decays_while_the_link_is_idle() {
         ..RedConfig::default()
     });
     // A trace counts idle time at its mean rate, here 25 packets a second.
-    let trace = Trace::parse("40\n").unwrap();
-    for mut link in [link(&config), link(&config).with_trace(trace)] {
+    for mut link in [link(&config), link(&traced("40\n", &config))] {
         let accepted = (0..60).filter(|&id| link.send(Instant::ZERO, id, PACKET).is_ok()).count();
         assert!(accepted < 60, "the average is above the thresholds");
         for hour in 1..=20 {
@@ -263,7 +262,7 @@ fn a_rate_may_follow_a_table() {
 #[test]
 fn a_rate_may_follow_a_mahimahi_trace() {
     let mut config = plain();
-    config.rate = LinkRate::Mahimahi(Arc::new(Trace::parse("10\n30\n").unwrap()));
+    config = traced("10\n30\n", &config);
     let log = run(&mut link(&config), &[(Instant::ZERO, PACKET), (Instant::ZERO, PACKET)]);
     // The second needs the rest of the first opportunity and some of the second.
     assert_eq!(log, [Delivered(at_us(180_000), 0), Delivered(at_us(200_000), 1)]);
@@ -454,8 +453,7 @@ fn where_outages_cover_every_slot_packets_wait_for_ever() {
     let mut config = plain();
     config.outage = Some(OutageConfig { schedule: every_10_ms, mode: OutageMode::Hold });
     let sends = [(at_us(1000), PACKET), (at_us(2000), PACKET)];
-    let trace = Trace::parse("10\n").unwrap();
-    assert_eq!(run(&mut link(&config).with_trace(trace), &sends), []);
+    assert_eq!(run(&mut link(&traced("10\n", &config)), &sends), []);
     config.rlc = Some(Box::new(RlcConfig { tti: ms(10), ..RlcConfig::default() }));
     assert_eq!(run(&mut link(&config), &sends), []);
     // With slots of another length, some begin while the link is up.
@@ -469,7 +467,6 @@ fn listed_outages_end_however_many_slots_they_cover() {
     let listed = Schedule::Listed((0..20_000).map(outage).collect());
     let mut config = plain();
     config.outage = Some(OutageConfig { schedule: listed, mode: OutageMode::Hold });
-    let trace = Trace::parse("10\n").unwrap();
-    let log = run(&mut link(&config).with_trace(trace), &[(at_us(1000), PACKET)]);
+    let log = run(&mut link(&traced("10\n", &config)), &[(at_us(1000), PACKET)]);
     assert_eq!(log, [Delivered(at_us(200_000_000) + ms(170), 0)]);
 }

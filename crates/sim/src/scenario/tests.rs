@@ -488,11 +488,13 @@ fn a_reconfiguration_is_read_and_fits_its_slots() {
         ),
         (
             "{ delay = \"20 ms\" }",
-            "t.toml:16:29: link.BS-MH.reconfiguration.delay: found \"20 ms\" (expected a table)",
+            "t.toml:16:29: link.BS-MH.reconfiguration.delay: found \"20 ms\" (expected a table \
+             of constant, uniform, normal, exponential, mixture)",
         ),
         (
             "{ delay = { normal = \"20 ms\" } }",
-            "t.toml:16:40: link.BS-MH.reconfiguration.delay.normal: found \"20 ms\" (expected a table)",
+            "t.toml:16:40: link.BS-MH.reconfiguration.delay.normal: found \"20 ms\" (expected \
+             a table of mean, deviation)",
         ),
         (
             "{ delay = { } }",
@@ -1033,13 +1035,18 @@ fn what_depends_on_a_refused_table_is_not_reported() {
         .replace(TO, "to = \"MH\"\nsender = { congestion = \"bbr\", recovery = \"newreno\" }");
     assert_eq!(
         parse(&text).unwrap_err().to_string(),
-        "t.toml:1:7: tcp: found \"newreno\" (expected a table)"
+        "t.toml:1:7: tcp: found \"newreno\" (expected a table of preset, mss, receive-buffer, autotuning, \
+         send-buffer, window-scaling, …)"
     );
     // A cell that cannot be read may have the node.
     let walking = "name = \"MH\"\nmobility = { model = \"stationary\" }";
     for (cell, expected) in [
         ("wlan = 3\n", "t.toml:1:8: wlan: found 3 (expected an array of at least one table)"),
-        ("wlan = [3]\n", "t.toml:1:9: wlan.0: found 3 (expected a table)"),
+        (
+            "wlan = [3]\n",
+            "t.toml:1:9: wlan.0: found 3 (expected a table of name, stations, arp, preset, preamble, \
+             data-rate, …)",
+        ),
     ] {
         let text = format!("{cell}{}", BASE.replace("name = \"MH\"", walking));
         assert_eq!(parse(&text).unwrap_err().to_string(), expected);

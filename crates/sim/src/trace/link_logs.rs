@@ -35,12 +35,8 @@ impl<W: Write> LinkLogs<W> {
         let command_line = format!("airtcp run, seed {seed}");
         let log = |link: &crate::scenario::Link| {
             let file = file_name(&link.name);
-            let mut log = LinkLog::new(
-                open(&file)?,
-                &link.config,
-                None,
-                LinkStreams::named(seed, &link.name),
-            );
+            let streams = LinkStreams::named(seed, &link.name);
+            let mut log = LinkLog::new(open(&file)?, &link.config, streams);
             // Simulated time begins at 0.
             let (name, command_line) = (&*link.name, &*command_line);
             let header = Header { name, file: &file, command_line, started: 0 };

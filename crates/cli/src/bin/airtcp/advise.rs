@@ -9,8 +9,7 @@ use airtcp_cli::{
 use airtcp_config::Override;
 use airtcp_core::{Duration, Instant};
 use airtcp_emu::{EmulatedDirection, EmulatedLink};
-use airtcp_net::Trace;
-use airtcp_net::config::{LinkConfig, LinkRate, QueueConfig};
+use airtcp_net::config::{LinkConfig, QueueConfig};
 use airtcp_net::schedule::Schedules;
 use airtcp_sim::scenario::{LinkSender, Scenario, files};
 use airtcp_sim::{Observers, RunMetrics, World};
@@ -19,13 +18,12 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Arguments of `airtcp advise`.
 #[derive(Debug, Args)]
 pub(crate) struct AdviseArgs {
-    /// The wireless link: a link file (NAME.toml, docs/link-config.md), or a Mahimahi trace, which
-    /// both directions then follow.
+    /// The wireless link: a link file (NAME.toml, docs/link-config.md), or a Mahimahi trace or
+    /// table of rates (NAME.csv), which both directions then follow.
     #[arg(long, value_name = "FILE")]
     link: PathBuf,
     /// Sets any key of the link file, such as `delay=20ms`; may be repeated.
@@ -568,15 +566,18 @@ fn longest_outage(duration: Duration, down: &LinkConfig, up: &LinkConfig) -> Opt
 
 /// The content of the file that describes the link. It is read once, as it may come through a pipe.
 enum LinkFile {
+    /// The keys of a link file.
     Keys(String),
-    Trace(Arc<Trace>),
+    /// A Mahimahi trace or a table: the rate of both directions.
+    Rate(String),
 }
 
 impl LinkFile {
     fn read(path: &Path) -> Result<Self, String> {
+        let text = link::contents(path)?;
         match path.extension().is_some_and(|ending| ending == "toml") {
-            true => link::contents(path).map(Self::Keys),
-            false => link::read_trace(path).map(|trace| Self::Trace(Arc::new(trace))),
+            true => Ok(Self::Keys(text)),
+            false => Ok(Self::Rate(text)),
         }
     }
 }
@@ -588,15 +589,27 @@ fn read_link(
     outages: Option<Override>,
 ) -> Result<(LinkConfig, LinkConfig), String> {
     let name = args.link.display().to_string();
-    let (text, of_file) = match file {
-        LinkFile::Keys(text) => (text.as_str(), None),
-        LinkFile::Trace(trace) => ("", Some(trace)),
-    };
     let set = |(path, value): &(String, String)| Override::new("--set", path, value);
     let mut overrides: Vec<Override> = outages.into_iter().collect();
-    overrides.extend(args.set.iter().map(set));
-    let read = EmulatedLink::parse(&name, text, &overrides, &files::beside(&name))
-        .map_err(|error| error.render())?;
+    let beside = files::beside(&name);
+    let read = match file {
+        LinkFile::Keys(text) => {
+            overrides.extend(args.set.iter().map(set));
+            EmulatedLink::parse(&name, text, &overrides, &beside)
+        }
+        LinkFile::Rate(text) => {
+            let rate = Override::new(
+                "--link",
+                "rate",
+                &format!("{{ file = {} }}", serde_json::json!(name)),
+            );
+            overrides.push(rate);
+            overrides.extend(args.set.iter().map(set));
+            let files = |path: &str| if path == name { Ok(text.clone()) } else { beside(path) };
+            EmulatedLink::parse(&name, "", &overrides, &files)
+        }
+    };
+    let read = read.map_err(|error| error.render())?;
     if read.wlan.is_some() {
         return Err(format!(
             "airtcp: {name}: wlan: advice is for links without a wireless cell in front; \
@@ -608,33 +621,20 @@ fn read_link(
             "airtcp: {name}: only: has no effect on simulated links, which all packets go through"
         ));
     }
-    Ok((direction(&args.link, of_file, read.down)?, direction(&args.link, of_file, read.up)?))
+    Ok((direction(&args.link, read.down)?, direction(&args.link, read.up)?))
 }
 
-/// The configuration of a direction, with its trace: that of the link file or `of_file`.
-fn direction(
-    link: &Path,
-    of_file: Option<&Arc<Trace>>,
-    direction: EmulatedDirection,
-) -> Result<LinkConfig, String> {
-    let EmulatedDirection { mut config, trace, corrupt } = direction;
-    if corrupt > 0.0 {
-        return Err(format!(
+/// The configuration of a direction.
+fn direction(link: &Path, direction: EmulatedDirection) -> Result<LinkConfig, String> {
+    let EmulatedDirection { config, corrupt } = direction;
+    match corrupt > 0.0 {
+        false => Ok(config),
+        true => Err(format!(
             "airtcp: {}: corrupt: has no effect on simulated links (expected loss = {{ kind = \
              \"bernoulli\", p = {corrupt} }}: packets with wrong checksums are dropped)",
             link.display()
-        ));
+        )),
     }
-    let folder = link.parent().unwrap_or(Path::new(""));
-    if let Some(path) = trace {
-        let path = folder.join(path);
-        link::check_no_rlc(&config, &path)?;
-        config.rate = LinkRate::Mahimahi(Arc::new(link::read_trace(&path)?));
-    } else if let Some(trace) = of_file {
-        link::check_no_rlc(&config, link)?;
-        config.rate = LinkRate::Mahimahi(trace.clone());
-    }
-    Ok(config)
 }
 
 fn scenario(

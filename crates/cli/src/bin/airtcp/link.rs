@@ -5,10 +5,9 @@ use airtcp_cli::{BAD_INPUT, FAILURE, check_folder, complain, override_pair, prin
 use airtcp_config::Override;
 use airtcp_core::{Duration, counted};
 use airtcp_emu::control::{self, Order};
-use airtcp_emu::{DirectionSetup, EmulatedDirection, EmulatedLink, Report, Setup};
-use airtcp_net::config::LinkConfig;
+use airtcp_emu::{DirectionSetup, EmulatedLink, Report, Setup};
+use airtcp_net::LinkCounters;
 use airtcp_net::wifi::StationCounters;
-use airtcp_net::{LinkCounters, Trace};
 use airtcp_sim::scenario::files;
 use clap::Args;
 use ipnet::Ipv4Net;
@@ -87,10 +86,10 @@ pub(crate) struct LinkArgs {
     /// (docs/link.md). Set its keys with `--set wlan.data-rate="2 Mbit/s"` and the like.
     #[arg(long, value_name = "PRESET")]
     wlan: Option<String>,
-    /// Mahimahi trace that replaces the rate from the command to the network.
+    /// Mahimahi trace or table (NAME.csv) of the rate from the command to the network.
     #[arg(long, value_name = "FILE", conflicts_with = "up_rate")]
     up_trace: Option<PathBuf>,
-    /// Mahimahi trace that replaces the rate from the network to the command.
+    /// Mahimahi trace or table of the rate from the network to the command.
     #[arg(long, value_name = "FILE", conflicts_with = "down_rate")]
     down_trace: Option<PathBuf>,
     /// Logs the packets from the command to the network, in the format of Mahimahi's `mm-link`.
@@ -167,11 +166,8 @@ pub(crate) fn schema(markdown: bool) -> i32 {
 pub(crate) fn checked() -> Live {
     let read = |path: &Path, text: &str| {
         let name = path.display().to_string();
-        let link = EmulatedLink::parse(&name, text, &[], &files::beside(&name))
-            .map_err(|error| error.render())?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let traces = [link.up.trace, link.down.trace].into_iter().flatten();
-        traces.map(|trace| read_trace(&folder.join(trace))).try_for_each(|trace| trace.map(drop))
+        let link = EmulatedLink::parse(&name, text, &[], &files::beside(&name));
+        link.map(drop).map_err(|error| error.render())
     };
     Live { kind: Kind::Link, schema: airtcp_emu::config::json_schema(), read }
 }
@@ -184,19 +180,16 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
     let prepared = || -> Result<_, String> {
         check_outputs(args)?;
         let link = read(args)?;
-        let up = args.trace(&link.up, args.up_trace.as_deref(), args.up_rate.as_deref())?;
-        let down = args.trace(&link.down, args.down_trace.as_deref(), args.down_rate.as_deref())?;
         let unchanged = || link.up.changes_nothing() && link.down.changes_nothing();
-        let has_files =
-            args.up_log.is_some() || args.down_log.is_some() || up.is_some() || down.is_some();
-        if link.only.is_some() && args.control.is_none() && !has_files && unchanged() {
+        let has_logs = args.up_log.is_some() || args.down_log.is_some();
+        if link.only.is_some() && args.control.is_none() && !has_logs && unchanged() {
             return Err("airtcp: only: has no effect, as the link changes no packets (expected a rate, a delay \
                         or the like, or --control)"
                 .to_owned());
         }
-        Ok((link, up, down))
+        Ok(link)
     };
-    let (link, up_trace, down_trace) = match prepared() {
+    let link = match prepared() {
         Ok(prepared) => prepared,
         Err(message) => {
             let _ = writeln!(io::stderr(), "{message}");
@@ -208,13 +201,11 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
     let setup = Setup {
         up: DirectionSetup {
             config: &link.up.config,
-            trace: up_trace.as_ref(),
             corrupt: link.up.corrupt,
             log: args.up_log.as_deref(),
         },
         down: DirectionSetup {
             config: &link.down.config,
-            trace: down_trace.as_ref(),
             corrupt: link.down.corrupt,
             log: args.down_log.as_deref(),
         },
@@ -280,40 +271,6 @@ fn read(args: &LinkArgs) -> Result<EmulatedLink, String> {
         .map_err(|error| error.render())
 }
 
-impl LinkArgs {
-    /// The trace of a direction: from its option, else from the file unless an option sets a rate.
-    fn trace(
-        &self,
-        direction: &EmulatedDirection,
-        option: Option<&Path>,
-        rate: Option<&str>,
-    ) -> Result<Option<Trace>, String> {
-        let folder = self.config.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-        let of_file = direction.trace.as_ref().filter(|_| self.rate.is_none() && rate.is_none());
-        let of_file = of_file.map(|path| folder.join(path));
-        let Some(path) = option.map(Path::to_owned).or(of_file) else { return Ok(None) };
-        check_no_rlc(&direction.config, &path)?;
-        read_trace(&path).map(Some)
-    }
-}
-
-/// An error if a trace would replace the constant rate of a cellular link.
-pub(crate) fn check_no_rlc(config: &LinkConfig, trace: &Path) -> Result<(), String> {
-    match config.rlc {
-        None => Ok(()),
-        Some(_) => Err(format!(
-            "airtcp: {}: a trace has no transport blocks of one size (expected a constant rate \
-             beside rlc)",
-            trace.display()
-        )),
-    }
-}
-
-/// The Mahimahi trace in a file.
-pub(crate) fn read_trace(path: &Path) -> Result<Trace, String> {
-    Trace::parse(&contents(path)?).map_err(|error| format!("airtcp: {}: {error}", path.display()))
-}
-
 /// The text of a file.
 pub(crate) fn contents(path: &Path) -> Result<String, String> {
     files::text(path).map_err(|message| format!("airtcp: {message}"))
@@ -344,6 +301,11 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
         ("--wlan", "wlan.preset", &args.wlan),
     ];
     let mut overrides = only(args);
+    for (option, path, file) in
+        [("--up-trace", "up.rate", &args.up_trace), ("--down-trace", "down.rate", &args.down_trace)]
+    {
+        overrides.extend(file.as_deref().map(|file| rate_of_file(option, path, file)));
+    }
     for (option, path, value) in options {
         let Some(value) = value else { continue };
         if let Some(table) = path.strip_suffix(".p") {
@@ -353,6 +315,14 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
     }
     overrides.extend(args.set.iter().map(|(path, value)| Override::new("--set", path, value)));
     overrides
+}
+
+/// The rate at `path` follows this file, by the option `option`.
+pub(crate) fn rate_of_file(option: &str, path: &str, file: &Path) -> Override {
+    // Paths of options count from the working folder, and those of link files from theirs.
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let file = serde_json::json!(file.to_string_lossy());
+    Override::new(option, path, &format!("{{ file = {file} }}"))
 }
 
 /// The options that choose packets, as keys of the file.
