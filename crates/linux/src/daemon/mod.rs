@@ -144,7 +144,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut(Pace)) -> Result<(), DaemonErro
     let (config, prepared) = mirror.prepare(config)?;
     let mut dispatcher = Dispatcher::new(&config, hash_key(), &interfaces(), Box::new(ledger))?;
     let NfqueueConfig { queue, length } = config.nfqueue;
-    let queue = Nfqueue::open(queue, length)?;
+    let queue = Nfqueue::claim(queue, length)?;
     queue.set_mark(config.mark)?;
     let threads = Threads::start(read, listeners, &as_read)?;
     mirror.commit(&config, prepared);
@@ -165,6 +165,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut(Pace)) -> Result<(), DaemonErro
     if taken + refused > 0 {
         tracing::info!(taken, refused, "took over connections of an earlier gateway");
     }
+    let queue = queue.listen()?;
     let (role, path) = (Role::Protect(Box::new(dispatcher)), Path::Queue { rules, queue });
     serve(role, path, mirror, config, threads, effects, beat)
 }

@@ -124,7 +124,15 @@ impl Nfqueue {
     /// # Errors
     /// See [`NfqueueError`].
     pub fn open(queue: u16, length: u32) -> Result<Self, NfqueueError> {
-        let netlink = Listener::open(queue, &configuration(queue, length))?;
+        Self::claim(queue, length)?.listen()
+    }
+
+    /// As [`Nfqueue::open`], but packets pass without being seen until [`Claimed::listen`].
+    ///
+    /// # Errors
+    /// See [`NfqueueError`].
+    pub fn claim(queue: u16, length: u32) -> Result<Claimed, NfqueueError> {
+        let netlink = Listener::open(queue, &configuration(queue))?;
         let buffer = (length as usize).saturating_mul(WAITING);
         let buffer = buffer.clamp(*RECEIVE_BUFFER.start(), *RECEIVE_BUFFER.end());
         RcvBufForce
@@ -137,7 +145,7 @@ impl Nfqueue {
         let buffers = (0..FEW).map(|_| ReceiveBuffer::new(pool.clone())).collect();
         let queue = Self { netlink, queue, buffers, injector, verdicts: Vec::new(), passed: None };
         queue.set_mark(Mark::default())?;
-        Ok(queue)
+        Ok(Claimed { queue, length })
     }
 
     /// Sets the mark of packets injected to mobiles.
@@ -258,6 +266,47 @@ impl Nfqueue {
     }
 }
 
+/// A queue that this process owns, ready but for [`Claimed::listen`]: until then packets do not wait
+/// for a process that is still busy with its start, but pass.
+#[derive(Debug)]
+pub struct Claimed {
+    queue: Nfqueue,
+    length: u32,
+}
+
+impl Claimed {
+    /// As [`Nfqueue::set_mark`].
+    ///
+    /// # Errors
+    /// See [`NfqueueError`].
+    pub fn set_mark(&self, mark: Mark) -> Result<(), NfqueueError> {
+        self.queue.set_mark(mark)
+    }
+
+    /// Begins to take packets.
+    ///
+    /// # Errors
+    /// See [`NfqueueError`].
+    pub fn listen(self) -> Result<Nfqueue, NfqueueError> {
+        let Self { queue, length } = self;
+        let set = Message::netfilter(
+            libc::NFNL_SUBSYS_QUEUE,
+            libc::NFQNL_MSG_CONFIG,
+            libc::NLM_F_ACK,
+            libc::AF_UNSPEC,
+            queue.queue,
+        )
+        .with(libc::NFQA_CFG_QUEUE_MAXLEN as u16, &length.to_be_bytes())
+        .finish();
+        queue
+            .netlink
+            .netlink
+            .ask(&set)
+            .map_err(|error| NfqueueError::new("setting the length of a queue", error))?;
+        Ok(queue)
+    }
+}
+
 /// Waits until one of `fds` is readable, or `timeout` is over (`None`: never).
 pub(crate) fn wait<'a>(
     fds: impl IntoIterator<Item = BorrowedFd<'a>>,
@@ -270,8 +319,8 @@ pub(crate) fn wait<'a>(
     }
 }
 
-/// The request that binds and configures the queue.
-fn configuration(queue: u16, length: u32) -> Vec<u8> {
+/// The request that binds and configures the queue, whose length is 0.
+fn configuration(queue: u16) -> Vec<u8> {
     // `struct nfqnl_msg_config_params`: bytes to copy of a packet, and the copy mode.
     let mut copy = u32::from(u16::MAX).to_be_bytes().to_vec();
     copy.push(libc::NFQNL_COPY_PACKET as u8);
@@ -280,7 +329,7 @@ fn configuration(queue: u16, length: u32) -> Vec<u8> {
         .with(libc::NFQA_CFG_PARAMS as u16, &copy)
         .with(libc::NFQA_CFG_MASK as u16, &flags.to_be_bytes())
         .with(libc::NFQA_CFG_FLAGS as u16, &flags.to_be_bytes())
-        .with(libc::NFQA_CFG_QUEUE_MAXLEN as u16, &length.to_be_bytes())
+        .with(libc::NFQA_CFG_QUEUE_MAXLEN as u16, &0_u32.to_be_bytes())
         .finish()
 }
 

@@ -116,8 +116,9 @@ fn delay_acks(
     let index = interface(name).ok_or_else(|| DelackError::Interface(name.clone()))?;
     let tap = Tap::open(index).map_err(DelackError::Tap)?;
     // At most one ACK of each connection waits; more may arrive before its verdict is carried out.
-    let queue = Nfqueue::open(selection.queue, (*connections as u32).saturating_mul(4))?;
+    let queue = Nfqueue::claim(selection.queue, (*connections as u32).saturating_mul(4))?;
     let rules = AckRules::install(selection)?;
+    let queue = queue.listen()?;
     tracing::info!(
         backend = %rules.backend(),
         interface = name,

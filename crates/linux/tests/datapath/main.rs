@@ -834,6 +834,26 @@ fn a_gateway_that_does_not_read_holds_up_no_more_than_its_queue() {
 }
 
 #[test]
+fn a_gateway_that_is_starting_holds_up_nothing() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let _rules = install(&net, config(QUEUE, 1, always().groups));
+    let claimed = in_gateway(&net, || Nfqueue::claim(QUEUE, 1).unwrap());
+    net.download(FIXED[0], 1_000_000);
+    let mut queue = claimed.listen().unwrap();
+    let mut taken = || {
+        let mut batch = Vec::new();
+        queue.receive(&[], Some(Duration::ZERO), &mut batch).unwrap();
+        batch.len()
+    };
+    assert_eq!(taken(), 0);
+    net.download(FIXED[0], 1_000_000);
+    assert_eq!(taken(), 1);
+}
+
+#[test]
 fn a_queue_in_use_is_refused_by_its_number() {
     if !possible() {
         return;
