@@ -1,4 +1,4 @@
-//! The unit of the gateway, checked by systemd's own tools.
+//! The units of the gateway and of the agent, checked by systemd's own tools.
 
 #![cfg(target_os = "linux")]
 
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// The highest exposure that `systemd-analyze security` may report, in tenths. With systemd 252 it
-/// is 2.3, owing to the network, to root as the user (iptables insists on it), and to a supervisor
-/// and a daemon in one service.
-const EXPOSURE: u32 = 25;
+/// Units, each with the highest exposure that `systemd-analyze security` may report, in tenths. With
+/// systemd 252 the gateway's is 2.3, owing to the network, to root as the user (iptables insists on
+/// it), and to a supervisor and a daemon in one service; the agent's 1.9, owing to the network.
+const UNITS: [(&str, u32); 2] = [("gateway", 25), ("agent", 20)];
 
 /// The unit as installed, but with the program under test.
 struct Unit {
@@ -18,13 +18,13 @@ struct Unit {
 }
 
 impl Unit {
-    fn new() -> Self {
-        let shipped =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dist/airtcp-gateway.service");
+    fn new(name: &str) -> Self {
+        let file = format!("airtcp-{name}.service");
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dist").join(&file);
         let text = std::fs::read_to_string(shipped).unwrap();
-        assert!(text.contains("ExecStart=/usr/local/bin/airtcp gateway "));
+        assert!(text.contains(&format!("ExecStart=/usr/local/bin/airtcp {name} ")));
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("airtcp-gateway.service");
+        let path = folder.path().join(file);
         std::fs::write(&path, text.replace("/usr/local/bin/airtcp", env!("CARGO_BIN_EXE_airtcp")))
             .unwrap();
         Self { _folder: folder, path }
@@ -45,32 +45,36 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn systemd_finds_no_fault_in_the_unit() {
-    let Some(output) = Unit::new().analyze(&["verify", "--man=no"]) else { return };
-    let complaints = text(&output.stderr);
-    // Before systemd 253, which has the fallback of the line above.
-    let is_known =
-        |line: &str| line.ends_with("Failed to parse service type, ignoring: notify-reload");
-    let unknown: Vec<_> = complaints.lines().filter(|line| !is_known(line)).collect();
-    assert!(output.status.success() && unknown.is_empty(), "{complaints}");
+fn systemd_finds_no_fault_in_a_unit() {
+    for (name, _) in UNITS {
+        let Some(output) = Unit::new(name).analyze(&["verify", "--man=no"]) else { return };
+        let complaints = text(&output.stderr);
+        // Before systemd 253, which has the fallback of the line above.
+        let is_known =
+            |line: &str| line.ends_with("Failed to parse service type, ignoring: notify-reload");
+        let unknown: Vec<_> = complaints.lines().filter(|line| !is_known(line)).collect();
+        assert!(output.status.success() && unknown.is_empty(), "{name}: {complaints}");
+    }
 }
 
 #[test]
 fn what_must_survive_a_crash_survives_a_start_that_fails() {
-    let text = std::fs::read_to_string(&Unit::new().path).unwrap();
+    let text = std::fs::read_to_string(&Unit::new("gateway").path).unwrap();
     let is_kept = |line: &str| line == "RuntimeDirectoryPreserve=yes";
     assert!(text.lines().any(is_kept), "systemd removes the folder when the unit has failed");
 }
 
 #[test]
-fn the_unit_is_hardened() {
-    let threshold = format!("--threshold={EXPOSURE}");
-    let arguments = ["security", "--offline=true", "--no-pager", &threshold];
-    let Some(output) = Unit::new().analyze(&arguments) else { return };
-    let (report, complaints) = (text(&output.stdout), text(&output.stderr));
-    if complaints.contains("unrecognized option") {
-        airtcp_testing::skip("systemd-analyze of systemd 250 or newer");
-        return;
+fn units_are_hardened() {
+    for (name, exposure) in UNITS {
+        let threshold = format!("--threshold={exposure}");
+        let arguments = ["security", "--offline=true", "--no-pager", &threshold];
+        let Some(output) = Unit::new(name).analyze(&arguments) else { return };
+        let (report, complaints) = (text(&output.stdout), text(&output.stderr));
+        if complaints.contains("unrecognized option") {
+            airtcp_testing::skip("systemd-analyze of systemd 250 or newer");
+            return;
+        }
+        assert!(output.status.success(), "{name}: {report}{complaints}");
     }
-    assert!(output.status.success(), "{report}{complaints}");
 }

@@ -192,8 +192,22 @@ fn reference(table: &Table) -> String {
 }
 
 fn table_schema(table: &Table) -> Value {
+    let mut forms: Vec<(&str, Vec<Value>)> = Vec::new();
+    for field in table.fields() {
+        let form = field_schema(&field);
+        match forms.iter_mut().find(|(key, _)| *key == field.key) {
+            Some((_, forms)) if forms.contains(&form) => {}
+            Some((_, forms)) => forms.push(form),
+            None => forms.push((field.key, vec![form])),
+        }
+    }
+    // A key may mean something else with each word of a choice.
+    let any = |mut forms: Vec<Value>| match forms.len() {
+        1 => forms.remove(0),
+        _ => json!({ "anyOf": forms }),
+    };
     let properties: Map<String, Value> =
-        declarations(table).iter().map(|(f, _)| (f.key.to_owned(), field_schema(f))).collect();
+        forms.into_iter().map(|(key, forms)| (key.to_owned(), any(forms))).collect();
     // A key required with one choice only is not required in every table.
     let required: Vec<&str> = table
         .fields()

@@ -51,6 +51,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Pause after `accept` failed, for example because of too many open files.
 const BREATHER: Duration = Duration::from_millis(100);
 
+/// Time between attempts to listen for clients of the metrics.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Attempts after which the log says that the metrics are not served.
+const TELL_AFTER: u32 = 3;
+
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
@@ -158,8 +164,7 @@ pub fn cannot_listen(address: SocketAddr, kind: Type) -> Option<io::Error> {
         socket.set_reuse_address(kind == Type::STREAM)?;
         socket.bind(&address.into())
     };
-    let kinds = [io::ErrorKind::AddrInUse, io::ErrorKind::AddrNotAvailable];
-    bind().err().filter(|error| kinds.contains(&error.kind()))
+    bind().err().filter(may_come)
 }
 
 /// Whether a gateway could make its control socket here, or replace a dead one's, as far as this
@@ -225,38 +230,90 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-/// The bound control socket, and the address of the metrics.
+/// Where the metrics are served.
+#[derive(Debug)]
+enum Metrics {
+    /// Nowhere.
+    Off,
+    Bound(TcpListener),
+    /// An address that another program has, or that this host does not have yet.
+    Awaited(SocketAddr),
+}
+
+impl Metrics {
+    fn open(address: SocketAddr) -> io::Result<Self> {
+        match TcpListener::bind(address) {
+            Ok(listener) => {
+                listener.set_nonblocking(true)?;
+                Ok(Self::Bound(listener))
+            }
+            Err(error) if may_come(&error) => Ok(Self::Awaited(address)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The listener, as soon as there can be one; `None`: there are no metrics.
+    async fn listener(self) -> Option<tokio::net::TcpListener> {
+        let address = match self {
+            Self::Off => return None,
+            Self::Bound(listener) => return tokio::net::TcpListener::from_std(listener).ok(),
+            Self::Awaited(address) => address,
+        };
+        // A gateway that was just killed holds its address for a moment: that is not worth a line.
+        let mut attempts = 0;
+        loop {
+            tokio::time::sleep(AGAIN).await;
+            attempts += 1;
+            match tokio::net::TcpListener::bind(address).await {
+                Ok(listener) => {
+                    tracing::info!(%address, "metrics are served");
+                    return Some(listener);
+                }
+                Err(error) if attempts == TELL_AFTER => tracing::error!(
+                    "metrics: cannot listen on {address}: {error}; give `metrics` a free address of this host. \
+                     The gateway protects without them, and goes on trying"
+                ),
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// True if an address may be bound later: it is in use, or not yet one of this host.
+fn may_come(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
+}
+
+/// The bound control socket, and where the metrics are served.
 #[derive(Debug)]
 pub struct Listeners {
     control: ControlSocket,
-    metrics: Option<TcpListener>,
+    metrics: Metrics,
 }
 
 impl Listeners {
     /// Binds the control socket's path and the metrics' address. The socket of a dead gateway is
-    /// replaced.
+    /// replaced. An address that is not free is no error: the server goes on trying.
     ///
     /// # Errors
-    /// Either is in use or not available; then neither is bound.
+    /// The socket is in use, or one of the two cannot be bound; then neither is.
     pub fn open(control: &Path, metrics: Option<SocketAddr>) -> Result<Self, ServerError> {
         let control = ControlSocket::bind(control)?;
-        let listen = |address| {
-            let is_taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
-            let listener = when_free(|| TcpListener::bind(address), is_taken)?;
-            listener.set_nonblocking(true)?;
-            Ok(listener)
+        let metrics = match metrics {
+            None => Metrics::Off,
+            Some(address) => {
+                Metrics::open(address).map_err(|source| ServerError::Metrics { address, source })?
+            }
         };
-        let metrics = metrics
-            .map(|address| {
-                listen(address).map_err(|source| ServerError::Metrics { address, source })
-            })
-            .transpose()?;
         Ok(Self { control, metrics })
     }
 
-    /// Address of the metrics, with the actual port if port 0 was configured.
+    /// Address of the metrics if it is bound, with the actual port if port 0 was configured.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.metrics.as_ref()?.local_addr().ok()
+        match &self.metrics {
+            Metrics::Bound(listener) => listener.local_addr().ok(),
+            Metrics::Off | Metrics::Awaited(_) => None,
+        }
     }
 }
 
@@ -343,10 +400,9 @@ impl Server {
             .build()?;
         let gateway = Arc::new(Gateway { handle, reload: Box::new(reload), turn: Mutex::new(()) });
         let (stop, stopped) = oneshot::channel();
-        let (listener, metrics) = {
+        let listener = {
             let _context = runtime.enter();
-            let listener = tokio::net::UnixListener::from_std(control.listener.try_clone()?)?;
-            (listener, metrics.map(tokio::net::TcpListener::from_std).transpose()?)
+            tokio::net::UnixListener::from_std(control.listener.try_clone()?)?
         };
         let serve = move || {
             runtime.block_on(async {
@@ -355,12 +411,11 @@ impl Server {
                     async move || Ok(listener.accept().await?.0),
                     move |stream| converse(stream, served.clone()),
                 ));
-                if let Some(metrics) = metrics {
-                    tokio::spawn(accept(
-                        async move || Ok(metrics.accept().await?.0),
-                        move |stream| serve_http(stream, gateway.clone()),
-                    ));
-                }
+                tokio::spawn(async move {
+                    let Some(metrics) = metrics.listener().await else { return };
+                    let next = async move || Ok(metrics.accept().await?.0);
+                    accept(next, move |stream| serve_http(stream, gateway.clone())).await;
+                });
                 // Returns when the other end is dropped, too.
                 let _ = stopped.await;
             });

@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::Receiver;
+use std::time::Instant;
 use tempfile::TempDir;
 
 /// A gateway whose loop is a thread that answers, and passes on the signals.
@@ -309,11 +310,28 @@ fn what_is_no_socket_is_not_replaced() {
 }
 
 #[test]
-fn an_address_in_use_is_named_and_the_socket_is_not_left() {
+fn without_an_address_for_metrics_the_gateway_runs_and_serves_them_once_it_is_free() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let path = socket_in(&folder);
     let address = taken.local_addr().unwrap();
+    let listeners = Listeners::open(&socket_in(&folder), Some(address)).unwrap();
+    let (handle, _inbox) = channel().unwrap();
+    let _server = Server::start(listeners, handle, || Ok(())).unwrap();
+    UnixStream::connect(socket_in(&folder)).unwrap();
+    drop(taken);
+    let end = Instant::now() + 20 * AGAIN;
+    while let Err(error) = TcpStream::connect(address) {
+        assert!(Instant::now() < end, "{error}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn an_address_that_never_comes_is_named_and_the_socket_is_not_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = socket_in(&folder);
+    // A link-local address without its interface.
+    let address: SocketAddr = "[fe80::1]:4711".parse().unwrap();
     let error = Listeners::open(&path, Some(address)).unwrap_err().to_string();
     assert!(error.starts_with(&format!("metrics: cannot listen on {address}: ")), "{error}");
     assert!(!path.exists());
