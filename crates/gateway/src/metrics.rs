@@ -4,7 +4,9 @@
 //! the one that promtool checks), [`markdown`] writes docs/gateway-metrics.md. Names follow
 //! Prometheus' conventions: base units, `_total` for what only grows.
 
+use crate::signals::SignalSource;
 use crate::status::{GroupReport, GroupStatus, LastReload, OutageCounts, ProtocolReport, Status};
+use airtcp_core::LinkSignal;
 use prometheus::{CounterVec, GaugeVec, Opts, Registry, TextEncoder};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -460,6 +462,8 @@ impl Source {
         }
     }
 
+    /// What has not happened counts as 0: a series that begins with its first event hides it from
+    /// Prometheus' `increase`.
     fn samples<'a>(self, status: &'a Status) -> Vec<Sample<'a>> {
         let of_groups = |value: &dyn Fn(&GroupStatus) -> Option<u64>| {
             let sample = |group: &'_ GroupStatus| value(group);
@@ -487,8 +491,10 @@ impl Source {
             }
             Self::Outages(value) => {
                 let of_group = |group: &'a GroupStatus| {
-                    let labels = |cause: &'a str| vec![group.name.as_str(), cause];
-                    group.outages.iter().map(move |(cause, n)| (labels(cause), value(n)))
+                    SignalSource::ALL.into_iter().map(move |cause| {
+                        let counts = group.outages.get(cause.name()).copied().unwrap_or_default();
+                        (vec![group.name.as_str(), cause.name()], value(&counts))
+                    })
                 };
                 status.groups.iter().flat_map(of_group).collect()
             }
@@ -506,20 +512,24 @@ impl Source {
             }
             Self::Gateway(value) => vec![(vec![], value(status) as f64)],
             Self::Away => {
-                let mut away: BTreeMap<&str, u64> = BTreeMap::new();
+                let mut away = BTreeMap::from(AWAY.map(|signal| (signal.name(), 0_u64)));
                 for signal in status.away.values() {
                     *away.entry(signal).or_default() += 1;
                 }
                 away.into_iter().map(|(signal, mobiles)| (vec![signal], mobiles as f64)).collect()
             }
-            Self::Signals => status
-                .signals
-                .iter()
-                .flat_map(|(source, signals)| {
-                    let labels = move |signal| vec![source.as_str(), signal];
-                    signals.iter().map(move |(signal, n)| (labels(signal), *n as f64))
-                })
-                .collect(),
+            Self::Signals => {
+                let number = |source: SignalSource, signal: LinkSignal| {
+                    let of_source = status.signals.get(source.name());
+                    of_source.and_then(|signals| signals.get(signal.name())).copied().unwrap_or(0)
+                };
+                let of_source = |source: SignalSource| {
+                    LinkSignal::ALL.into_iter().map(move |signal| {
+                        (vec![source.name(), signal.name()], number(source, signal) as f64)
+                    })
+                };
+                SignalSource::ALL.into_iter().flat_map(of_source).collect()
+            }
             Self::Seen(value) => {
                 let of_group = |group: &'a GroupReport| (vec![group.name.as_str()], value(group));
                 observed.map(of_group).collect()
@@ -534,6 +544,9 @@ impl Source {
         }
     }
 }
+
+/// Signals that a mobile in reach has not sent last.
+const AWAY: [LinkSignal; 2] = [LinkSignal::Fading, LinkSignal::Down];
 
 impl Metric {
     fn is_counter(&self) -> bool {
@@ -642,8 +655,11 @@ mod tests {
 
     #[test]
     fn a_busy_gateway() {
+        let text = text(&busy());
+        let is_zero = |line: &&str| line.starts_with("airtcp") && line.ends_with("\"} 0");
+        let told: Vec<&str> = text.lines().filter(|line| !is_zero(line)).collect();
         assert_eq!(
-            text(&busy()),
+            told.join("\n") + "\n",
             r#"# HELP airtcp_gateway_away_mobiles Mobiles that are not in reach, by the last signal
 # TYPE airtcp_gateway_away_mobiles gauge
 airtcp_gateway_away_mobiles{signal="down"} 2
@@ -686,7 +702,6 @@ airtcp_gateway_longest_outage_seconds{group="cars"} 12.5
 # HELP airtcp_gateway_ongoing_outages Outages that are not over: mobiles that are away
 # TYPE airtcp_gateway_ongoing_outages gauge
 airtcp_gateway_ongoing_outages{cause="agent",group="cars"} 2
-airtcp_gateway_ongoing_outages{cause="silence",group="cars"} 0
 # HELP airtcp_gateway_outage_seconds_total Length of all outages that are over
 # TYPE airtcp_gateway_outage_seconds_total counter
 airtcp_gateway_outage_seconds_total{cause="agent",group="cars"} 12.5
@@ -708,6 +723,19 @@ airtcp_gateway_signals_total{signal="down",source="control"} 2
 airtcp_gateway_signals_total{signal="up",source="control"} 1
 "#
         );
+    }
+
+    #[test]
+    fn what_has_not_happened_is_counted_from_the_start() {
+        let text = text(&Status { groups: vec![group("cars", "wake", &[])], ..Status::default() });
+        for line in [
+            "airtcp_gateway_outages_total{cause=\"agent\",group=\"cars\"} 0\n",
+            "airtcp_gateway_ongoing_outages{cause=\"silence\",group=\"cars\"} 0\n",
+            "airtcp_gateway_signals_total{signal=\"down\",source=\"agent\"} 0\n",
+            "airtcp_gateway_away_mobiles{signal=\"down\"} 0\n",
+        ] {
+            assert!(text.contains(line), "{line}{text}");
+        }
     }
 
     fn observed() -> Report {

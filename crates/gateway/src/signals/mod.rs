@@ -48,6 +48,19 @@ pub enum SignalSource {
 }
 
 impl SignalSource {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Control,
+        Self::Agent,
+        Self::Carrier,
+        Self::Neighbour,
+        Self::ModemManager,
+        Self::Wifi,
+        Self::Timetable,
+        Self::Silence,
+        Self::EarlierGateway,
+    ];
+
     /// Its name in status and metrics.
     pub const fn name(self) -> &'static str {
         match self {
