@@ -1,11 +1,10 @@
 //! `airtcp check`: whether files are valid, or all mistakes in them. Runs nothing.
 
 use crate::files;
-use crate::{BAD_INPUT, SUCCESS, print, python};
+use crate::{BAD_INPUT, SUCCESS, print, python, tell};
 use airtcp_sim::scenario::Scenario;
 use clap::ValueEnum;
 use serde_json::Value;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// What a file is.
@@ -58,7 +57,7 @@ pub fn run(args: &Args, live: &[Live]) -> i32 {
             }
             Err(message) => {
                 // A rendered diagnostic already begins with its file.
-                let _ = writeln!(io::stderr(), "{message}");
+                tell(&message);
                 code = BAD_INPUT;
             }
         }

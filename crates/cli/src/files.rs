@@ -83,6 +83,11 @@ impl DraftFolder {
         &self.target
     }
 
+    /// Where files can be written until then.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Begins a file.
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
         let named = |e: io::Error| {

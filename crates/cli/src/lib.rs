@@ -179,5 +179,65 @@ pub fn printed(written: io::Result<()>) -> i32 {
 
 /// Writes one line to standard error; it is no failure if nobody reads it.
 pub fn complain(message: &str) {
-    let _ = writeln!(io::stderr(), "airtcp: {message}");
+    tell(&format!("airtcp: {message}"));
+}
+
+/// Writes a message to standard error that begins with its place, such as a rendered diagnostic, in
+/// colours if a terminal shows them; it is no failure if nobody reads it.
+pub fn tell(message: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", painted(message));
+}
+
+/// The message with marks of colour: carets, their margin, and the place above them.
+fn painted(message: &str) -> String {
+    const BOLD: &str = "\x1b[1m";
+    const RED: &str = "\x1b[1;31m";
+    const BLUE: &str = "\x1b[34m";
+    const PLAIN: &str = "\x1b[0m";
+    let lines: Vec<&str> = message.lines().collect();
+    let begins_excerpt = |line: Option<&&str>| line.is_some_and(|line| line.trim_start() == "|");
+    let paint = |(i, line): (usize, &&str)| {
+        let number = |margin: &str| margin.trim().parse::<usize>().is_ok();
+        let carets = |rest: &str| rest.trim_start_matches(' ').bytes().all(|byte| byte == b'^');
+        match line.split_once('|') {
+            Some((margin, rest)) if number(margin) => format!("{BLUE}{margin}|{PLAIN}{rest}"),
+            Some((margin, rest)) if margin.trim().is_empty() && carets(rest) => {
+                format!("{BLUE}{margin}|{PLAIN}{RED}{rest}{PLAIN}")
+            }
+            _ if begins_excerpt(lines.get(i + 1)) => match line.split_once(": ") {
+                Some((place, what)) => format!("{BOLD}{place}:{PLAIN} {what}"),
+                None => (*line).to_owned(),
+            },
+            _ => (*line).to_owned(),
+        }
+    };
+    lines.iter().enumerate().map(paint).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod painting {
+    use super::*;
+
+    #[test]
+    fn a_diagnostic_has_its_place_bold_its_margin_blue_and_its_carets_red() {
+        let plain = "a.toml:4:8: loss: found 0.01 (expected a table)\n  |\n4 | loss = 0.01 # a | b\n  |        ^^^^";
+        let painted = painted(plain);
+        assert_eq!(
+            painted,
+            "\x1b[1ma.toml:4:8:\x1b[0m loss: found 0.01 (expected a table)\n\
+             \x1b[34m  |\x1b[0m\x1b[1;31m\x1b[0m\n\
+             \x1b[34m4 |\x1b[0m loss = 0.01 # a | b\n\
+             \x1b[34m  |\x1b[0m\x1b[1;31m        ^^^^\x1b[0m"
+        );
+        assert_eq!(anstream::adapter::strip_str(&painted).to_string(), plain);
+    }
+
+    #[test]
+    fn other_messages_stay_as_they_are() {
+        for message in
+            ["airtcp: x.toml: no such file", "a | b", "| a | b |", "one: two\nthree: four", ""]
+        {
+            assert_eq!(painted(message), message);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `airtcp mobility`: converts movement traces of other tools into scenarios, and back.
 
-use crate::{BAD_INPUT, complain, files, override_pair, print, seed};
+use crate::{BAD_INPUT, complain, files, override_pair, print, seed, tell};
 use airtcp_core::Instant;
 use airtcp_net::mobility::Path;
 use airtcp_net::mobility::import::{self, Format, Movement};
@@ -10,7 +10,6 @@ use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 /// Subcommands of `airtcp mobility`.
@@ -90,7 +89,7 @@ pub(crate) fn run(command: &Command) -> i32 {
     match converted {
         Ok(text) => print(&text),
         Err(message) => {
-            let _ = writeln!(io::stderr(), "{message}");
+            tell(&message);
             BAD_INPUT
         }
     }

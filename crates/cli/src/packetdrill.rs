@@ -1,6 +1,6 @@
 //! `airtcp packetdrill`: runs packetdrill scripts on the endpoint.
 
-use crate::{BAD_INPUT, FAILURE, SUCCESS, aligned, complain, files, print};
+use crate::{BAD_INPUT, FAILURE, SUCCESS, aligned, complain, files, print, tell};
 use airtcp_packetdrill::{Verdict, parse, run as play};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> i32 {
             Ok(verdict) => judged.push(Judged { file, verdict }),
             Err(message) => {
                 unreadable += 1;
-                eprint_line(&message);
+                tell(&message);
             }
         }
     }
@@ -59,12 +59,6 @@ pub(crate) fn run(args: &Args) -> i32 {
         (SUCCESS, _, _) => BAD_INPUT,
         (code, _, _) => code,
     }
-}
-
-/// A diagnostic has several lines and its own heading.
-fn eprint_line(message: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{message}");
 }
 
 /// Adds the script at `path`, or the scripts in the folder `path`, sorted by name.

@@ -3,7 +3,7 @@
 use crate::captures::Captures;
 use crate::files::{self, Draft, DraftFolder, FolderOf};
 use crate::runs::{self, Outcome, Progress};
-use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, check_seeds, complain, table};
+use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, check_seeds, complain, table, tell};
 use airtcp_core::{Duration, Instant, Subscriber, counted};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::animation::{self, Animation};
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
         Ok(prepared) => prepared,
         Err(message) => {
             // A rendered diagnostic already begins with its file.
-            let _ = writeln!(io::stderr(), "{message}");
+            tell(&message);
             return BAD_INPUT;
         }
     };

@@ -1,7 +1,8 @@
 //! The simulator's commands, and the command line that has only them.
 
+use crate::files::{self, DraftFolder};
 use crate::{FAILURE, LIVE, SUCCESS, absent, command, complain, parse, print};
-use crate::{captures, check, files, mobility, packetdrill, python, replay, run};
+use crate::{captures, check, mobility, packetdrill, python, replay, run};
 use airtcp_core::Duration;
 use airtcp_sim::scenario::duration;
 use airtcp_tcp::congestion::Controls;
@@ -259,10 +260,13 @@ fn completions(shell: Shell, command: &mut clap::Command) -> i32 {
 }
 
 fn manual(out: &Path, command: clap::Command) -> i32 {
-    let generate = || clap_mangen::generate_to(command.disable_help_subcommand(true), out);
-    let named = |error| files::named(error, out);
-    let written = files::create_folder(out).and_then(|()| generate().map_err(named));
-    match written {
+    let written = || {
+        let draft = DraftFolder::new(out)?;
+        clap_mangen::generate_to(command.disable_help_subcommand(true), draft.path())
+            .map_err(|error| files::named(error, out))?;
+        draft.publish()
+    };
+    match written() {
         Ok(()) => SUCCESS,
         Err(error) => {
             complain(&error.to_string());

@@ -33,11 +33,12 @@ impl TraceNode {
         self.is_chosen || self.movement.len() == 1
     }
 
-    /// The node this many numbers further; `Err`: the number that the trace does not have.
-    pub fn further(&self, by: u32) -> Result<Self, u32> {
-        let node = self.node.saturating_add(by);
-        let is_there = self.movement.contains_key(&node);
-        is_there.then(|| Self { node, ..self.clone() }).ok_or(node)
+    /// The node that is so many places further in the trace, whose numbers may have gaps. `None`: the
+    /// trace has no more.
+    pub fn further(&self, by: u32) -> Option<Self> {
+        let mut from_here = self.movement.range(self.node..);
+        let (&node, _) = from_here.nth(by as usize)?;
+        Some(Self { node, ..self.clone() })
     }
 
     /// What the trace has, for messages: `one of the nodes 0, 3 to 5`.

@@ -195,10 +195,13 @@ fn suits(table: &Section<'_>, mobility: &MobilityConfig, count: Option<u64>) -> 
     let problem = match count {
         None if trace.is_certain() => return true,
         None => table.problem("node", "missing: the trace has several nodes"),
-        Some(count) => match (0..count as u32).find_map(|i| trace.further(i).err()) {
+        Some(count) => match (0..count as u32).find(|&i| trace.further(i).is_none()) {
             None => return true,
-            Some(node) => {
-                let message = format!("the trace has no node {node} for a group of {count}");
+            Some(1) => {
+                table.problem("file", format!("the trace has 1 node for a group of {count}"))
+            }
+            Some(nodes) => {
+                let message = format!("the trace has {nodes} nodes for a group of {count}");
                 table.problem("file", message)
             }
         },

@@ -1904,13 +1904,14 @@ fn a_node_follows_a_trace() {
 
 #[test]
 fn a_group_follows_a_trace_node_by_node() {
-    let group = "name = \"s\"\ncount = 2\nmobility = { file = \"tracks.tcl\" }";
-    let scenario = tracked(group, "\"s\"").expect("a group of two");
+    // The trace has no node 3.
+    let group = "name = \"s\"\ncount = 3\nmobility = { file = \"tracks.tcl\" }";
+    let scenario = tracked(group, "\"s\"").expect("a group of three");
     let places: Vec<Position> = scenario.wlans[0].stations[1..]
         .iter()
         .map(|station| scenario.movement(station, 1).position(Instant::ZERO))
         .collect();
-    assert_eq!(places, [Position { x: 10.0, y: 0.0 }, Position { x: 0.0, y: 3.0 }]);
+    assert_eq!(places, [(10.0, 0.0), (0.0, 3.0), (1.0, 0.0)].map(|(x, y)| Position { x, y }));
 }
 
 #[test]
@@ -1930,8 +1931,8 @@ fn a_trace_that_does_not_fit_is_refused() {
         "t.toml:4:42: node.MH.mobility.node: the trace has no node 3 (expected one of the nodes 1 to 2, 4)",
     );
     refused(
-        "count = 3\nmobility = { file = \"tracks.tcl\" }",
-        "t.toml:5:21: node.MH.mobility.file: the trace has no node 3 for a group of 3 (expected one of the \
+        "count = 4\nmobility = { file = \"tracks.tcl\" }",
+        "t.toml:5:21: node.MH.mobility.file: the trace has 3 nodes for a group of 4 (expected one of the \
          nodes 1 to 2, 4)",
     );
     refused(

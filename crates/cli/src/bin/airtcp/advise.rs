@@ -4,7 +4,7 @@ use crate::link;
 use airtcp_cli::estimate::Estimate;
 use airtcp_cli::runs::{self, Outcome, Progress};
 use airtcp_cli::{
-    BAD_INPUT, FAILURE, aligned, check_seeds, complain, count, override_pair, print, seed,
+    BAD_INPUT, FAILURE, aligned, check_seeds, complain, count, override_pair, print, seed, tell,
 };
 use airtcp_config::Override;
 use airtcp_core::{Duration, Instant};
@@ -15,7 +15,6 @@ use airtcp_sim::scenario::{LinkSender, Scenario, files};
 use airtcp_sim::{Observers, RunMetrics, World};
 use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -223,6 +222,23 @@ impl Sender {
             Self::Bbr => "bbr",
         }
     }
+
+    /// What can go wrong with it.
+    fn risk(self) -> &'static str {
+        match self {
+            Self::Reno => {
+                "It applies to all new connections of the server, also those over other links, and takes long to \
+                 fill a fast one again after a loss."
+            }
+            Self::Cubic => {
+                "It applies to all new connections of the server, also those over other links."
+            }
+            Self::Bbr => {
+                "It applies to all new connections of the server, also those over other links. Linux has version \
+                 1: behind short queues it loses many packets and can crowd out other senders (Hock et al. 2017)."
+            }
+        }
+    }
 }
 
 /// A mechanism of `airtcp gateway`.
@@ -334,10 +350,12 @@ impl Change {
                 text + "\n" + mechanism.risk() + "\n"
             }
             Self::Sender(sender) => {
-                format!("sysctl -w net.ipv4.tcp_congestion_control={}\n", sender.word())
+                let set = format!("sysctl -w net.ipv4.tcp_congestion_control={}\n", sender.word());
+                set + sender.risk() + "\n"
             }
             Self::Queue => "tc qdisc replace dev INTERFACE root fq_codel\n\
-                            It works only where packets wait: in front of the link, not in a modem.\n"
+                            It works only where packets wait: in front of the link, not in a modem. Flows \
+                            then share the link evenly: one that had more gets less.\n"
                 .to_owned(),
         }
     }
@@ -419,7 +437,7 @@ pub(crate) fn run(args: &AdviseArgs) -> i32 {
     let plan = match plan(args) {
         Ok(plan) => plan,
         Err(message) => {
-            let _ = writeln!(io::stderr(), "{message}");
+            tell(&message);
             return BAD_INPUT;
         }
     };

@@ -1,7 +1,7 @@
 //! `airtcp link`: a command behind an emulated link, or two namespaces joined by one.
 
 use airtcp_cli::check::{Kind, Live};
-use airtcp_cli::{BAD_INPUT, FAILURE, check_folder, complain, override_pair, print, seed};
+use airtcp_cli::{BAD_INPUT, FAILURE, check_folder, complain, override_pair, print, seed, tell};
 use airtcp_config::Override;
 use airtcp_core::{Duration, counted};
 use airtcp_emu::control::{self, Order};
@@ -12,7 +12,6 @@ use airtcp_sim::scenario::files;
 use clap::Args;
 use ipnet::Ipv4Net;
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `airtcp link`.
@@ -192,7 +191,7 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
     let link = match prepared() {
         Ok(prepared) => prepared,
         Err(message) => {
-            let _ = writeln!(io::stderr(), "{message}");
+            tell(&message);
             return BAD_INPUT;
         }
     };

@@ -1,7 +1,7 @@
 //! `airtcp gateway check-config`: the effect of a configuration, or its mistakes. Changes nothing.
 
 use crate::doctor_probe;
-use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
+use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print, tell};
 use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration, counted};
 use airtcp_edge::Capabilities;
@@ -32,7 +32,7 @@ pub(super) fn check(path: &Path) -> i32 {
         Ok(loaded) => loaded,
         Err(message) => {
             // A rendered diagnostic already begins with its file.
-            let _ = writeln!(io::stderr(), "{message}");
+            tell(&message);
             return BAD_INPUT;
         }
     };
@@ -54,7 +54,7 @@ pub(super) fn check(path: &Path) -> i32 {
     }
     for (key, message) in &refusals {
         let refusal = GatewayConfig::locate(&source_name, &text, key, message.as_str());
-        let _ = writeln!(io::stderr(), "{}", refusal.render());
+        tell(&refusal.render());
     }
     // Without the right to ask the kernel, or on another machine, the rest is still of use.
     let rules = match config.mode {

@@ -2,11 +2,10 @@
 
 use super::check;
 use crate::myself;
-use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
+use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, tell};
 use airtcp_linux::daemon::log;
 use airtcp_linux::daemon::supervisor::{self, Heartbeat, Timing};
 use airtcp_linux::daemon::{self, DaemonError};
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -43,7 +42,7 @@ pub(super) fn daemon(path: &Path) -> i32 {
         Ok(()) => SUCCESS,
         Err(DaemonError::Config(message)) => {
             // A rendered diagnostic already begins with its file.
-            let _ = writeln!(io::stderr(), "{message}");
+            tell(&message);
             BAD_INPUT
         }
         Err(error) => {
