@@ -24,6 +24,8 @@ mod packetdrill;
 #[cfg(feature = "simulator")]
 mod python;
 #[cfg(feature = "simulator")]
+mod python_commands;
+#[cfg(feature = "simulator")]
 mod replay;
 #[cfg(feature = "simulator")]
 mod run;

@@ -2,7 +2,7 @@
 
 use crate::files::{self, DraftFolder};
 use crate::{FAILURE, LIVE, SUCCESS, absent, command, complain, parse, print};
-use crate::{captures, check, mobility, packetdrill, python, replay, run};
+use crate::{captures, check, mobility, packetdrill, python, python_commands, replay, run};
 use airtcp_core::Duration;
 use airtcp_sim::scenario::duration;
 use airtcp_tcp::congestion::Controls;
@@ -113,8 +113,10 @@ impl Command {
         match self {
             Self::Run(args) => run::run(args, controls),
             Self::Check(args) => check::run(args, &[]),
-            Self::Completions { shell } => completions(*shell, &mut command::<C>()),
-            Self::Man { out } => manual(out, command::<C>()),
+            Self::Completions { shell } => {
+                completions(*shell, &mut python_commands::describe(command::<C>()))
+            }
+            Self::Man { out } => manual(out, python_commands::describe(command::<C>())),
             Self::Replay(args) => replay::run(args),
             Self::Mobility(command) => mobility::run(command),
             Self::Packetdrill(args) => packetdrill::run(args),

@@ -772,6 +772,8 @@ fn completions_and_manual_pages_have_every_command() {
     }
     let page = std::fs::read_to_string(folder.path().join("airtcp-run.1")).unwrap();
     assert!(page.contains("pcap") && page.contains("Exit codes"), "{page}");
+    let page = std::fs::read_to_string(folder.path().join("airtcp-study-run.1")).unwrap();
+    assert!(page.contains("quick") && page.contains("4 claims are refuted"), "{page}");
 }
 
 #[test]

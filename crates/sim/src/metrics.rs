@@ -327,7 +327,8 @@ documented! {
         /// Arriving transfers whose connection was aborted before that.
         pub aborted: u64,
         /// Mean completion time, s. It runs from the request, or from the opening of the connection
-        /// if it was opened for the transfer, to the last byte at the receiver.
+        /// if it was opened for the transfer, to the last byte at the receiver. Here and below only
+        /// completed transfers count: where many did not complete, times look too short.
         pub completion_mean: Option<f64>,
         /// Median completion time, s, to within 1.6 %.
         pub completion_p50: Option<f64>,
