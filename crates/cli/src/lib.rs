@@ -7,6 +7,13 @@
 //! Results go to standard output, progress and complaints to standard error. Exit codes: 0 success;
 //! 1 a run failed or was interrupted, or a command named by `doctor --require` will not work here;
 //! 2 bad input.
+//!
+//! ```no_run
+//! // As `airtcp run examples/quickstart.toml --seed 7` in a shell.
+//! let words = ["airtcp", "run", "examples/quickstart.toml", "--seed", "7"];
+//! let code = airtcp_cli::main(words.map(Into::into));
+//! std::process::exit(code);
+//! ```
 
 #[cfg(feature = "simulator")]
 pub mod captures;
