@@ -73,6 +73,10 @@ impl GatewayConfig {
         // Whoever names a level counts on one being told. ModemManager tells of outages, too.
         let has_level = fading_below.is_some();
         let mut cautions = Vec::new();
+        if self.record.is_some() && self.groups.iter().all(Group::is_of_all_protocols) {
+            let text = "it has no packets of wake, the mechanism of every group".to_owned();
+            cautions.push(Caution::new(&["record"], text));
+        }
         for group in &self.groups {
             let is_uplink = group.uplink().is_some();
             let mut planned = timetable.iter().filter(|outage| group.has(outage.mobile));

@@ -830,6 +830,12 @@ fn what_nobody_would_report_is_a_caution() {
     let cautions = |text: &str| told(parse(text).unwrap().cautions());
     let wake = "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.7\"]\n";
     assert_eq!(cautions(wake), [""; 0], "it needs no signals");
+    let recorded = format!("record = \"/a.pcapng\"\n{wake}");
+    assert_eq!(
+        cautions(&recorded),
+        ["record: it has no packets of wake, the mechanism of every group"]
+    );
+    assert_eq!(cautions(&format!("{recorded}mechanism = \"m-tcp\"")), [""; 0]);
     assert_eq!(cautions(&format!("{wake}mechanism = \"m-tcp\"")), [""; 0]);
     let mobile = &format!("{wake}mechanism = \"holdover\"\n");
     assert_eq!(

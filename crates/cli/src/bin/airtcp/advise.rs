@@ -82,10 +82,10 @@ struct Outages {
 
 impl Outages {
     fn parse(text: &str) -> Result<Self, String> {
-        let (length, period) =
-            text.split_once('/').ok_or("expected LENGTH/PERIOD, such as 5s/60s")?;
-        let length = airtcp_sim::scenario::duration(length)?;
-        let period = airtcp_sim::scenario::duration(period)?;
+        const EXPECTED: &str = "expected LENGTH/PERIOD with their units, such as 5s/60s";
+        let duration = |text| airtcp_sim::scenario::duration(text).map_err(|_| EXPECTED);
+        let (length, period) = text.split_once('/').ok_or(EXPECTED)?;
+        let (length, period) = (duration(length)?, duration(period)?);
         if length == Duration::ZERO || length >= period {
             return Err("expected a length above 0 and below the period, such as 5s/60s".to_owned());
         }
