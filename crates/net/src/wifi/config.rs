@@ -547,6 +547,28 @@ pub enum MimoError {
         /// The longest A-MPDU.
         most: Bytes,
     },
+    /// A length of A-MSDUs that a receiver cannot ask for.
+    #[error("amsdu-limit is {limit}: {standard} has no such limit at {}, the nearest is {nearest}", band.word())]
+    Amsdu {
+        /// The limit that was set.
+        limit: Bytes,
+        /// The amendment of 802.11.
+        standard: &'static str,
+        /// The band.
+        band: Band,
+        /// One that it has.
+        nearest: Bytes,
+    },
+    /// An A-MSDU that no A-MPDU can hold.
+    #[error(
+        "amsdu-limit is {limit}: an MPDU in an A-MPDU of 802.11n has at most {most}; expected 3839 B, or ampdu-limit = \"0 B\""
+    )]
+    AmsduInAmpdu {
+        /// The limit that was set.
+        limit: Bytes,
+        /// The longest MPDU in an A-MPDU.
+        most: Bytes,
+    },
     /// More than a block ACK can cover.
     #[error("block-ack-window is {window}: {standard} has at most {most}")]
     Window {
@@ -568,6 +590,7 @@ impl MimoError {
             Self::GuardInterval { .. } => "guard-interval",
             Self::Mcs { .. } => "mcs",
             Self::Ampdu { .. } => "ampdu-limit",
+            Self::Amsdu { .. } | Self::AmsduInAmpdu { .. } => "amsdu-limit",
             Self::Window { .. } => "block-ack-window",
         }
     }

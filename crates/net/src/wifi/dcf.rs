@@ -37,11 +37,14 @@ pub(super) struct Job<T> {
     pub(super) to: Receiver,
     /// Size of the packet.
     packet_size: Bytes,
-    /// Size and duration of its frame; of the first packet of an A-MPDU: of the whole.
+    /// Size and duration of its frame; of the first packet of an A-MPDU or A-MSDU: of the whole.
     pub(super) size: Bytes,
     pub(super) duration: Duration,
-    /// The sender's number of the packet; in A-MPDUs, its number among those to the receiver.
+    /// The sender's number of the packet; in A-MPDUs and A-MSDUs, the number of its MPDU among
+    /// those to the receiver.
     pub(super) sequence: u32,
+    /// In A-MPDUs and A-MSDUs, its number among the packets to the receiver.
+    pub(super) number: u32,
     /// It has been sent without being acknowledged.
     retry: bool,
     /// Attempts in A-MPDUs that failed.
@@ -372,7 +375,7 @@ impl<T: Copy> Dcf<T> {
     #[cold]
     pub(crate) fn is_intact(&mut self, flight: &mut Flight<T>, whole: f64) -> bool {
         let errors = &mut self.traffic.streams.errors;
-        if !flight.mpdus.is_empty() && flight.frame.to == Receiver::Station(self.id) {
+        if !flight.msdus.is_empty() && flight.frame.to == Receiver::Station(self.id) {
             flight.receive_mpdus(whole, errors)
         } else {
             let readable = flight.readable(whole);

@@ -102,6 +102,7 @@ impl<T: Copy> Dcf<T> {
             size,
             duration,
             sequence,
+            number: 0,
             retry: false,
             attempts: 0,
             delivered: false,
