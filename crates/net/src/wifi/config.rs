@@ -537,6 +537,16 @@ pub enum MimoError {
         /// The next lower one that there is.
         nearest: u32,
     },
+    /// A TXOP limit that the standard cannot express.
+    #[error(
+        "txop-limit is {limit}: expected a multiple of 32 us, at most 65535 of them, the nearest is {nearest}"
+    )]
+    Txop {
+        /// The limit that was set.
+        limit: Duration,
+        /// One that there is.
+        nearest: Duration,
+    },
     /// Longer than an A-MPDU can be.
     #[error("ampdu-limit is {limit}: {standard} allows at most {most}")]
     Ampdu {
@@ -589,6 +599,7 @@ impl MimoError {
             Self::Width { .. } => "width",
             Self::GuardInterval { .. } => "guard-interval",
             Self::Mcs { .. } => "mcs",
+            Self::Txop { .. } => "txop-limit",
             Self::Ampdu { .. } => "ampdu-limit",
             Self::Amsdu { .. } | Self::AmsduInAmpdu { .. } => "amsdu-limit",
             Self::Window { .. } => "block-ack-window",

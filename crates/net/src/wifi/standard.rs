@@ -109,8 +109,9 @@ settings! {
         #[kind = AIFSN]
         #[source = "802.11-2020 §10.23.2"]
         pub aifsn: u32,
-        /// TXOP limit: for so long a station that has won the medium may go on, one SIFS after each
-        /// exchange. Zero: one exchange.
+        /// TXOP limit, a multiple of 32 us: for so long a station that has won the medium may go on,
+        /// one SIFS after each exchange. No frame is begun that would not end, with its answer,
+        /// within it; only the first may be longer. Zero: one exchange.
         #[source = "802.11-2020 §10.23.2.8"]
         pub txop_limit: Duration,
         /// Longest A-MPDU. Zero: none, each MPDU has its own ACK.
@@ -305,7 +306,17 @@ impl MimoConfig {
             return Err(MimoError::GuardInterval { set, standard, nearest });
         }
         self.check_mcs(format)?;
+        self.check_txop()?;
         self.check_aggregation(format)
+    }
+
+    /// The limit is a field of 16 bits, in units of 32 us (§9.4.2.28).
+    fn check_txop(&self) -> Result<(), MimoError> {
+        const UNIT: Duration = Duration::from_micros(32);
+        let limit = self.txop_limit;
+        let units = limit.as_nanos().saturating_add(UNIT.as_nanos() / 2) / UNIT.as_nanos();
+        let nearest = UNIT * units.min(u64::from(u16::MAX));
+        if limit == nearest { Ok(()) } else { Err(MimoError::Txop { limit, nearest }) }
     }
 
     fn check_mcs(&self, format: Format) -> Result<(), MimoError> {

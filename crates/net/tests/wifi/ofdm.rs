@@ -487,7 +487,7 @@ fn in_a_txop_frames_are_a_sifs_apart() {
     let phy = mimo(&mut config);
     phy.ampdu_limit = Bytes::ZERO;
     // Three exchanges of 228 + 16 + 28 us, and two SIFS: 848 us.
-    phy.txop_limit = Duration::from_micros(900);
+    phy.txop_limit = Duration::from_micros(896);
     let mut cell = line(&config, &[(0.0, &[]), (0.0, &[])]);
     play(
         &mut cell,
@@ -508,6 +508,82 @@ fn in_a_txop_frames_are_a_sifs_apart() {
          1119 B got 3
          1135 B>A ACK",
     );
+}
+
+#[test]
+fn an_a_mpdu_is_as_long_as_the_rest_of_the_txop_allows() {
+    // §10.23.2.8. Behind the first exchange, of 272 us, the rest is 656 us. Two MPDUs of 420 us with
+    // a SIFS before and after them and a block ACK of 32 us fit; three, of 608 us, would be 16 us too
+    // long.
+    let mut config = timeline();
+    mimo(&mut config).txop_limit = Duration::from_micros(928);
+    let mut cell = line(&config, &[(0.0, &[]), (0.0, &[])]);
+    play(
+        &mut cell,
+        "0    send A>B 1500
+         0    send A>B 1500
+         0    send A>B 1500
+         0    send A>B 1500
+         0    A>B DATA
+         228  B got 0
+         244  B>A ACK
+         288  A>B DATA
+         708  B got 1
+         708  B got 2
+         724  B>A ACK
+         799  A>B DATA
+         1027 B got 3
+         1043 B>A ACK",
+    );
+}
+
+#[test]
+fn an_a_msdu_is_as_long_as_the_rest_of_the_txop_allows() {
+    // Behind the first exchange, 304 us are left: room for one packet, with its SIFS and ACK 288 us,
+    // but not for the two of an A-MSDU. The next TXOP begins with two, 416 us.
+    let mut config = amsdus(0);
+    mimo(&mut config).txop_limit = Duration::from_micros(576);
+    let mut cell = line(&config, &[(0.0, &[]), (0.0, &[])]);
+    play(
+        &mut cell,
+        "0    send A>B 1500
+         0    send A>B 1500
+         0    send A>B 1500
+         0    send A>B 1500
+         0    A>B DATA
+         228  B got 0
+         244  B>A ACK
+         288  A>B DATA
+         516  B got 1
+         532  B>A ACK
+         603  A>B DATA
+         1019 B got 2
+         1019 B got 3
+         1035 B>A ACK",
+    );
+}
+
+#[test]
+fn a_txop_limit_of_zero_is_one_exchange_and_a_long_first_frame_is_sent_alone() {
+    // §10.23.2.9: 32 us are less than any frame.
+    for limit in [0, 32] {
+        let mut config = timeline();
+        let phy = mimo(&mut config);
+        phy.ampdu_limit = Bytes::ZERO;
+        phy.txop_limit = Duration::from_micros(limit);
+        let mut cell = line(&config, &[(0.0, &[]), (0.0, &[])]);
+        play(
+            &mut cell,
+            "0    send A>B 1500
+             0    send A>B 1500
+             0    A>B DATA
+             228  B got 0
+             244  B>A ACK
+             315  A>B DATA
+             543  B got 1
+             559  B>A ACK",
+        );
+    }
 }
 
 /// What a change makes of a preset.
@@ -547,6 +623,17 @@ fn a_mode_that_the_standard_lacks_is_refused_with_the_nearest() {
     assert_eq!(
         refused(n.clone(), |c| mimo(c).ampdu_limit = Bytes(100_000)),
         "ampdu-limit is 100000 B: 802.11n allows at most 65535 B"
+    );
+    let txop =
+        |micros| move |c: &mut ChannelConfig| mimo(c).txop_limit = Duration::from_micros(micros);
+    assert_eq!(
+        refused(n.clone(), txop(900)),
+        "txop-limit is 900 us: expected a multiple of 32 us, at most 65535 of them, the nearest is 896 us"
+    );
+    assert_eq!(
+        refused(n.clone(), txop(3_200_000)),
+        "txop-limit is 3.2 s: expected a multiple of 32 us, at most 65535 of them, the nearest is \
+         2.09712 s"
     );
     let amsdu = |limit| move |c: &mut ChannelConfig| mimo(c).amsdu_limit = Bytes(limit);
     assert_eq!(

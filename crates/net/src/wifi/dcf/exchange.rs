@@ -302,7 +302,7 @@ impl<T: Copy> Dcf<T> {
         if rest.is_zero() || !self.traffic.current.is_some_and(unicast) {
             return false;
         }
-        let time = rest - rules.phy.sifs - rules.longest_answer();
+        let time = rest - rules.phy.sifs * 2 - rules.longest_answer();
         self.assemble(now, rules, time, out);
         let answer = rules.phy.sifs + self.acknowledgement(rules).duration;
         self.traffic.current.is_some_and(|job| rules.phy.sifs + job.duration + answer <= rest)
