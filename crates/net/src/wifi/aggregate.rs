@@ -15,7 +15,7 @@
 
 use crate::wifi::dcf::{Dcf, Effects, Job};
 use crate::wifi::frame::{self, BlockAck, Body, SentMpdu};
-use crate::wifi::phy::Aggregation;
+use crate::wifi::phy::{Aggregation, Mode};
 use crate::wifi::rules::Rules;
 use crate::wifi::station::{Receiver, StationId};
 use airtcp_core::{Bytes, Duration, Instant};
@@ -199,6 +199,7 @@ impl<T: Copy> Aggregates<T> {
 
 impl<T: Copy> Dcf<T> {
     /// Fills up the frame to send, which may take so much time, if packets share frames.
+    #[inline]
     pub(super) fn assemble(
         &mut self,
         now: Instant,
@@ -206,10 +207,25 @@ impl<T: Copy> Dcf<T> {
         time: Duration,
         out: &mut Effects<T>,
     ) {
-        let (Some(limits), Some(current)) = (&rules.phy.aggregation, self.traffic.current) else {
-            return;
-        };
-        let Receiver::Station(to) = current.to else { return };
+        if let (Some(limits), Some(current)) = (&rules.phy.aggregation, self.traffic.current)
+            && let Receiver::Station(to) = current.to
+        {
+            self.fill(now, &rules.phy.unicast, limits, time, (to, current), out);
+        }
+    }
+
+    // Inlined, what packets share would slow down cells without it.
+
+    #[inline(never)]
+    fn fill(
+        &mut self,
+        now: Instant,
+        mode: &Mode,
+        limits: &Aggregation,
+        time: Duration,
+        (to, current): (StationId, Job<T>),
+        out: &mut Effects<T>,
+    ) {
         if self.traffic.aggregates.batch.is_empty() {
             self.traffic.aggregates.push(to, current, false);
         }
@@ -225,7 +241,6 @@ impl<T: Copy> Dcf<T> {
             amsdu = limits.amsdu(packets);
             open = limits.amsdu > Bytes::ZERO && packets[0].attempts == 0;
         }
-        let mode = &rules.phy.unicast;
         let time = time.min(limits.time);
         let fits = |length| length <= limits.length && mode.duration(length) <= time;
         let mut place = 0;
@@ -289,6 +304,7 @@ impl<T: Copy> Dcf<T> {
     }
 
     /// The packets of the frame to send, for the air.
+    #[inline(never)]
     pub(crate) fn msdus(&self, rules: &Rules) -> Vec<Msdu<T>> {
         let Some(limits) = &rules.phy.aggregation else { return Vec::new() };
         let Aggregates { batch, .. } = &self.traffic.aggregates;
@@ -304,6 +320,7 @@ impl<T: Copy> Dcf<T> {
     }
 
     /// The MPDUs of the frame to send, for a monitor.
+    #[cold]
     pub(crate) fn sent_mpdus(&self, rules: &Rules) -> Vec<SentMpdu<T>> {
         let Some(limits) = &rules.phy.aggregation else { return Vec::new() };
         let mpdu = |packets: &[Job<T>]| {
@@ -337,6 +354,7 @@ impl<T: Copy> Dcf<T> {
 
     /// An attempt is over. If it was answered, what has been received is done with; what is left has
     /// failed. True if MPDUs were given up.
+    #[inline(never)]
     pub(super) fn settle(&mut self, rules: &Rules, answered: bool, out: &mut Effects<T>) -> bool {
         let limit = rules.attempts(rules.mac.short_retry_limit);
         let Some(to) = self.traffic.aggregates.first().map(|job| job.to) else { return false };
