@@ -104,7 +104,7 @@ struct Next {
     mpdu: u32,
 }
 
-/// A station's A-MPDUs.
+/// A station's A-MPDUs and A-MSDUs.
 #[derive(Clone, Debug)]
 pub(super) struct Aggregates<T> {
     /// The packets of the frame being sent, in the order of their numbers. Those of an A-MSDU have
@@ -155,7 +155,7 @@ impl<T: Copy> Aggregates<T> {
         usize::from(self.aside.is_some())
     }
 
-    /// The A-MPDU as the body of a frame, if there is one to send.
+    /// The A-MPDU, or A-MSDU, as the body of a frame, if there is one to send.
     pub(super) fn body(&self) -> Option<Body<T>> {
         let first = self.batch.first()?;
         let undelivered = (!first.delivered).then_some(first.packet);
@@ -253,7 +253,7 @@ impl<T: Copy> Dcf<T> {
             let longer = limits.longer_amsdu(amsdu, size);
             let longer_mpdu = limits.mpdu_overhead + longer;
             let joins = open && longer <= limits.amsdu && fits(limits.length(before, longer_mpdu));
-            if !joins && !(room && fits(limits.length(before + subframe(last), size))) {
+            if !(joins || room && fits(limits.length(before + subframe(last), size))) {
                 break;
             }
             let Some(job) = self.take_waiting(now, place) else { break };
