@@ -511,4 +511,21 @@ mod tests {
         assert_eq!(limits(false).length(Bytes::ZERO, Bytes(1538)), Bytes(1538));
         assert_eq!(limits(true).length(Bytes::ZERO, Bytes(1538)), Bytes(1542));
     }
+
+    #[test]
+    fn each_subframe_of_an_a_msdu_but_the_last_is_padded() {
+        // Packets of 1500 B with 8 B of LLC: 14 + 1508, padded to 1524, then 1522 B.
+        let limits = Aggregation {
+            length: Bytes(7_965),
+            time: Duration::from_micros(5_484),
+            window: 1,
+            always_delimited: false,
+            amsdu: Bytes(7_935),
+            mpdu_overhead: Bytes(30),
+        };
+        let one = limits.longer_amsdu(Bytes::ZERO, Bytes(1538));
+        let two = limits.longer_amsdu(one, Bytes(1538));
+        assert_eq!([one, two], [Bytes(1522), Bytes(3046)]);
+        assert_eq!(limits.longer_amsdu(two, Bytes(1538)), Bytes(4570));
+    }
 }
