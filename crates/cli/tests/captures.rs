@@ -319,3 +319,57 @@ fn mpdus_and_the_answer_to_them_are_told_apart() {
     assert!(answered > 100, "{answered}");
     assert!(retries > 0 && retries <= total(&stations, "retries"), "{retries}");
 }
+
+/// The A-MSDU bit of QoS Control, and subframes that Wireshark takes apart: of each packet its IP
+/// header.
+#[test]
+fn packets_of_an_a_msdu_are_told_apart() {
+    let fields = [
+        "wlan.fc.type_subtype",
+        "wlan.qos.amsdupresent",
+        "wlan_aggregate.a_mdsu.length",
+        "ip.len",
+        "wlan.fcs.status",
+        "_ws.malformed",
+        "wlan.fc.retry",
+    ];
+    for (preset, ampdu, amsdu) in [
+        ("ieee80211n", "0 B", "7935 B"),
+        ("ieee80211n", "32768 B", "3839 B"),
+        ("ieee80211ax", "65535 B", "11454 B"),
+    ] {
+        let settings = [
+            format!("wlan.cell.preset={preset}"),
+            format!("wlan.cell.ampdu-limit={ampdu}"),
+            format!("wlan.cell.amsdu-limit={amsdu}"),
+            "duration=300 ms".into(),
+        ];
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let Some((rows, stations)) = sniff("wifi6.toml", &settings, &fields) else { return };
+        let data: Vec<_> = rows.iter().filter(|row| row[0] == QOS_DATA).collect();
+        let counted = data.len();
+        assert_eq!(counted, total(&stations, "data_frames_sent"), "{settings:?}");
+        let mut several = 0;
+        for row in data {
+            assert!(row[5].is_empty(), "{settings:?}: {row:?}");
+            if row[1] != "1" && row[1] != "True" {
+                assert!(row[2].is_empty(), "{settings:?}: {row:?}");
+                continue;
+            }
+            // Of packets that their receiver has already, the capture has no bytes.
+            if row[3].is_empty() {
+                assert!(row[6] == "1" || row[6] == "True", "{settings:?}: {row:?}");
+                continue;
+            }
+            // LLC and SNAP have 8 B.
+            let numbers = |of: &str| -> Vec<u32> {
+                of.split(',').map(|n| n.parse().unwrap_or_else(|_| panic!("{row:?}"))).collect()
+            };
+            let lengths: Vec<_> = numbers(&row[3]).iter().map(|ip| ip + 8).collect();
+            assert!(lengths.len() > 1 && row[4] == "1", "{settings:?}: {row:?}");
+            assert_eq!(numbers(&row[2]), lengths, "{settings:?}");
+            several += 1;
+        }
+        assert!(several > 100, "{settings:?}: {several}");
+    }
+}

@@ -489,7 +489,7 @@ fn a_discipline_that_cannot_work_is_refused() {
 }
 
 #[test]
-fn ampdus_with_a_routing_protocol_are_refused() {
+fn ampdus_and_amsdus_with_a_routing_protocol_are_refused() {
     let modern = DOWNLOAD
         .replace("preset = \"ns2\"\n    data-rate = \"5.5 Mbit/s\"", "preset = \"ieee80211n\"");
     let error = |text: &str| Scenario::parse("t.toml", text, &[]).expect_err("refused").to_string();
@@ -500,4 +500,27 @@ fn ampdus_with_a_routing_protocol_are_refused() {
     if let Err(error) = Scenario::parse("t.toml", &alone, &[]) {
         panic!("{}", error.render());
     }
+    let refused = error(&alone.replace("\"0 B\"", "\"0 B\"\n    amsdu-limit = \"3839 B\""));
+    assert!(
+        refused.contains("wlan.cell.amsdu-limit: A-MSDUs with a routing protocol"),
+        "{refused}"
+    );
+}
+
+/// A download by A-MSDUs needs fewer frames, and counts MPDUs.
+#[test]
+fn a_download_by_amsdus_has_fewer_frames() {
+    let frames = |amsdu: &str| {
+        let preset = format!(
+            "preset = \"ieee80211n\"\n    ampdu-limit = \"0 B\"\n    amsdu-limit = \"{amsdu}\""
+        );
+        let text = DOWNLOAD.replace("preset = \"ns2\"\n    data-rate = \"5.5 Mbit/s\"", &preset);
+        let metrics = run(&text, &[("flow.ftp.bytes", "1 MB"), ("tcp.receive-buffer", "64 kB")]);
+        assert_eq!(metrics.flows[0].delivered_bytes, 1_000_000);
+        let ap = &metrics.stations[0];
+        ap.data_frames_sent - ap.retries
+    };
+    let (alone, pairs, many) = (frames("0 B"), frames("3839 B"), frames("7935 B"));
+    assert!(alone >= 687, "{alone}");
+    assert!(pairs < alone && many < pairs, "{alone}, {pairs}, {many}");
 }

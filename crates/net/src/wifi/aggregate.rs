@@ -1,5 +1,5 @@
-//! A-MPDUs and their block ACKs (IEEE Std 802.11-2020, §9.7, §10.12 and §10.25), as a part of
-//! [`Dcf`].
+//! A-MPDUs and their block ACKs (IEEE Std 802.11-2020, §9.7, §10.12 and §10.25), and A-MSDUs
+//! (§9.3.2.2 and §10.11), as a part of [`Dcf`].
 //!
 //! The sender numbers the packets to each receiver. An A-MPDU holds those that are unacknowledged,
 //! filled up with waiting ones for the same receiver; it asks for a block ACK itself (implicit block
@@ -7,11 +7,15 @@
 //! releases packets in order. When the sender gives one up, the receiver goes on behind it at once:
 //! this stands for the block ACK request that would tell it so.
 //!
-//! One MPDU alone is acknowledged by an ACK.
+//! An A-MSDU is several packets in one MPDU, with one number and one FCS: all arrive or none. It is
+//! filled up before the next MPDU is begun, and stays as it is once it has been sent.
+//!
+//! One MPDU alone is acknowledged by an ACK. Without A-MPDUs, that is the only case: a window of one
+//! MPDU.
 
 use crate::wifi::dcf::{Dcf, Effects, Job};
 use crate::wifi::frame::{self, BlockAck, Body, SentMpdu};
-use crate::wifi::phy::Aggregation;
+use crate::wifi::phy::{Aggregation, Mode};
 use crate::wifi::rules::Rules;
 use crate::wifi::station::{Receiver, StationId};
 use airtcp_core::{Bytes, Duration, Instant};
@@ -19,6 +23,11 @@ use std::collections::VecDeque;
 
 /// MPDU delimiter, in front of each MPDU (§9.7.1).
 const DELIMITER: Bytes = Bytes(4);
+/// Header of an A-MSDU subframe, in front of each MSDU: two addresses and a length (§9.3.2.2.2).
+const SUBFRAME_HEADER: Bytes = Bytes(14);
+/// The delimiter with its MPDU, and all subframes of an A-MSDU but the last, are padded to a multiple
+/// of so many bytes.
+const ALIGNMENT: u64 = 4;
 
 impl Aggregation {
     /// Length of a block ACK.
@@ -26,8 +35,8 @@ impl Aggregation {
         if self.window > 64 { frame::LONG_BLOCK_ACK } else { frame::BLOCK_ACK }
     }
 
-    /// Length of so many MPDUs as one frame. Each but the last is padded to a multiple of four bytes
-    /// with its delimiter; `padded` is the length of those, `last` that of the last MPDU.
+    /// Length of MPDUs as one frame. Each but the last is padded with its delimiter; `padded` is the
+    /// length of those, `last` that of the last MPDU.
     fn length(&self, padded: Bytes, last: Bytes) -> Bytes {
         if padded == Bytes::ZERO && !self.always_delimited {
             last
@@ -35,43 +44,80 @@ impl Aggregation {
             padded + DELIMITER + last
         }
     }
+
+    /// Length of an A-MSDU with one more packet, of a frame of `size` if it were alone.
+    fn longer_amsdu(&self, amsdu: Bytes, size: Bytes) -> Bytes {
+        padded(amsdu) + SUBFRAME_HEADER + (size - self.mpdu_overhead)
+    }
+
+    /// Length of the MPDU of these packets.
+    fn mpdu<T>(&self, packets: &[Job<T>]) -> Bytes {
+        match packets {
+            [packet] => packet.size,
+            packets => self.mpdu_overhead + self.amsdu(packets),
+        }
+    }
+
+    /// Length of the A-MSDU of these packets.
+    fn amsdu<T>(&self, packets: &[Job<T>]) -> Bytes {
+        packets.iter().fold(Bytes::ZERO, |before, job| self.longer_amsdu(before, job.size))
+    }
+}
+
+fn padded(length: Bytes) -> Bytes {
+    Bytes(length.get().next_multiple_of(ALIGNMENT))
 }
 
 /// Length of an MPDU with its delimiter and padding.
 fn subframe(mpdu: Bytes) -> Bytes {
-    Bytes((DELIMITER + mpdu).get().next_multiple_of(DELIMITER.get()))
+    padded(DELIMITER + mpdu)
 }
 
-/// An MPDU of an A-MPDU on the air.
+/// A packet of an A-MPDU or A-MSDU on the air.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mpdu<T> {
+pub(crate) struct Msdu<T> {
     pub(crate) packet: T,
     pub(crate) waited: Duration,
-    sequence: u32,
-    size: Bytes,
-    /// Its receiver has found no error in it.
+    /// Its number among those to the receiver.
+    number: u32,
+    /// Length of its MPDU.
+    mpdu: Bytes,
+    /// It is the first in its MPDU.
+    pub(crate) first: bool,
+    /// Its receiver has found no error in its MPDU.
     pub(crate) intact: bool,
 }
 
-impl<T> Mpdu<T> {
-    /// Its part of all MPDUs of a frame whose length is `size`.
+impl<T> Msdu<T> {
+    /// The part that its MPDU has of all those of a frame whose length is `size`.
     pub(crate) fn share(&self, size: Bytes) -> f64 {
-        self.size.get() as f64 / size.get() as f64
+        self.mpdu.get() as f64 / size.get() as f64
     }
 }
 
-/// A station's A-MPDUs.
+/// What comes next to a station.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    /// Number of the packet.
+    packet: u32,
+    /// Number of the MPDU.
+    mpdu: u32,
+}
+
+/// A station's A-MPDUs and A-MSDUs.
 #[derive(Clone, Debug)]
 pub(super) struct Aggregates<T> {
-    /// The MPDUs of the A-MPDU being sent, in the order of their numbers. Empty while a packet is
-    /// sent otherwise.
+    /// The packets of the frame being sent, in the order of their numbers. Those of an A-MSDU have
+    /// the same sequence number. Empty while a packet is sent otherwise.
     batch: Vec<Job<T>>,
+    /// Number of its MPDUs.
+    mpdus: usize,
     /// Failed attempts of the MPDU with the most.
     most_attempts: u32,
     /// A packet for another receiver, which a queue discipline gave out.
     aside: Option<Job<T>>,
-    /// Number of the next packet to each station, in the order of the stations.
-    next: Vec<(StationId, u32)>,
+    /// In the order of the stations.
+    next: Vec<(StationId, Next)>,
     /// Packets from each station, in the order of the stations.
     reorder: Vec<(StationId, Reorder<T>)>,
 }
@@ -80,6 +126,7 @@ impl<T: Copy> Aggregates<T> {
     pub(super) fn none() -> Self {
         Self {
             batch: Vec::new(),
+            mpdus: 0,
             most_attempts: 0,
             aside: None,
             next: Vec::new(),
@@ -89,7 +136,7 @@ impl<T: Copy> Aggregates<T> {
 
     /// Number of MPDUs to send together.
     pub(super) fn mpdus(&self) -> usize {
-        self.batch.len()
+        self.mpdus
     }
 
     pub(super) fn most_attempts(&self) -> u32 {
@@ -108,40 +155,51 @@ impl<T: Copy> Aggregates<T> {
         usize::from(self.aside.is_some())
     }
 
-    /// The A-MPDU as the body of a frame, if there is one to send.
+    /// The A-MPDU, or A-MSDU, as the body of a frame, if there is one to send.
     pub(super) fn body(&self) -> Option<Body<T>> {
         let first = self.batch.first()?;
         let undelivered = (!first.delivered).then_some(first.packet);
-        Some(Body::Ampdu { first: undelivered, mpdus: self.batch.len() })
+        Some(Body::Ampdu { first: undelivered, mpdus: self.mpdus })
     }
 
-    /// Number of the next packet to a station.
-    fn next_number(&mut self, to: StationId) -> &mut u32 {
+    /// What comes next to a station.
+    fn next(&mut self, to: StationId) -> &mut Next {
         let place = self.next.binary_search_by_key(&to, |&(station, _)| station);
         let place = place.unwrap_or_else(|place| {
-            self.next.insert(place, (to, 0));
+            self.next.insert(place, (to, Next { packet: 0, mpdu: 0 }));
             place
         });
         &mut self.next[place].1
     }
 
-    /// Adds a packet to the A-MPDU.
-    fn push(&mut self, to: StationId, mut job: Job<T>) {
-        let next = self.next_number(to);
-        job.sequence = *next;
-        *next = next.wrapping_add(1);
+    /// Adds a packet to the frame: to its last MPDU, or as a new one.
+    fn push(&mut self, to: StationId, mut job: Job<T>, joins: bool) {
+        let next = self.next(to);
+        if !joins {
+            next.mpdu = next.mpdu.wrapping_add(1);
+        }
+        job.sequence = next.mpdu.wrapping_sub(1);
+        job.number = next.packet;
+        next.packet = next.packet.wrapping_add(1);
         self.batch.push(job);
+        self.mpdus += usize::from(!joins);
     }
 
-    /// True if one more packet to a station is within the window.
+    /// True if one more MPDU to a station is within the window.
     fn has_room(&mut self, to: StationId, window: u32) -> bool {
-        let next = *self.next_number(to);
+        let next = self.next(to).mpdu;
         self.batch.first().is_none_or(|oldest| next.wrapping_sub(oldest.sequence) < window)
+    }
+
+    /// The packets of each MPDU.
+    fn by_mpdu(&self) -> impl Iterator<Item = &[Job<T>]> {
+        self.batch.chunk_by(|a, b| a.sequence == b.sequence)
     }
 }
 
 impl<T: Copy> Dcf<T> {
-    /// Fills up the A-MPDU to send, which may take so much time, if the current packet goes in one.
+    /// Fills up the frame to send, which may take so much time, if packets share frames.
+    #[inline]
     pub(super) fn assemble(
         &mut self,
         now: Instant,
@@ -149,33 +207,66 @@ impl<T: Copy> Dcf<T> {
         time: Duration,
         out: &mut Effects<T>,
     ) {
-        let (Some(limits), Some(current)) = (&rules.phy.aggregation, self.traffic.current) else {
-            return;
-        };
-        let Receiver::Station(to) = current.to else { return };
-        if self.traffic.aggregates.batch.is_empty() {
-            self.traffic.aggregates.push(to, current);
-        }
-        let mut padded = Bytes::ZERO;
-        let mut length = Bytes::ZERO;
-        for job in &self.traffic.aggregates.batch {
-            length = limits.length(padded, job.size);
-            padded += subframe(job.size);
-        }
-        let mode = &rules.phy.unicast;
-        let mut place = 0;
-        while self.traffic.aggregates.has_room(to, limits.window)
-            && let Some(size) = self.waiting_for(now, current.to, &mut place, out)
+        if let (Some(limits), Some(current)) = (&rules.phy.aggregation, self.traffic.current)
+            && let Receiver::Station(to) = current.to
         {
-            let longer = limits.length(padded, size);
-            if longer > limits.length || mode.duration(longer) > time.min(limits.time) {
+            self.fill(now, &rules.phy.unicast, limits, time, (to, current), out);
+        }
+    }
+
+    // Inlined, what packets share would slow down cells without it.
+
+    #[inline(never)]
+    fn fill(
+        &mut self,
+        now: Instant,
+        mode: &Mode,
+        limits: &Aggregation,
+        time: Duration,
+        (to, current): (StationId, Job<T>),
+        out: &mut Effects<T>,
+    ) {
+        if self.traffic.aggregates.batch.is_empty() {
+            self.traffic.aggregates.push(to, current, false);
+        }
+        // All MPDUs but the last, the last, and its packets as an A-MSDU.
+        let (mut before, mut last, mut amsdu) = (Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
+        // The last may still become an A-MSDU, or a longer one.
+        let mut open = false;
+        for (place, packets) in self.traffic.aggregates.by_mpdu().enumerate() {
+            if place > 0 {
+                before += subframe(last);
+            }
+            last = limits.mpdu(packets);
+            amsdu = limits.amsdu(packets);
+            open = limits.amsdu > Bytes::ZERO && packets[0].attempts == 0;
+        }
+        let time = time.min(limits.time);
+        let fits = |length| length <= limits.length && mode.duration(length) <= time;
+        let mut place = 0;
+        loop {
+            let room = self.traffic.aggregates.has_room(to, limits.window);
+            if !room && !open {
+                break;
+            }
+            let Some(size) = self.waiting_for(now, current.to, &mut place, out) else { break };
+            let longer = limits.longer_amsdu(amsdu, size);
+            let longer_mpdu = limits.mpdu_overhead + longer;
+            let joins = open && longer <= limits.amsdu && fits(limits.length(before, longer_mpdu));
+            if !(joins || room && fits(limits.length(before + subframe(last), size))) {
                 break;
             }
             let Some(job) = self.take_waiting(now, place) else { break };
-            self.traffic.aggregates.push(to, job);
-            length = longer;
-            padded += subframe(size);
+            self.traffic.aggregates.push(to, job, joins);
+            if joins {
+                (last, amsdu) = (longer_mpdu, longer);
+            } else {
+                before += subframe(last);
+                (last, amsdu) = (size, limits.longer_amsdu(Bytes::ZERO, size));
+                open = limits.amsdu > Bytes::ZERO;
+            }
         }
+        let length = limits.length(before, last);
         let Aggregates { batch, most_attempts, .. } = &mut self.traffic.aggregates;
         *most_attempts = batch.iter().map(|job| job.attempts).max().unwrap_or(0);
         self.traffic.current = batch.first().copied();
@@ -212,59 +303,72 @@ impl<T: Copy> Dcf<T> {
         }
     }
 
-    /// The MPDUs of the A-MPDU to send, for the air.
-    pub(crate) fn mpdus(&self) -> Vec<Mpdu<T>> {
-        let mpdu = |&Job { packet, waited, sequence, size, .. }: &Job<T>| Mpdu {
-            packet,
-            waited,
-            sequence,
-            size,
-            intact: false,
-        };
-        self.traffic.aggregates.batch.iter().map(mpdu).collect()
+    /// The packets of the frame to send, for the air.
+    #[inline(never)]
+    pub(crate) fn msdus(&self, rules: &Rules) -> Vec<Msdu<T>> {
+        let Some(limits) = &rules.phy.aggregation else { return Vec::new() };
+        let Aggregates { batch, .. } = &self.traffic.aggregates;
+        let mut msdus = Vec::with_capacity(batch.len());
+        for packets in self.traffic.aggregates.by_mpdu() {
+            let mpdu = limits.mpdu(packets);
+            msdus.extend(packets.iter().enumerate().map(|(place, job)| {
+                let &Job { packet, waited, number, .. } = job;
+                Msdu { packet, waited, number, mpdu, first: place == 0, intact: false }
+            }));
+        }
+        msdus
     }
 
-    /// The MPDUs of the A-MPDU to send, for a monitor.
-    pub(crate) fn sent_mpdus(&self) -> Vec<SentMpdu<T>> {
-        let mpdu = |job: &Job<T>| SentMpdu {
-            packet: (!job.delivered).then_some(job.packet),
-            sequence: job.sequence,
-            retry: job.attempts > 0,
-            size: job.size,
+    /// The MPDUs of the frame to send, for a monitor.
+    #[cold]
+    pub(crate) fn sent_mpdus(&self, rules: &Rules) -> Vec<SentMpdu<T>> {
+        let Some(limits) = &rules.phy.aggregation else { return Vec::new() };
+        let mpdu = |packets: &[Job<T>]| {
+            let undelivered = packets.iter().filter(|job| !job.delivered);
+            SentMpdu {
+                packets: undelivered.map(|job| job.packet).collect(),
+                amsdu: packets.len() > 1,
+                sequence: packets[0].sequence,
+                retry: packets[0].attempts > 0,
+                size: limits.mpdu(packets),
+            }
         };
-        self.traffic.aggregates.batch.iter().map(mpdu).collect()
+        self.traffic.aggregates.by_mpdu().map(mpdu).collect()
     }
 
     /// The answer to the A-MPDU that this MAC has sent.
     pub(crate) fn block_ack(&self) -> BlockAck {
-        let batch = &self.traffic.aggregates.batch;
-        let received = batch.iter().filter(|job| job.delivered).map(|job| job.sequence);
+        let Aggregates { batch, .. } = &self.traffic.aggregates;
+        let firsts = self.traffic.aggregates.by_mpdu().map(|packets| packets[0]);
         BlockAck {
             start: batch.first().map_or(0, |job| job.sequence),
-            received: received.collect(),
+            received: firsts.filter(|job| job.delivered).map(|job| job.sequence).collect(),
         }
     }
 
-    /// The receiver has the MPDU at this place of the A-MPDU; this MAC learns it only from the block
-    /// ACK.
-    pub(crate) fn mark_mpdu_delivered(&mut self, place: usize) {
+    /// The receiver has the packet at this place of the frame; this MAC learns it only from the
+    /// acknowledgement.
+    pub(crate) fn mark_msdu_delivered(&mut self, place: usize) {
         self.traffic.aggregates.batch[place].delivered = true;
     }
 
     /// An attempt is over. If it was answered, what has been received is done with; what is left has
     /// failed. True if MPDUs were given up.
+    #[inline(never)]
     pub(super) fn settle(&mut self, rules: &Rules, answered: bool, out: &mut Effects<T>) -> bool {
         let limit = rules.attempts(rules.mac.short_retry_limit);
         let Some(to) = self.traffic.aggregates.first().map(|job| job.to) else { return false };
         let counters = &mut self.traffic.counters;
         let mut gave_up = false;
+        let mut latest = None;
         self.traffic.aggregates.batch.retain_mut(|job| {
             if answered && job.delivered {
                 return false;
             }
             job.attempts = job.attempts.saturating_add(1);
+            let first = latest.replace(job.sequence) != Some(job.sequence);
             if job.attempts < limit {
-                counters.retries += 1;
+                counters.retries += u64::from(first);
                 return true;
             }
             gave_up = true;
@@ -274,19 +378,21 @@ impl<T: Copy> Dcf<T> {
             }
             false
         });
-        self.traffic.aggregates.most_attempts = 0;
+        let aggregates = &mut self.traffic.aggregates;
+        aggregates.mpdus = aggregates.by_mpdu().count();
+        aggregates.most_attempts = 0;
         if let (Receiver::Station(to), true) = (to, gave_up) {
-            let next = *self.traffic.aggregates.next_number(to);
-            let start = self.traffic.aggregates.first().map_or(next, |job| job.sequence);
+            let next = aggregates.next(to).packet;
+            let start = aggregates.first().map_or(next, |job| job.number);
             out.skip = Some((to, start));
         }
         gave_up
     }
 
-    /// An intact MPDU from a station: adds the packets that are now in order to `released`.
-    pub(crate) fn accept(&mut self, from: StationId, mpdu: &Mpdu<T>, released: &mut Released<T>) {
-        let duplicate = !self.reorder(from).accept(mpdu, released);
-        self.traffic.counters.duplicates += u64::from(duplicate);
+    /// An intact packet from a station: adds those that are now in order to `released`.
+    pub(crate) fn accept(&mut self, from: StationId, msdu: &Msdu<T>, released: &mut Released<T>) {
+        let duplicate = !self.reorder(from).accept(msdu, released);
+        self.traffic.counters.duplicates += u64::from(duplicate && msdu.first);
     }
 
     /// A station has given up all packets before number `start` that have not arrived.
@@ -319,8 +425,8 @@ struct Reorder<T> {
 
 impl<T: Copy> Reorder<T> {
     /// False if the packet has arrived before.
-    fn accept(&mut self, mpdu: &Mpdu<T>, released: &mut Released<T>) -> bool {
-        let ahead = mpdu.sequence.wrapping_sub(self.start);
+    fn accept(&mut self, msdu: &Msdu<T>, released: &mut Released<T>) -> bool {
+        let ahead = msdu.number.wrapping_sub(self.start);
         if ahead > u32::MAX / 2 {
             return false;
         }
@@ -331,7 +437,7 @@ impl<T: Copy> Reorder<T> {
         if self.held[place].is_some() {
             return false;
         }
-        self.held[place] = Some((mpdu.packet, mpdu.waited));
+        self.held[place] = Some((msdu.packet, msdu.waited));
         self.release(released);
         true
     }
@@ -356,14 +462,14 @@ impl<T: Copy> Reorder<T> {
 mod tests {
     use super::*;
 
-    fn mpdu(sequence: u32) -> Mpdu<u32> {
+    fn msdu(number: u32) -> Msdu<u32> {
         let waited = Duration::ZERO;
-        Mpdu { packet: sequence, waited, sequence, size: Bytes(1), intact: true }
+        Msdu { packet: number, waited, number, mpdu: Bytes(1), first: true, intact: true }
     }
 
-    fn accept(reorder: &mut Reorder<u32>, sequence: u32) -> (bool, Vec<u32>) {
+    fn accept(reorder: &mut Reorder<u32>, number: u32) -> (bool, Vec<u32>) {
         let mut released = Vec::new();
-        let new = reorder.accept(&mpdu(sequence), &mut released);
+        let new = reorder.accept(&msdu(number), &mut released);
         (new, released.into_iter().map(|(packet, _)| packet).collect())
     }
 
@@ -397,10 +503,29 @@ mod tests {
             time: Duration::from_micros(5_484),
             window: 64,
             always_delimited,
+            amsdu: Bytes::ZERO,
+            mpdu_overhead: Bytes(30),
         };
         assert_eq!(limits(false).length(Bytes(1544), Bytes(1538)), Bytes(3086));
         // Alone, only VHT and HE have a delimiter.
         assert_eq!(limits(false).length(Bytes::ZERO, Bytes(1538)), Bytes(1538));
         assert_eq!(limits(true).length(Bytes::ZERO, Bytes(1538)), Bytes(1542));
+    }
+
+    #[test]
+    fn each_subframe_of_an_a_msdu_but_the_last_is_padded() {
+        // Packets of 1500 B with 8 B of LLC: 14 + 1508, padded to 1524, then 1522 B.
+        let limits = Aggregation {
+            length: Bytes(7_965),
+            time: Duration::from_micros(5_484),
+            window: 1,
+            always_delimited: false,
+            amsdu: Bytes(7_935),
+            mpdu_overhead: Bytes(30),
+        };
+        let one = limits.longer_amsdu(Bytes::ZERO, Bytes(1538));
+        let two = limits.longer_amsdu(one, Bytes(1538));
+        assert_eq!([one, two], [Bytes(1522), Bytes(3046)]);
+        assert_eq!(limits.longer_amsdu(two, Bytes(1538)), Bytes(4570));
     }
 }

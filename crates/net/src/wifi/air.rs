@@ -6,10 +6,10 @@
 //! result is needed.
 
 use crate::wifi::agenda::Moment;
-use crate::wifi::aggregate::Mpdu;
+use crate::wifi::aggregate::Msdu;
 use crate::wifi::config::Power;
 use crate::wifi::faint::Faint;
-use crate::wifi::frame::{Frame, Monitored};
+use crate::wifi::frame::{Body, Frame, Monitored};
 use crate::wifi::station::StationId;
 use airtcp_core::{Duration, IdVec, Instant, Stream};
 use std::ops::{Index, IndexMut};
@@ -61,8 +61,8 @@ impl<V> IndexMut<u32> for Pool<V> {
 #[derive(Clone, Debug)]
 pub(crate) struct Flight<T> {
     pub(crate) frame: Frame<T>,
-    /// The MPDUs of an A-MPDU.
-    pub(crate) mpdus: Vec<Mpdu<T>>,
+    /// The packets of an A-MPDU or A-MSDU.
+    pub(crate) msdus: Vec<Msdu<T>>,
     /// Frames are numbered as they are sent.
     pub(crate) number: u32,
     pub(crate) start: Instant,
@@ -84,20 +84,24 @@ impl<T> Flight<T> {
     /// Probability that a part of the frame is intact if the whole is with probability `whole`: of
     /// an A-MPDU one MPDU, else all of it.
     pub(crate) fn readable(&self, whole: f64) -> f64 {
-        if self.mpdus.len() < 2 {
-            return whole;
-        }
-        let mpdus = self.mpdus.len() as f64;
+        let mpdus = match self.frame.body {
+            Body::Ampdu { mpdus, .. } if mpdus > 1 && !self.msdus.is_empty() => mpdus as f64,
+            _ => return whole,
+        };
         1.0 - libm::pow(1.0 - libm::pow(whole, 1.0 / mpdus), mpdus)
     }
 
     /// Decides which MPDUs are intact at the receiver. True if any is.
     pub(crate) fn receive_mpdus(&mut self, whole: f64, errors: &mut Stream) -> bool {
         let size = self.frame.size;
-        for mpdu in &mut self.mpdus {
-            mpdu.intact = whole >= 1.0 || errors.chance(libm::pow(whole, mpdu.share(size)));
+        let mut intact = false;
+        for msdu in &mut self.msdus {
+            if msdu.first {
+                intact = whole >= 1.0 || errors.chance(libm::pow(whole, msdu.share(size)));
+            }
+            msdu.intact = intact;
         }
-        self.mpdus.iter().any(|mpdu| mpdu.intact)
+        self.msdus.iter().any(|msdu| msdu.intact)
     }
 }
 

@@ -495,13 +495,13 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// A station has received an A-MPDU, at least in part.
+    /// A station has received an A-MPDU, at least in part, or an A-MSDU.
     fn receive_ampdu(&mut self, station: StationId, slot: u32) {
         let flight = self.air.flight_mut(slot);
-        let (from, mpdus) = (flight.frame.from, std::mem::take(&mut flight.mpdus));
-        for (place, mpdu) in mpdus.iter().enumerate().filter(|(_, mpdu)| mpdu.intact) {
-            self.stations[from].dcf.mark_mpdu_delivered(place);
-            self.stations[station].dcf.accept(from, mpdu, &mut self.released);
+        let (from, msdus) = (flight.frame.from, std::mem::take(&mut flight.msdus));
+        for (place, msdu) in msdus.iter().enumerate().filter(|(_, msdu)| msdu.intact) {
+            self.stations[from].dcf.mark_msdu_delivered(place);
+            self.stations[station].dcf.accept(from, msdu, &mut self.released);
         }
         self.report_released(station, from);
     }
@@ -575,10 +575,13 @@ impl<T: Copy> Channel<T> {
         self.show_sent(station, &frame, number);
         let (now, end) = (self.now, self.now + frame.duration);
         let intact = self.probability_intact(frame.size);
-        let ampdu = matches!(frame.body, Body::Ampdu { .. });
+        let msdus = match frame.body {
+            Body::Ampdu { .. } => self.stations[station].dcf.msdus(&self.common.rules),
+            _ => Vec::new(),
+        };
         let slot = self.air.launch(Flight {
             frame,
-            mpdus: if ampdu { self.stations[station].dcf.mpdus() } else { Vec::new() },
+            msdus,
             number,
             start: now,
             end,
@@ -626,10 +629,12 @@ impl<T: Copy> Channel<T> {
                 Content::BlockAck(self.stations[to].dcf.block_ack())
             }
             (Body::Data { sequence, retry, .. }, _) => {
-                let packet = body.undelivered();
-                Content::Data(vec![SentMpdu { packet, sequence, retry, size }])
+                let packets = body.undelivered().into_iter().collect();
+                Content::Data(vec![SentMpdu { packets, amsdu: false, sequence, retry, size }])
             }
-            (Body::Ampdu { .. }, _) => Content::Data(self.stations[from].dcf.sent_mpdus()),
+            (Body::Ampdu { .. }, _) => {
+                Content::Data(self.stations[from].dcf.sent_mpdus(&self.common.rules))
+            }
         };
         let at = self.now;
         let number = Moment::beginning(at, number).frame();

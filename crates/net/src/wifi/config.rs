@@ -537,6 +537,16 @@ pub enum MimoError {
         /// The next lower one that there is.
         nearest: u32,
     },
+    /// A TXOP limit that the standard cannot express.
+    #[error(
+        "txop-limit is {limit}: expected a multiple of 32 us, at most 65535 of them, the nearest is {nearest}"
+    )]
+    Txop {
+        /// The limit that was set.
+        limit: Duration,
+        /// One that there is.
+        nearest: Duration,
+    },
     /// Longer than an A-MPDU can be.
     #[error("ampdu-limit is {limit}: {standard} allows at most {most}")]
     Ampdu {
@@ -545,6 +555,28 @@ pub enum MimoError {
         /// The amendment of 802.11.
         standard: &'static str,
         /// The longest A-MPDU.
+        most: Bytes,
+    },
+    /// A length of A-MSDUs that a receiver cannot ask for.
+    #[error("amsdu-limit is {limit}: {standard} has no such limit at {}, the nearest is {nearest}", band.word())]
+    Amsdu {
+        /// The limit that was set.
+        limit: Bytes,
+        /// The amendment of 802.11.
+        standard: &'static str,
+        /// The band.
+        band: Band,
+        /// One that it has.
+        nearest: Bytes,
+    },
+    /// An A-MSDU that no A-MPDU can hold.
+    #[error(
+        "amsdu-limit is {limit}: an MPDU in an A-MPDU of 802.11n has at most {most}; expected 3839 B, or ampdu-limit = \"0 B\""
+    )]
+    AmsduInAmpdu {
+        /// The limit that was set.
+        limit: Bytes,
+        /// The longest MPDU in an A-MPDU.
         most: Bytes,
     },
     /// More than a block ACK can cover.
@@ -567,7 +599,9 @@ impl MimoError {
             Self::Width { .. } => "width",
             Self::GuardInterval { .. } => "guard-interval",
             Self::Mcs { .. } => "mcs",
+            Self::Txop { .. } => "txop-limit",
             Self::Ampdu { .. } => "ampdu-limit",
+            Self::Amsdu { .. } | Self::AmsduInAmpdu { .. } => "amsdu-limit",
             Self::Window { .. } => "block-ack-window",
         }
     }

@@ -12,19 +12,22 @@
 //! - The NAV is a date, not a timer: the count begins DIFS after it.
 //! - The end of a CTS or ACK that the station sends concerns nobody else. Its caller brings it up
 //!   ([`Dcf::end_sending`]) when something follows.
+//!
+//! Here are the station's state and its contention for the medium; `exchange` has the frames that it
+//! sends and receives, `queue` the packets that wait.
 
-use crate::config::QueueLimit;
-use crate::link::PacketMeta;
-use crate::queue::admission::{Admission, Arrival, Verdict};
-use crate::queue::{Queue, Server, Waiting};
+mod exchange;
+mod queue;
+
+use self::queue::Discipline;
 use crate::wifi::aggregate::Aggregates;
 use crate::wifi::air::Flight;
-use crate::wifi::config::{BackoffDraw, CtsRule, FirstAccess};
+use crate::wifi::config::{BackoffDraw, FirstAccess};
 use crate::wifi::exposure::Exposure;
 use crate::wifi::frame::{self, Body, Frame};
-use crate::wifi::rules::{Acknowledgement, Rules};
+use crate::wifi::rules::Rules;
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
-use airtcp_core::{Bytes, Duration, Ecn, Instant};
+use airtcp_core::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
 
 /// A packet on its way through the MAC.
@@ -34,11 +37,14 @@ pub(super) struct Job<T> {
     pub(super) to: Receiver,
     /// Size of the packet.
     packet_size: Bytes,
-    /// Size and duration of its frame; of the first packet of an A-MPDU: of the whole.
+    /// Size and duration of its frame; of the first packet of an A-MPDU or A-MSDU: of the whole.
     pub(super) size: Bytes,
     pub(super) duration: Duration,
-    /// The sender's number of the packet; in A-MPDUs, its number among those to the receiver.
+    /// The sender's number of the packet; in A-MPDUs and A-MSDUs, the number of its MPDU among
+    /// those to the receiver.
     pub(super) sequence: u32,
+    /// In A-MPDUs and A-MSDUs, its number among the packets to the receiver.
+    pub(super) number: u32,
     /// It has been sent without being acknowledged.
     retry: bool,
     /// Attempts in A-MPDUs that failed.
@@ -211,7 +217,7 @@ pub(crate) struct Traffic<T> {
     pub(super) queue: VecDeque<Job<T>>,
     queue_bytes: Bytes,
     /// In the place of `queue`.
-    pub(super) discipline: Option<Box<Discipline<T>>>,
+    pub(crate) discipline: Option<Box<Discipline<T>>>,
     next_sequence: u32,
     /// The latest packet from each station that has sent one, in the order of the stations: the
     /// duplicate filter.
@@ -220,16 +226,6 @@ pub(crate) struct Traffic<T> {
     pub(crate) counters: StationCounters,
     /// The frame that the radio follows, if noise causes bit errors.
     pub(crate) exposure: Exposure,
-}
-
-/// A queue discipline with its packets.
-#[derive(Clone, Debug)]
-pub(super) struct Discipline<T> {
-    queue: Queue<Job<T>>,
-    /// Empty between calls.
-    dropped: Vec<Waiting<Job<T>>>,
-    /// Time at which the MAC last found no packet.
-    free_from: Instant,
 }
 
 /// A back-off, or none.
@@ -276,10 +272,11 @@ impl<T: Copy> Dcf<T> {
                 txop_until: Instant::ZERO,
                 queue: VecDeque::new(),
                 queue_bytes: Bytes::ZERO,
-                discipline: rules.mac.queue_discipline.as_ref().map(|config| {
-                    let queue = Queue::new(config, streams.queue.clone());
-                    Box::new(Discipline { queue, dropped: Vec::new(), free_from: Instant::ZERO })
-                }),
+                discipline: rules
+                    .mac
+                    .queue_discipline
+                    .as_ref()
+                    .map(|config| Box::new(Discipline::new(config, streams.queue.clone()))),
                 next_sequence: 0,
                 latest: Vec::new(),
                 streams,
@@ -366,187 +363,6 @@ impl<T: Copy> Dcf<T> {
                 || long.saturating_add(1) >= rules.attempts(rules.mac.long_retry_limit))
     }
 
-    pub(crate) fn queue_len(&self) -> usize {
-        match &self.traffic.discipline {
-            None => self.traffic.queue.len(),
-            Some(discipline) => discipline.queue.len() + self.traffic.aggregates.aside_len(),
-        }
-    }
-
-    /// Accepts a packet to send, ahead of the waiting ones if it is `urgent` (a discipline knows no
-    /// such packets). False if the queue is full, or too small for it.
-    pub(crate) fn send(
-        &mut self,
-        now: Instant,
-        rules: &Rules,
-        to: Receiver,
-        (packet, meta): (T, PacketMeta),
-        urgent: bool,
-        out: &mut Effects<T>,
-    ) -> bool {
-        if self.traffic.discipline.is_some() {
-            return self.send_by_discipline(now, rules, to, (packet, meta), out);
-        }
-        let packet_size = meta.size;
-        // Waiting packets make room for an urgent one.
-        let room = if urgent {
-            (0, Bytes::ZERO)
-        } else {
-            (self.traffic.queue.len(), self.traffic.queue_bytes)
-        };
-        let arrival = Arrival {
-            size: packet_size,
-            ecn: Ecn::NotEct,
-            packets: room.0,
-            bytes: room.1,
-            idle: self.traffic.current.is_none().then_some(Duration::ZERO),
-        };
-        if !admits(rules.mac.queue, arrival) {
-            self.traffic.counters.queue_drops += 1;
-            return false;
-        }
-        let job = self.job(now, rules, to, packet, packet_size);
-        if self.traffic.current.is_some() {
-            self.traffic.queue_bytes += packet_size;
-            if urgent {
-                self.traffic.queue.push_front(job);
-            } else {
-                self.traffic.queue.push_back(job);
-            }
-            self.traffic.counters.max_queue =
-                self.traffic.counters.max_queue.max(self.traffic.queue.len() as u64);
-        } else {
-            self.set_current(Some(job));
-            self.first_access(now, rules);
-        }
-        true
-    }
-
-    fn job(
-        &mut self,
-        now: Instant,
-        rules: &Rules,
-        to: Receiver,
-        packet: T,
-        packet_size: Bytes,
-    ) -> Job<T> {
-        let size = packet_size + rules.mac.llc + rules.mac.header;
-        let duration = rules.packet_mode(to).duration(size);
-        let sequence = self.traffic.next_sequence;
-        self.traffic.next_sequence = sequence.wrapping_add(1);
-        Job {
-            packet,
-            to,
-            packet_size,
-            size,
-            duration,
-            sequence,
-            retry: false,
-            attempts: 0,
-            delivered: false,
-            offered: now,
-            waited: Duration::ZERO,
-        }
-    }
-
-    /// [`Dcf::send`] to a queue with a discipline. A packet that finds the MAC free passes through
-    /// it, too.
-    fn send_by_discipline(
-        &mut self,
-        now: Instant,
-        rules: &Rules,
-        to: Receiver,
-        (packet, meta): (T, PacketMeta),
-        out: &mut Effects<T>,
-    ) -> bool {
-        let job = self.job(now, rules, to, packet, meta.size);
-        let free = self.traffic.current.is_none();
-        let Traffic { discipline, counters, .. } = &mut *self.traffic;
-        let Some(Discipline { queue, dropped, free_from }) = discipline.as_deref_mut() else {
-            return false;
-        };
-        let idle = free.then(|| now.since(*free_from));
-        let server = Server { idle, transmission: job.duration };
-        let accepted = queue.enqueue(Waiting::new(now, job, meta), server, dropped).is_ok();
-        counters.queue_drops += u64::from(!accepted) + dropped.len() as u64;
-        out.dropped.extend(dropped.drain(..).map(|waiting| waiting.item.packet));
-        if free {
-            let next = self.take_from_queue(now, out);
-            self.set_current(next);
-            if self.has_packet {
-                self.first_access(now, rules);
-            }
-        }
-        let waiting = self.queue_len() as u64;
-        let most = &mut self.traffic.counters.max_queue;
-        *most = waiting.max(*most);
-        accepted
-    }
-
-    /// The packet that the MAC sends next.
-    pub(super) fn take_from_queue(&mut self, now: Instant, out: &mut Effects<T>) -> Option<Job<T>> {
-        let traffic = &mut *self.traffic;
-        if let Some(job) = traffic.aggregates.take_aside() {
-            return Some(job);
-        }
-        let mut job = match traffic.discipline.as_deref_mut() {
-            None => {
-                let job = traffic.queue.pop_front()?;
-                traffic.queue_bytes -= job.packet_size;
-                job
-            }
-            Some(Discipline { queue, dropped, free_from }) => {
-                let next = queue.dequeue(now, dropped);
-                if next.is_none() {
-                    *free_from = now;
-                }
-                traffic.counters.queue_drops += dropped.len() as u64;
-                out.dropped.extend(dropped.drain(..).map(|waiting| waiting.item.packet));
-                let Waiting { item, marked, .. } = next?;
-                if marked {
-                    traffic.counters.ecn_marks += 1;
-                    out.marked.push(item.packet);
-                }
-                item
-            }
-        };
-        job.waited = now.since(job.offered);
-        Some(job)
-    }
-
-    /// Takes out the last waiting packet if the queue exceeds its limit.
-    pub(crate) fn overflow(&mut self, rules: &Rules) -> Option<T> {
-        let full = match rules.mac.queue {
-            QueueLimit::Packets(limit) => self.traffic.queue.len() as u64 > limit,
-            QueueLimit::Bytes(limit) => self.traffic.queue_bytes > limit,
-        };
-        let job = if full { self.traffic.queue.pop_back()? } else { return None };
-        self.traffic.queue_bytes -= job.packet_size;
-        self.traffic.counters.queue_drops += 1;
-        Some(job.packet)
-    }
-
-    /// Takes the packets for a station out of the queue, in order. One in the MAC stays.
-    pub(crate) fn take_back(&mut self, to: StationId, taken: &mut Vec<T>) {
-        let bytes = &mut self.traffic.queue_bytes;
-        self.traffic.queue.retain(|job| {
-            let take = job.to == Receiver::Station(to);
-            if take {
-                taken.push(job.packet);
-                *bytes -= job.packet_size;
-            }
-            !take
-        });
-    }
-
-    /// Takes a packet out of the middle of a drop-tail queue.
-    pub(super) fn take_from_middle(&mut self, now: Instant, place: usize) -> Option<Job<T>> {
-        let mut job = self.traffic.queue.remove(place)?;
-        self.traffic.queue_bytes -= job.packet_size;
-        job.waited = now.since(job.offered);
-        Some(job)
-    }
-
     /// The receiver has the packet `sequence`; this MAC learns it only from the ACK.
     pub(crate) fn mark_delivered(&mut self, sequence: u32) {
         if let Some(job) = self.traffic.current.as_mut().filter(|job| job.sequence == sequence) {
@@ -559,7 +375,7 @@ impl<T: Copy> Dcf<T> {
     #[cold]
     pub(crate) fn is_intact(&mut self, flight: &mut Flight<T>, whole: f64) -> bool {
         let errors = &mut self.traffic.streams.errors;
-        if !flight.mpdus.is_empty() && flight.frame.to == Receiver::Station(self.id) {
+        if !flight.msdus.is_empty() && flight.frame.to == Receiver::Station(self.id) {
             flight.receive_mpdus(whole, errors)
         } else {
             let readable = flight.readable(whole);
@@ -808,310 +624,4 @@ impl<T: Copy> Dcf<T> {
             _ => self.send_data(now, rules, out),
         }
     }
-
-    // Frames out.
-
-    fn send_data(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        let ack = *self.acknowledgement(rules);
-        let ampdu = self.traffic.aggregates.body();
-        let Some(job) = &mut self.traffic.current else { return };
-        let Job { packet, to, size, duration, sequence, retry, delivered, waited, .. } = *job;
-        job.retry = true;
-        let reserves = match to {
-            Receiver::Station(_) => rules.phy.sifs + ack.duration,
-            Receiver::Broadcast => Duration::ZERO,
-        };
-        let single = Body::Data { packet, sequence, retry, delivered, waited };
-        let body = ampdu.unwrap_or(single);
-        self.transmit(now, Frame { from: self.id, to, reserves, duration, size, body }, out);
-        match to {
-            Receiver::Station(_) => {
-                self.phase = Phase::AwaitAck;
-                self.deadline = now + duration + ack.timeout;
-            }
-            Receiver::Broadcast => {
-                self.phase = Phase::Broadcasting;
-                self.deadline = now + duration;
-            }
-        }
-    }
-
-    /// The acknowledgement of the frame to send.
-    fn acknowledgement<'a>(&self, rules: &'a Rules) -> &'a Acknowledgement {
-        rules.acknowledgement(self.traffic.aggregates.mpdus())
-    }
-
-    /// An RTS, CTS or ACK.
-    fn control_frame(
-        &self,
-        (size, duration): (Bytes, Duration),
-        to: StationId,
-        body: Body<T>,
-        reserves: Duration,
-    ) -> Frame<T> {
-        Frame { from: self.id, to: Receiver::Station(to), reserves, duration, size, body }
-    }
-
-    fn transmit(&mut self, now: Instant, frame: Frame<T>, out: &mut Effects<T>) {
-        let counters = &mut self.traffic.counters;
-        match (frame.body, frame.to) {
-            (Body::Rts, _) => counters.rts_sent += 1,
-            (Body::Cts, _) => counters.cts_sent += 1,
-            (Body::Ack | Body::BlockAck, _) => counters.acks_sent += 1,
-            (Body::Ampdu { mpdus, .. }, _) => counters.data_sent += mpdus as u64,
-            (Body::Data { .. }, Receiver::Station(_)) => counters.data_sent += 1,
-            (Body::Data { .. }, Receiver::Broadcast) => counters.broadcasts_sent += 1,
-        }
-        self.nav.settle(now);
-        self.after_error = false;
-        self.traffic.sent_until = now + frame.duration;
-        self.idle_from = self.traffic.sent_until;
-        out.transmit = Some(frame);
-    }
-
-    fn respond(&mut self, now: Instant, rules: &Rules, response: Response) {
-        self.phase = Phase::Respond;
-        self.traffic.response = response;
-        self.deadline = now + rules.phy.sifs;
-    }
-
-    fn send_response(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        let idle = !self.carrier && now >= self.nav.end();
-        match self.traffic.response {
-            Response::Cts { .. } if rules.mac.cts == CtsRule::MediumIdle && !idle => {
-                self.contend(now, rules);
-            }
-            Response::Cts { to, reserves } => {
-                let cts = self.control_frame((frame::CTS, rules.cts), to, Body::Cts, reserves);
-                self.transmit(now, cts, out);
-                if rules.mac.wait_for_data {
-                    self.phase = Phase::AwaitData;
-                    let data_end = now + rules.cts + reserves - rules.phy.sifs - rules.ack.duration;
-                    self.deadline = data_end + rules.data_margin;
-                } else {
-                    self.phase = Phase::Sending;
-                    self.deadline = now + rules.cts;
-                }
-            }
-            Response::Data if rules.mac.sense_before_data && !idle => {
-                self.double_cw(rules);
-                self.draw_backoff(rules);
-                self.contend(now, rules);
-            }
-            Response::Data => self.send_data(now, rules, out),
-            Response::Ack { to } => self.send_ack(now, &rules.ack, to, Body::Ack, out),
-            Response::BlockAck { to } => {
-                self.send_ack(now, &rules.block_ack, to, Body::BlockAck, out);
-            }
-        }
-    }
-
-    fn send_ack(
-        &mut self,
-        now: Instant,
-        ack: &Acknowledgement,
-        to: StationId,
-        body: Body<T>,
-        out: &mut Effects<T>,
-    ) {
-        let frame = self.control_frame((ack.size, ack.duration), to, body, Duration::ZERO);
-        self.transmit(now, frame, out);
-        self.phase = Phase::Sending;
-        self.deadline = now + ack.duration;
-    }
-
-    // Frames in.
-
-    /// A frame for others, or for all.
-    #[inline]
-    fn overhear(&mut self, now: Instant, rules: &Rules, frame: &Frame<T>, out: &mut Effects<T>) {
-        match rules.nav_for_others(frame) {
-            Some(reserves) => self.nav.extend(now, now + reserves, Instant::MAX),
-            None => self.nav.extend(now, now + frame.reserves, now + rules.nav_reset),
-        }
-        if let (Body::Data { packet, sequence, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
-            out.deliver = Some((frame.from, sequence, packet));
-        }
-    }
-
-    fn receive_rts(&mut self, now: Instant, rules: &Rules, rts: &Frame<T>) {
-        let ready = match rules.mac.cts {
-            CtsRule::NavIdle => now >= self.nav.end(),
-            // Checked when the CTS is due.
-            CtsRule::MediumIdle => true,
-        };
-        if self.phase == Phase::Contend && ready {
-            let reserves = rts.reserves - rules.phy.sifs - rules.cts;
-            self.respond(now, rules, Response::Cts { to: rts.from, reserves });
-        }
-    }
-
-    fn receive_data(
-        &mut self,
-        now: Instant,
-        rules: &Rules,
-        from: StationId,
-        (packet, sequence, retry): (T, u32, bool),
-        out: &mut Effects<T>,
-    ) {
-        if !matches!(self.phase, Phase::Contend | Phase::AwaitData) {
-            return;
-        }
-        self.respond(now, rules, Response::Ack { to: from });
-        match self.traffic.latest.binary_search_by_key(&from, |&(station, _)| station) {
-            Ok(index) if retry && self.traffic.latest[index].1 == sequence => {
-                self.traffic.counters.duplicates += 1;
-                return;
-            }
-            Ok(index) => self.traffic.latest[index].1 = sequence,
-            Err(index) => self.traffic.latest.insert(index, (from, sequence)),
-        }
-        out.deliver = Some((from, sequence, packet));
-    }
-
-    /// An A-MPDU for this station has come, of so many MPDUs; which of them are intact is known to
-    /// the radio.
-    fn receive_ampdu(
-        &mut self,
-        now: Instant,
-        rules: &Rules,
-        from: StationId,
-        mpdus: usize,
-        out: &mut Effects<T>,
-    ) {
-        if matches!(self.phase, Phase::Contend | Phase::AwaitData) {
-            let block = Response::BlockAck { to: from };
-            let response = if mpdus > 1 { block } else { Response::Ack { to: from } };
-            self.respond(now, rules, response);
-            out.ampdu = true;
-        }
-    }
-
-    // The end of an attempt.
-
-    /// Any frame but the response means that the attempt failed, if the standard's rule is in force
-    /// and the frame began after the own one.
-    #[inline]
-    fn fail_by_reception(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        if matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
-            && rules.reception_ends_attempts()
-            && now >= self.traffic.sent_until + rules.rx_start_delay
-        {
-            self.fail(now, rules, out);
-        }
-    }
-
-    fn fail(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        let Some(job) = self.traffic.current else { return };
-        let gives_up = if self.traffic.aggregates.mpdus() > 0 {
-            self.settle(rules, false, out)
-        } else {
-            self.fail_single(job, rules, out)
-        };
-        if gives_up {
-            self.traffic.counters.link_failures += 1;
-            if let Receiver::Station(to) = job.to {
-                out.give_up = Some(to);
-            }
-            // The packet keeps its place until `go_on`.
-            self.has_packet = false;
-        } else {
-            self.double_cw(rules);
-            self.draw_backoff(rules);
-        }
-        if rules.mac.difs_after_timeout {
-            self.idle_from = self.idle_from.max(now);
-        }
-        self.contend(now, rules);
-    }
-
-    /// An attempt for a packet sent alone failed. True if it was the last.
-    fn fail_single(&mut self, job: Job<T>, rules: &Rules, out: &mut Effects<T>) -> bool {
-        let long = self.phase == Phase::AwaitAck && job.size > rules.mac.rts_threshold;
-        let (retries, limit) = if long {
-            (&mut self.traffic.long_retries, rules.mac.long_retry_limit)
-        } else {
-            (&mut self.traffic.short_retries, rules.mac.short_retry_limit)
-        };
-        *retries = retries.saturating_add(1);
-        let last = *retries >= rules.attempts(limit) && limit < u32::MAX;
-        if !last {
-            self.traffic.counters.retries += 1;
-        } else if !job.delivered {
-            self.traffic.counters.mac_drops += 1;
-            out.lost.push(job.packet);
-        }
-        last
-    }
-
-    /// Takes the next packet after a give-up, at the same instant, when routing has heard of it:
-    /// what waited for the lost neighbour may have left the queue by then, and an urgent packet
-    /// goes first (ns-2 calls `xmit_failure_` before it asks the queue for a packet).
-    pub(crate) fn go_on(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        self.next_packet(now, rules, out);
-        if self.phase == Phase::Contend {
-            self.set_access_deadline(now);
-        }
-    }
-
-    /// The current packet is acknowledged; of an A-MPDU, at least one is.
-    fn succeed(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        if self.traffic.aggregates.mpdus() > 0 {
-            self.settle(rules, true, out);
-        }
-        self.load_next(now, rules, out);
-        if self.goes_on_in_txop(now, rules, out) {
-            return self.respond(now, rules, Response::Data);
-        }
-        self.back_off_after_packet(rules);
-        // The medium is still busy with the ACK; counting begins when it is idle.
-        self.phase = Phase::Contend;
-        self.deadline = Instant::MAX;
-    }
-
-    /// Done with the current packet, acknowledged, given up or broadcast.
-    fn next_packet(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        self.load_next(now, rules, out);
-        self.back_off_after_packet(rules);
-    }
-
-    fn load_next(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        self.traffic.cw = rules.mac.cw_min;
-        self.traffic.short_retries = 0;
-        self.traffic.long_retries = 0;
-        let job = self.traffic.aggregates.first().or_else(|| self.take_from_queue(now, out));
-        self.set_current(job);
-    }
-
-    fn back_off_after_packet(&mut self, rules: &Rules) {
-        if rules.mac.post_backoff || self.has_packet {
-            self.draw_backoff(rules);
-        }
-    }
-
-    /// True if the next packet, and its acknowledgement, fit into the rest of the TXOP.
-    fn goes_on_in_txop(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) -> bool {
-        let rest = self.traffic.txop_until.since(now);
-        let unicast = |job: Job<T>| matches!(job.to, Receiver::Station(_));
-        if rest.is_zero() || !self.traffic.current.is_some_and(unicast) {
-            return false;
-        }
-        let time = rest - rules.phy.sifs - rules.longest_answer();
-        self.assemble(now, rules, time, out);
-        let answer = rules.phy.sifs + self.acknowledgement(rules).duration;
-        self.traffic.current.is_some_and(|job| rules.phy.sifs + job.duration + answer <= rest)
-    }
-
-    fn set_current(&mut self, job: Option<Job<T>>) {
-        self.has_packet = job.is_some();
-        self.traffic.current = job;
-    }
-
-    fn double_cw(&mut self, rules: &Rules) {
-        self.traffic.cw = (self.traffic.cw * 2 + 1).min(rules.mac.cw_max);
-    }
-}
-
-fn admits(limit: QueueLimit, arrival: Arrival) -> bool {
-    Admission::DropTail(limit).judge(arrival, || Duration::ZERO) == Verdict::Enter
 }

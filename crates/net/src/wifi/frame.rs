@@ -77,7 +77,7 @@ impl<T> Content<T> {
     /// receiver has already.
     pub fn packet(&self) -> Option<&T> {
         match self {
-            Self::Data(mpdus) => mpdus.first()?.packet.as_ref(),
+            Self::Data(mpdus) => mpdus.first()?.packets.first(),
             Self::Rts | Self::Cts | Self::Ack | Self::BlockAck(_) => None,
         }
     }
@@ -90,8 +90,9 @@ impl<T> Content<T> {
             Self::Ack => Content::Ack,
             Self::BlockAck(block) => Content::BlockAck(block),
             Self::Data(mpdus) => {
-                let mapped = |SentMpdu { packet, sequence, retry, size }| SentMpdu {
-                    packet: packet.map(&mut to),
+                let mapped = |SentMpdu { packets, amsdu, sequence, retry, size }| SentMpdu {
+                    packets: packets.into_iter().map(&mut to).collect(),
+                    amsdu,
                     sequence,
                     retry,
                     size,
@@ -102,12 +103,15 @@ impl<T> Content<T> {
     }
 }
 
-/// An MPDU with a packet, as it was sent.
+/// An MPDU with a packet, or with those of an A-MSDU, as it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentMpdu<T> {
-    /// The packet; `None` in a retry of one that its receiver has already.
-    pub packet: Option<T>,
-    /// The sender's number of the packet; in A-MPDUs, its number among those to the receiver.
+    /// The packets; none in a retry of an MPDU that its receiver has already.
+    pub packets: Vec<T>,
+    /// It is an A-MSDU.
+    pub amsdu: bool,
+    /// The sender's number of the packet; in A-MPDUs and A-MSDUs, the number of the MPDU among
+    /// those to the receiver.
     pub sequence: u32,
     /// It has been sent before.
     pub retry: bool,
@@ -182,7 +186,8 @@ pub(crate) enum Body<T> {
         /// Time that the packet spent in the sender's queue.
         waited: Duration,
     },
-    /// MPDUs that are acknowledged together ([`Mpdu`](super::aggregate::Mpdu)).
+    /// MPDUs that are acknowledged together, each a packet or an A-MSDU
+    /// ([`Msdu`](super::aggregate::Msdu)).
     Ampdu {
         /// The first packet, unless its receiver has it already.
         first: Option<T>,

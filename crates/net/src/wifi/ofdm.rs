@@ -90,6 +90,24 @@ impl Format {
         }
     }
 
+    /// True if the length of A-MSDUs follows from that of MPDUs (Table 9-25; 802.11ax Table 9-25).
+    pub(crate) fn limits_mpdus(self, band: Band) -> bool {
+        match self {
+            Self::Ht => false,
+            Self::Vht => true,
+            Self::He => band != Band::Ghz2,
+        }
+    }
+
+    /// Lengths that a receiver can give for A-MSDUs, or for MPDUs (§9.4.2.55.2, §9.4.2.157.2).
+    pub(crate) fn amsdu_limits(self, band: Band) -> &'static [Bytes] {
+        if self.limits_mpdus(band) {
+            &[Bytes(3_895), Bytes(7_991), Bytes(11_454)]
+        } else {
+            &[Bytes(3_839), Bytes(7_935)]
+        }
+    }
+
     /// Largest block ACK window (§10.25.6; 802.11ax §26.4.3).
     pub(crate) fn block_ack_window(self) -> u32 {
         match self {

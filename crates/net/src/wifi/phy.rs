@@ -59,7 +59,7 @@ impl Mode {
     }
 }
 
-/// Limits of an A-MPDU.
+/// Limits of a frame that packets share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aggregation {
     /// Bytes of it.
@@ -70,6 +70,10 @@ pub(crate) struct Aggregation {
     pub(crate) window: u32,
     /// An MPDU alone has a delimiter, too (VHT and HE).
     pub(crate) always_delimited: bool,
+    /// Bytes of an A-MSDU; zero for none.
+    pub(crate) amsdu: Bytes,
+    /// Bytes of an MPDU beside its A-MSDU: MAC header and FCS.
+    pub(crate) mpdu_overhead: Bytes,
 }
 
 /// A physical layer at the rates of a channel.
@@ -143,14 +147,18 @@ impl Phy {
     fn mimo(format: Format, config: &MimoConfig, mac: &MacConfig) -> Self {
         let &MimoConfig { band, width, guard_interval, streams, mcs, aifsn, .. } = config;
         let mode = OfdmMode::of_mcs(format, band, (width, guard_interval), (streams, mcs));
+        let amsdu = config.longest_amsdu(format, mac.header);
+        let ampdus = config.ampdu_limit > Bytes::ZERO;
         let aggregation = Aggregation {
-            length: config.ampdu_limit,
+            length: if ampdus { config.ampdu_limit } else { amsdu + mac.header },
             time: LONGEST_PPDU,
-            window: config.block_ack_window,
-            always_delimited: format != Format::Ht,
+            window: if ampdus { config.block_ack_window } else { 1 },
+            always_delimited: ampdus && format != Format::Ht,
+            amsdu,
+            mpdu_overhead: mac.header,
         };
         Self {
-            aggregation: (config.ampdu_limit > Bytes::ZERO).then_some(aggregation),
+            aggregation: (ampdus || amsdu > Bytes::ZERO).then_some(aggregation),
             txop_limit: config.txop_limit,
             ..Self::ofdm(band, mode, aifsn, mac)
         }

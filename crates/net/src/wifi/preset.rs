@@ -306,6 +306,7 @@ pub fn ieee80211n() -> ChannelConfig {
         aifsn: 3,
         txop_limit: Duration::ZERO,
         ampdu_limit: Format::Ht.ampdu_limit(),
+        amsdu_limit: Bytes::ZERO,
         block_ack_window: Format::Ht.block_ack_window(),
     };
     ChannelConfig {

@@ -79,6 +79,7 @@ const MCS: Kind = Kind::Integer { min: 0, max: 11 };
 const AIFSN: Kind = Kind::Integer { min: 2, max: 15 };
 const MPDUS: Kind = Kind::Integer { min: 1, max: 256 };
 const AMPDU: Kind = Kind::Size { min: 0, max: 6_500_631 };
+const AMSDU: Kind = Kind::Size { min: 0, max: 11_454 };
 
 settings! {
     #[partial]
@@ -108,14 +109,21 @@ settings! {
         #[kind = AIFSN]
         #[source = "802.11-2020 §10.23.2"]
         pub aifsn: u32,
-        /// TXOP limit: for so long a station that has won the medium may go on, one SIFS after each
-        /// exchange. Zero: one exchange.
+        /// TXOP limit, a multiple of 32 us: for so long a station that has won the medium may go on,
+        /// one SIFS after each exchange. No frame is begun that would not end, with its answer,
+        /// within it; only the first may be longer. Zero: one exchange.
         #[source = "802.11-2020 §10.23.2.8"]
         pub txop_limit: Duration,
-        /// Longest A-MPDU. Zero: no aggregation, each packet has its own ACK.
+        /// Longest A-MPDU. Zero: none, each MPDU has its own ACK.
         #[kind = AMPDU]
         #[source = "802.11-2020 §10.12.2"]
         pub ampdu_limit: Bytes,
+        /// Longest A-MSDU, several packets in one MPDU: 3839 or 7935 B, with `ieee80211n` the latter
+        /// only without A-MPDUs. With `ieee80211ac`, and `ieee80211ax` at 5 and 6 GHz, the longest
+        /// MPDU with one: 3895, 7991 or 11454 B. Zero: none.
+        #[kind = AMSDU]
+        #[source = "802.11-2020 §10.11, Table 9-25"]
+        pub amsdu_limit: Bytes,
         /// Size of the block ACK window: no MPDU is sent that is so many numbers ahead of the oldest
         /// one unacknowledged.
         #[kind = MPDUS]
@@ -240,11 +248,20 @@ impl PhyConfig {
         }
     }
 
-    /// True if packets share frames and are acknowledged in blocks.
-    pub fn aggregates(&self) -> bool {
+    /// True if packets share A-MPDUs and are acknowledged in blocks.
+    pub fn makes_ampdus(&self) -> bool {
         matches!(self, Self::Mimo(_, mimo) if mimo.ampdu_limit > Bytes::ZERO)
     }
+
+    /// True if packets share A-MSDUs.
+    pub fn makes_amsdus(&self) -> bool {
+        matches!(self, Self::Mimo(_, mimo) if mimo.amsdu_limit > Bytes::ZERO)
+    }
 }
+
+/// An MPDU in an A-MPDU of 802.11n is shorter than 4096 B: its delimiter has 12 bits for the length
+/// (802.11-2020 §10.11, Table 9-25).
+const LONGEST_HT_MPDU: Bytes = Bytes(4_095);
 
 impl DsssConfig {
     fn check(&self) -> Result<(), WifiError> {
@@ -266,6 +283,11 @@ impl DsssConfig {
 }
 
 impl MimoConfig {
+    /// Longest A-MSDU in MPDUs with `overhead` bytes of MAC header and FCS; zero for none.
+    pub(super) fn longest_amsdu(&self, format: Format, overhead: Bytes) -> Bytes {
+        if format.limits_mpdus(self.band) { self.amsdu_limit - overhead } else { self.amsdu_limit }
+    }
+
     fn check(&self, format: Format) -> Result<(), MimoError> {
         let standard = format.amendment();
         let bands = format.bands();
@@ -284,7 +306,17 @@ impl MimoConfig {
             return Err(MimoError::GuardInterval { set, standard, nearest });
         }
         self.check_mcs(format)?;
+        self.check_txop()?;
         self.check_aggregation(format)
+    }
+
+    /// The limit is a field of 16 bits, in units of 32 us (§9.4.2.28).
+    fn check_txop(&self) -> Result<(), MimoError> {
+        const UNIT: Duration = Duration::from_micros(32);
+        let limit = self.txop_limit;
+        let units = limit.as_nanos().saturating_add(UNIT.as_nanos() / 2) / UNIT.as_nanos();
+        let nearest = UNIT * units.min(u64::from(u16::MAX));
+        if limit == nearest { Ok(()) } else { Err(MimoError::Txop { limit, nearest }) }
     }
 
     fn check_mcs(&self, format: Format) -> Result<(), MimoError> {
@@ -308,6 +340,24 @@ impl MimoConfig {
         if self.block_ack_window > most {
             let window = self.block_ack_window;
             return Err(MimoError::Window { window, standard, most });
+        }
+        self.check_amsdu(format)
+    }
+
+    fn check_amsdu(&self, format: Format) -> Result<(), MimoError> {
+        let &Self { amsdu_limit: limit, ampdu_limit, band, .. } = self;
+        let standard = format.amendment();
+        let limits = format.amsdu_limits(band);
+        if limit == Bytes::ZERO {
+            return Ok(());
+        }
+        if !limits.contains(&limit) {
+            let distance = |other: &&Bytes| other.get().abs_diff(limit.get());
+            let nearest = limits.iter().min_by_key(distance).copied().unwrap_or(limit);
+            return Err(MimoError::Amsdu { limit, standard, band, nearest });
+        }
+        if format == Format::Ht && ampdu_limit > Bytes::ZERO && limit > LONGEST_HT_MPDU {
+            return Err(MimoError::AmsduInAmpdu { limit, most: LONGEST_HT_MPDU });
         }
         Ok(())
     }

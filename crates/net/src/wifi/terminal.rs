@@ -409,7 +409,7 @@ impl<T: Copy> Terminal<T> {
                     if common.noise_errors {
                         intact *= dcf.traffic.exposure.intact();
                     }
-                    intact >= 1.0 && air.flight(flight).mpdus.is_empty()
+                    intact >= 1.0 && air.flight(flight).msdus.is_empty()
                         || dcf.is_intact(air.flight_mut(flight & !ASIDE), intact)
                 })
         };

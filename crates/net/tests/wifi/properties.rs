@@ -10,7 +10,7 @@ use airtcp_net::queue::fq_codel::FqCodelConfig;
 use airtcp_net::queue::pie::PieConfig;
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, FrameErrors, Output, PhyConfig, Position, Power, ReceivedFrame,
+    Channel, ChannelConfig, Format, FrameErrors, Output, PhyConfig, Position, Power, ReceivedFrame,
     Receiver, Reception, SentFrame, StationConfig, StationId, StationStreams, preset,
 };
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ fn dsss(decibels: f64) -> ChannelConfig {
     config
 }
 
-/// OFDM, mostly with A-MPDUs.
+/// OFDM, mostly with A-MPDUs or A-MSDUs.
 fn ofdm() -> impl Strategy<Value = ChannelConfig> {
     let base = prop::sample::select(vec![
         preset::ieee80211g(),
@@ -96,15 +96,21 @@ fn ofdm() -> impl Strategy<Value = ChannelConfig> {
     ]);
     let errors = prop::sample::select(vec![0.0, 1e-5, 3e-4]);
     let threshold = prop::sample::select(vec![0, 2000, 65_535]);
-    (base, errors, 0_u64..20, discipline(), threshold, 1_u32..8, any::<bool>()).prop_map(
-        |(base, errors, queue, discipline, threshold, attempts, txop)| {
+    let shared = any::<[bool; 3]>();
+    (base, errors, 0_u64..20, discipline(), threshold, 1_u32..8, shared).prop_map(
+        |(base, errors, queue, discipline, threshold, attempts, [txop, ampdu, amsdu])| {
             let mut config = base;
             config.radio.bit_error_rate = errors;
             config.mac.queue = QueueLimit::Packets(queue);
             config.mac.queue_discipline = discipline;
             config.mac.rts_threshold = Bytes(threshold);
             config.mac.short_retry_limit = attempts;
-            if let PhyConfig::Mimo(_, phy) = &mut config.phy {
+            if let PhyConfig::Mimo(format, phy) = &mut config.phy {
+                if !ampdu {
+                    phy.ampdu_limit = Bytes::ZERO;
+                }
+                let longest = if *format == Format::Ht { 3839 } else { 3895 };
+                phy.amsdu_limit = Bytes(if amsdu { longest } else { 0 });
                 phy.txop_limit = Duration::from_micros(if txop { 2_528 } else { 0 });
                 phy.block_ack_window = 8;
             }

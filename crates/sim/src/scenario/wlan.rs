@@ -89,6 +89,7 @@ pub(super) static WLAN: Table = Table::new(
 
 const DISCIPLINE: &str = "queue-discipline";
 const AMPDU: &str = "ampdu-limit";
+const AMSDU: &str = "amsdu-limit";
 
 /// Reads the cells and checks them against the nodes.
 pub(super) fn wlans(
@@ -118,11 +119,19 @@ pub(super) fn wlans(
             ));
             continue;
         }
-        if config.phy.aggregates() && !static_routes {
+        if config.phy.makes_ampdus() && !static_routes {
             let key = if section.written(AMPDU) { AMPDU } else { PRESET };
             let problem = section.problem(key, "A-MPDUs with a routing protocol");
             section.push(problem.expected(
                 "shortest paths, or ampdu-limit = \"0 B\": routing protocols take back one packet at a \
+                 time",
+            ));
+            continue;
+        }
+        if config.phy.makes_amsdus() && !static_routes {
+            let problem = section.problem(AMSDU, "A-MSDUs with a routing protocol");
+            section.push(problem.expected(
+                "shortest paths, or amsdu-limit = \"0 B\": routing protocols take back one packet at a \
                  time",
             ));
             continue;

@@ -22,6 +22,8 @@ use airtcp_wire::EncodeError;
 const LONGEST_RESERVATION: u64 = 32_767;
 /// Length of the frame check sequence.
 const FCS: usize = 4;
+/// In the first byte of the QoS Control field (§9.2.4.5.1).
+const AMSDU_PRESENT: u8 = 0x80;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_ARP: u16 = 0x0806;
@@ -65,7 +67,7 @@ pub(super) fn encode(
             write_block_ack(config, block, out);
         }
         Content::Data(mpdus) => {
-            let SentMpdu { packet, sequence, retry, size } = &mpdus[place];
+            let SentMpdu { packets, amsdu, sequence, retry, size } = &mpdus[place];
             let quality = matches!(config.phy, PhyConfig::Mimo(..));
             head([if quality { 0x88 } else { 0x08 }, if *retry { 0x08 } else { 0 }]);
             out.extend(address(frame.from));
@@ -73,11 +75,15 @@ pub(super) fn encode(
             out.extend((((sequence & 0xfff) << 4) as u16).to_le_bytes());
             if quality {
                 // Best effort, and an answer as it follows from the frame.
-                out.extend([0, 0]);
+                out.extend([if *amsdu { AMSDU_PRESENT } else { 0 }, 0]);
             }
-            match packet {
-                Some(crossing) => write_packet(crossing, out)?,
-                None => {
+            match &packets[..] {
+                packets @ [_, ..] if *amsdu => write_amsdu(frame, packets, out)?,
+                [crossing, ..] => write_packet(crossing, out)?,
+                [] if *amsdu => {
+                    unknown = (*size - config.mac.header).get() as usize + FCS;
+                }
+                [] => {
                     write_llc(ETHERTYPE_IPV4, out);
                     let own = config.mac.header + config.mac.llc;
                     unknown = (*size - own).get() as usize + FCS;
@@ -121,6 +127,30 @@ fn write_packet(crossing: &Crossing<'_>, out: &mut Vec<u8>) -> Result<(), Encode
     let mut packet = Vec::new();
     encode_packet(crossing, &mut packet)?;
     out.extend(packet);
+    Ok(())
+}
+
+/// The subframes of an A-MSDU: addresses, length and MSDU, each but the last padded to a multiple of
+/// four bytes (§9.3.2.2.2).
+fn write_amsdu(
+    frame: &AirFrame<'_>,
+    packets: &[Crossing<'_>],
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    for (place, crossing) in packets.iter().enumerate() {
+        out.extend(frame.to.map_or([0xff; 6], address));
+        out.extend(address(frame.from));
+        let length = out.len();
+        out.extend([0; 2]);
+        let msdu = out.len();
+        write_packet(crossing, out)?;
+        let bytes = ((out.len() - msdu) as u16).to_be_bytes();
+        out[length..msdu].copy_from_slice(&bytes);
+        if place + 1 < packets.len() {
+            // The header has 14 bytes.
+            align(out, msdu - 14, 4);
+        }
+    }
     Ok(())
 }
 

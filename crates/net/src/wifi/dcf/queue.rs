@@ -1,0 +1,215 @@
+//! The queue of a station's MAC: drop-tail, or a queue discipline.
+
+use super::{Dcf, Effects, Job, Traffic};
+use crate::config::{QueueConfig, QueueLimit};
+use crate::link::PacketMeta;
+use crate::queue::admission::{Admission, Arrival, Verdict};
+use crate::queue::{Queue, Server, Waiting};
+use crate::wifi::rules::Rules;
+use crate::wifi::station::{Receiver, StationId};
+use airtcp_core::{Bytes, Duration, Ecn, Instant, Stream};
+
+/// A queue discipline with its packets.
+#[derive(Clone, Debug)]
+pub(crate) struct Discipline<T> {
+    queue: Queue<Job<T>>,
+    /// Empty between calls.
+    dropped: Vec<Waiting<Job<T>>>,
+    /// Time at which the MAC last found no packet.
+    free_from: Instant,
+}
+
+impl<T> Discipline<T> {
+    pub(super) fn new(config: &QueueConfig, stream: Stream) -> Self {
+        let queue = Queue::new(config, stream);
+        Self { queue, dropped: Vec::new(), free_from: Instant::ZERO }
+    }
+}
+
+impl<T: Copy> Dcf<T> {
+    pub(crate) fn queue_len(&self) -> usize {
+        match &self.traffic.discipline {
+            None => self.traffic.queue.len(),
+            Some(discipline) => discipline.queue.len() + self.traffic.aggregates.aside_len(),
+        }
+    }
+
+    /// Accepts a packet to send, ahead of the waiting ones if it is `urgent` (a discipline knows no
+    /// such packets). False if the queue is full, or too small for it.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        to: Receiver,
+        (packet, meta): (T, PacketMeta),
+        urgent: bool,
+        out: &mut Effects<T>,
+    ) -> bool {
+        if self.traffic.discipline.is_some() {
+            return self.send_by_discipline(now, rules, to, (packet, meta), out);
+        }
+        let packet_size = meta.size;
+        // Waiting packets make room for an urgent one.
+        let room = if urgent {
+            (0, Bytes::ZERO)
+        } else {
+            (self.traffic.queue.len(), self.traffic.queue_bytes)
+        };
+        let arrival = Arrival {
+            size: packet_size,
+            ecn: Ecn::NotEct,
+            packets: room.0,
+            bytes: room.1,
+            idle: self.traffic.current.is_none().then_some(Duration::ZERO),
+        };
+        if !admits(rules.mac.queue, arrival) {
+            self.traffic.counters.queue_drops += 1;
+            return false;
+        }
+        let job = self.job(now, rules, to, packet, packet_size);
+        if self.traffic.current.is_some() {
+            self.traffic.queue_bytes += packet_size;
+            if urgent {
+                self.traffic.queue.push_front(job);
+            } else {
+                self.traffic.queue.push_back(job);
+            }
+            self.traffic.counters.max_queue =
+                self.traffic.counters.max_queue.max(self.traffic.queue.len() as u64);
+        } else {
+            self.set_current(Some(job));
+            self.first_access(now, rules);
+        }
+        true
+    }
+
+    fn job(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        to: Receiver,
+        packet: T,
+        packet_size: Bytes,
+    ) -> Job<T> {
+        let size = packet_size + rules.mac.llc + rules.mac.header;
+        let duration = rules.packet_mode(to).duration(size);
+        let sequence = self.traffic.next_sequence;
+        self.traffic.next_sequence = sequence.wrapping_add(1);
+        Job {
+            packet,
+            to,
+            packet_size,
+            size,
+            duration,
+            sequence,
+            number: 0,
+            retry: false,
+            attempts: 0,
+            delivered: false,
+            offered: now,
+            waited: Duration::ZERO,
+        }
+    }
+
+    /// [`Dcf::send`] to a queue with a discipline. A packet that finds the MAC free passes through
+    /// it, too.
+    fn send_by_discipline(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        to: Receiver,
+        (packet, meta): (T, PacketMeta),
+        out: &mut Effects<T>,
+    ) -> bool {
+        let job = self.job(now, rules, to, packet, meta.size);
+        let free = self.traffic.current.is_none();
+        let Traffic { discipline, counters, .. } = &mut *self.traffic;
+        let Some(Discipline { queue, dropped, free_from }) = discipline.as_deref_mut() else {
+            return false;
+        };
+        let idle = free.then(|| now.since(*free_from));
+        let server = Server { idle, transmission: job.duration };
+        let accepted = queue.enqueue(Waiting::new(now, job, meta), server, dropped).is_ok();
+        counters.queue_drops += u64::from(!accepted) + dropped.len() as u64;
+        out.dropped.extend(dropped.drain(..).map(|waiting| waiting.item.packet));
+        if free {
+            let next = self.take_from_queue(now, out);
+            self.set_current(next);
+            if self.has_packet {
+                self.first_access(now, rules);
+            }
+        }
+        let waiting = self.queue_len() as u64;
+        let most = &mut self.traffic.counters.max_queue;
+        *most = waiting.max(*most);
+        accepted
+    }
+
+    /// The packet that the MAC sends next.
+    pub(crate) fn take_from_queue(&mut self, now: Instant, out: &mut Effects<T>) -> Option<Job<T>> {
+        let traffic = &mut *self.traffic;
+        if let Some(job) = traffic.aggregates.take_aside() {
+            return Some(job);
+        }
+        let mut job = match traffic.discipline.as_deref_mut() {
+            None => {
+                let job = traffic.queue.pop_front()?;
+                traffic.queue_bytes -= job.packet_size;
+                job
+            }
+            Some(Discipline { queue, dropped, free_from }) => {
+                let next = queue.dequeue(now, dropped);
+                if next.is_none() {
+                    *free_from = now;
+                }
+                traffic.counters.queue_drops += dropped.len() as u64;
+                out.dropped.extend(dropped.drain(..).map(|waiting| waiting.item.packet));
+                let Waiting { item, marked, .. } = next?;
+                if marked {
+                    traffic.counters.ecn_marks += 1;
+                    out.marked.push(item.packet);
+                }
+                item
+            }
+        };
+        job.waited = now.since(job.offered);
+        Some(job)
+    }
+
+    /// Takes out the last waiting packet if the queue exceeds its limit.
+    pub(crate) fn overflow(&mut self, rules: &Rules) -> Option<T> {
+        let full = match rules.mac.queue {
+            QueueLimit::Packets(limit) => self.traffic.queue.len() as u64 > limit,
+            QueueLimit::Bytes(limit) => self.traffic.queue_bytes > limit,
+        };
+        let job = if full { self.traffic.queue.pop_back()? } else { return None };
+        self.traffic.queue_bytes -= job.packet_size;
+        self.traffic.counters.queue_drops += 1;
+        Some(job.packet)
+    }
+
+    /// Takes the packets for a station out of the queue, in order. One in the MAC stays.
+    pub(crate) fn take_back(&mut self, to: StationId, taken: &mut Vec<T>) {
+        let bytes = &mut self.traffic.queue_bytes;
+        self.traffic.queue.retain(|job| {
+            let take = job.to == Receiver::Station(to);
+            if take {
+                taken.push(job.packet);
+                *bytes -= job.packet_size;
+            }
+            !take
+        });
+    }
+
+    /// Takes a packet out of the middle of a drop-tail queue.
+    pub(crate) fn take_from_middle(&mut self, now: Instant, place: usize) -> Option<Job<T>> {
+        let mut job = self.traffic.queue.remove(place)?;
+        self.traffic.queue_bytes -= job.packet_size;
+        job.waited = now.since(job.offered);
+        Some(job)
+    }
+}
+
+fn admits(limit: QueueLimit, arrival: Arrival) -> bool {
+    Admission::DropTail(limit).judge(arrival, || Duration::ZERO) == Verdict::Enter
+}
