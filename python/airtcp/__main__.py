@@ -15,7 +15,6 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
-from airtcp.extras import MissingExtraError, needed_by
 
 IN_PYTHON = {
     "study": "airtcp.study.command",
@@ -41,13 +40,8 @@ def main() -> int:
         # An exception in the middle of an import can be lost in it.
         early: list[int] = []
         signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
-        try:
-            with needed_by(f"airtcp {command}", "study"):
-                light = LIGHT.get((command, " ".join(arguments[1:2])))
-                module = import_module(light or IN_PYTHON[command])
-        except MissingExtraError as error:
-            print(f"airtcp: {error}", file=sys.stderr)
-            return 1
+        light = LIGHT.get((command, " ".join(arguments[1:2])))
+        module = import_module(light or IN_PYTHON[command])
         warnings.formatwarning = lambda message, *_: f"airtcp: {message}\n"
         try:
             signal.signal(signal.SIGINT, _interrupt)
