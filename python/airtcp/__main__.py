@@ -15,7 +15,6 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
-
 IN_PYTHON = {
     "study": "airtcp.study.command",
     "sweep": "airtcp.sweeps.command",
