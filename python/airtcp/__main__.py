@@ -53,6 +53,9 @@ def main() -> int:
             return 1
         return code
 
+    if command == "check" and sys.executable:
+        # Studies are checked in Python: by this one, and not by the first of the path.
+        os.environ["AIRTCP_PYTHON"] = os.environ.get("AIRTCP_PYTHON") or sys.executable
     if is_live(arguments) and (binary := native_binary()) is not None:
         # In place of this process, so that signals reach it as if it had been called directly.
         try:
