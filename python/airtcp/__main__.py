@@ -15,6 +15,8 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
+from airtcp.errors import name_output
+
 IN_PYTHON = {
     "study": "airtcp.study.command",
     "sweep": "airtcp.sweeps.command",
@@ -41,6 +43,7 @@ def main() -> int:
         signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
         light = LIGHT.get((command, " ".join(arguments[1:2])))
         module = import_module(light or IN_PYTHON[command])
+        name_output()
         warnings.formatwarning = lambda message, *_: f"airtcp: {message}\n"
         try:
             signal.signal(signal.SIGINT, _interrupt)

@@ -670,16 +670,6 @@ def test_a_quiet_run_shows_no_progress(studies: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.usefixtures("studies")
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_list_that_cannot_be_written_is_an_error_of_one_line() -> None:
-    command = [sys.executable, "-m", "airtcp", "study", "list"]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr == "airtcp study: [Errno 28] No space left on device\n"
-
-
 @pytest.mark.parametrize("action", ["list", "check", "run", "all", "claims"])
 def test_every_action_says_its_exit_codes(action: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

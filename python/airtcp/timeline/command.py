@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from airtcp.runs.command import ERRORS, FAILED, OK, IncompleteError, complain
+from airtcp.errors import FAILED, OK, answer, check_input
+from airtcp.runs.command import ERRORS, IncompleteError
 from airtcp.runs.store import check_folder, write_atomically
 from airtcp.scenario import Scenario, check_seeds
 from airtcp.study.chart import Chart
@@ -41,17 +42,22 @@ from airtcp.words import nearest
 COMMAND = "airtcp plot"
 _PAGE = ".html"
 _FORMATS = (*FORMATS, _PAGE)
+_INPUT = (
+    "a scenario's .toml, events of `airtcp run --events`, a capture, or a log of `airtcp link` or "
+    "Mahimahi"
+)
 
 
 def main(arguments: Sequence[str], _simulator: object = None) -> int:
     """Runs `airtcp plot` with these arguments; returns the exit code."""
-    options = _parser().parse_args(arguments)
-    options.command = shlex.join([*COMMAND.split(), *arguments])
-    try:
+
+    def action() -> int:
+        options = _parser().parse_args(arguments)
+        options.command = shlex.join([*COMMAND.split(), *arguments])
         _plot(options)
-    except ERRORS as error:
-        return complain(COMMAND, error)
-    return OK
+        return OK
+
+    return answer(COMMAND, action, *ERRORS)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -110,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plot(options: argparse.Namespace) -> None:
+    check_input(options.file, _INPUT)
     out = options.out or Path(f"{options.file.stem}.svg")
     if out.suffix not in _FORMATS:
         raise NotPlottableError(f"{out}: unknown kind of picture (expected {', '.join(_FORMATS)})")
@@ -280,10 +287,7 @@ def _read(options: argparse.Namespace) -> Contents:
         return read_events(path)
     if HEAD.encode() in head:
         return read_mahimahi(path)
-    raise NotPlottableError(
-        f"{path}: unknown contents (expected a scenario's .toml, events of `airtcp run --events`, "
-        "a capture, or a log of `airtcp link` or Mahimahi)"
-    )
+    raise NotPlottableError(f"{path}: unknown contents (expected {_INPUT})")
 
 
 def _unpacked(head: bytes) -> bytes:
