@@ -347,6 +347,13 @@ def test_the_same_file_gives_the_same_bytes(events: Path, tmp_path: Path, suffix
     assert out[0].read_bytes() == out[1].read_bytes() != b""
 
 
+def test_a_pdf_has_the_fonts_that_publishers_take(events: Path, tmp_path: Path) -> None:
+    out = tmp_path / "figure.pdf"
+    assert main([str(events), "--out", str(out)]) == 0
+    assert b"/Type3" not in out.read_bytes()
+    assert b"/FontFile2" in out.read_bytes()
+
+
 def test_a_scenario_is_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "spike.svg"
     command = [str(EXAMPLES / "spike.toml"), "--set", "tcp.spurious=none", "--views", "rtt"]
