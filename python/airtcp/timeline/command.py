@@ -145,12 +145,23 @@ def _check_kind(options: argparse.Namespace, *, is_link: bool) -> None:
             f"{options.file}: --cdf {options.cdf} is of flows: of a link there is --cdf delay"
         )
     if not is_link and options.cdf == "delay":
-        instead = "--link NAME beside it" if options.file.suffix == ".toml" else "the log of one"
-        raise NotPlottableError(f"{options.file}: --cdf delay is of a link (expected {instead})")
+        raise _of_link(options, "--cdf delay")
+
+
+def _of_link(options: argparse.Namespace, asked: str) -> NotPlottableError:
+    """Why something of a link cannot be drawn, and what can be."""
+    if options.file.suffix == ".toml":
+        return NotPlottableError(
+            f"{options.file}: {asked} is of a link (expected --link NAME beside it)"
+        )
+    return NotPlottableError(
+        f"{options.file}: {asked} is of a link, and this file does not have its packets (expected "
+        "the scenario and --link NAME, or a log of `airtcp run --link-logs` or `airtcp link`)"
+    )
 
 
 def _timeline(options: argparse.Namespace, contents: Contents) -> Chart:
-    _check_views(options.views, LINK_VIEWS if contents.link else FLOW_VIEWS)
+    _check_views(options, is_link=contents.link is not None)
     if link := contents.link:
         _refuse_flow(options)
         parts = [link.capacity, link.arrived, link.departed, link.dropped]
@@ -212,8 +223,16 @@ def _refuse_flow(options: argparse.Namespace) -> None:
         raise NotPlottableError(f"{options.file}: --flow has no effect: it is the log of a link")
 
 
-def _check_views(views: Sequence[str], known: Iterable[str]) -> None:
-    for view in views:
+def _check_views(options: argparse.Namespace, *, is_link: bool) -> None:
+    known, others = (LINK_VIEWS, FLOW_VIEWS) if is_link else (FLOW_VIEWS, LINK_VIEWS)
+    for view in options.views:
+        if view not in known and view in others:
+            if not is_link:
+                raise _of_link(options, f"--views {view}")
+            raise NotPlottableError(
+                f"{options.file}: --views {view} is of a flow: of a link there are "
+                f"{', '.join(known)}"
+            )
         if view not in known:
             expected = f"expected one of {', '.join(known)}"
             raise NotPlottableError(f"no view {view!r}: {expected}{nearest(view, known)}")
@@ -308,7 +327,7 @@ def _simulate(options: argparse.Namespace) -> Contents:
     seed = 1 if options.seed is None else options.seed
     scenario = Scenario.load(path, dict(_pair(text) for text in overrides))
     check_seeds([seed])
-    _check_views(options.views, FLOW_VIEWS if options.link is None else LINK_VIEWS)
+    _check_views(options, is_link=options.link is not None)
     flow = None if options.flow is None else options.flow.split(TRANSFER)[0]
     _check_name(options, "flow", flow, scenario.flows)
     _check_name(options, "link", options.link, scenario.links)
