@@ -7,9 +7,9 @@
 >>> airtcp.plot(table, x="link.AP-phone.loss.p", y="goodput")
 
 `Scenario` is what is simulated, `Run` its result; `sweep` runs a grid of settings and seeds, and
-`plot` draws it (`pip install 'airtcp[plot]'`). `SERIES` says which time series a run can record and
-what their values are. `CongestionControl` is the base class of your own. `EXAMPLES` is where the
-examples are, also if only the package is installed.
+`plot` draws it. `SERIES` says which time series a run can record and what their values are.
+`CongestionControl` is the base class of your own. `EXAMPLES` is where the examples are, also if
+only the package is installed.
 """
 
 from importlib import import_module

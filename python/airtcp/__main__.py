@@ -15,7 +15,7 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
-from airtcp.extras import MissingExtraError, needed_by
+from airtcp.errors import name_output
 
 IN_PYTHON = {
     "study": "airtcp.study.command",
@@ -41,13 +41,9 @@ def main() -> int:
         # An exception in the middle of an import can be lost in it.
         early: list[int] = []
         signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
-        try:
-            with needed_by(f"airtcp {command}", "study"):
-                light = LIGHT.get((command, " ".join(arguments[1:2])))
-                module = import_module(light or IN_PYTHON[command])
-        except MissingExtraError as error:
-            print(f"airtcp: {error}", file=sys.stderr)
-            return 1
+        light = LIGHT.get((command, " ".join(arguments[1:2])))
+        module = import_module(light or IN_PYTHON[command])
+        name_output()
         warnings.formatwarning = lambda message, *_: f"airtcp: {message}\n"
         try:
             signal.signal(signal.SIGINT, _interrupt)
@@ -60,6 +56,9 @@ def main() -> int:
             return 1
         return code
 
+    if command == "check" and sys.executable:
+        # Studies are checked in Python: by this one, and not by the first of the path.
+        os.environ["AIRTCP_PYTHON"] = os.environ.get("AIRTCP_PYTHON") or sys.executable
     if is_live(arguments) and (binary := native_binary()) is not None:
         # In place of this process, so that signals reach it as if it had been called directly.
         try:

@@ -156,6 +156,8 @@ def test_a_page_and_a_picture_show_the_same_numbers(tmp_path: Path) -> None:
     assert drawing[".svg"].startswith(b"<?xml")
     assert drawing[".png"][1:4] == b"PNG"
     assert drawing[".pdf"].startswith(b"%PDF")
+    assert b"/Type3" not in drawing[".pdf"]
+    assert b"/FontFile2" in drawing[".pdf"]
     other = replace(own, y=own.y + 100)
     panel = replace(chart.panels[0], series=(other,))
     assert draw(replace(chart, panels=(panel,)), ".svg")[".svg"] != drawing[".svg"]

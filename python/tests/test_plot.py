@@ -87,6 +87,23 @@ def test_a_log_of_a_link_has_rates_delays_and_a_queue(tmp_path: Path) -> None:
     assert queue.y.tolist() == [1.5, 2.0, 1.5, 0.0]
 
 
+def test_a_view_that_the_file_cannot_have_says_which_can(
+    events: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for view in ("queue", "delay"):
+        assert main([str(events), "--views", view, "--out", str(tmp_path / "x.svg")]) == 2
+        assert capsys.readouterr().err == (
+            f"airtcp plot: {events}: --views {view} is of a link, and this file does not have its "
+            "packets (expected the scenario and --link NAME, or a log of `airtcp run --link-logs` "
+            "or `airtcp link`)\n"
+        )
+    log = tmp_path / "up.log"
+    log.write_text("# base timestamp: 0\n1 + 1500\n2 - 1500 1\n")
+    assert main([str(log), "--views", "window", "--out", str(tmp_path / "x.svg")]) == 2
+    of_link = f"{log}: --views window is of a flow: of a link there are rate, delay, queue"
+    assert of_link in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "span", [(0.0, 5.0), (1.0, 2.0), (2.0, 2.25), (2.0, 2.05), (0.1, 0.9), (0.0, 4.99), (1.5, 1e3)]
 )
@@ -347,6 +364,13 @@ def test_the_same_file_gives_the_same_bytes(events: Path, tmp_path: Path, suffix
     assert out[0].read_bytes() == out[1].read_bytes() != b""
 
 
+def test_a_pdf_has_the_fonts_that_publishers_take(events: Path, tmp_path: Path) -> None:
+    out = tmp_path / "figure.pdf"
+    assert main([str(events), "--out", str(out)]) == 0
+    assert b"/Type3" not in out.read_bytes()
+    assert b"/FontFile2" in out.read_bytes()
+
+
 def test_a_scenario_is_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "spike.svg"
     command = [str(EXAMPLES / "spike.toml"), "--set", "tcp.spurious=none", "--views", "rtt"]
@@ -429,7 +453,9 @@ def test_distributions_are_of_all_connections_of_a_flow(
     out = str(tmp_path / "out.svg")
     assert main([str(log), "--cdf", "completion", "--out", out]) == 0
     assert main([str(log), "--cdf", "delay", "--out", out]) == 2
-    assert "--cdf delay is of a link (expected the log of one)" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "--cdf delay is of a link, and this file does not have its packets (expected " in said
+    assert "or a log of `airtcp run --link-logs` or `airtcp link`" in said
     assert main([str(log), "--cdf", "completion", "--flow", "web one/2", "--out", out]) == 0
     assert "web one/2, run.jsonl" in Path(out).read_text(encoding="utf-8")
     # The flow is all of its transfers.
@@ -536,6 +562,11 @@ def test_a_scenario_without_links_is_named(capfd: pytest.CaptureFixture[str]) ->
         (["--from", "61", "--until", "70"], "nothing from 61 s until 70 s (the file ends at 60 s)"),
         (["--until", "inf"], "nothing from 0 s until inf s"),
         (["--cdf", "delay"], "--cdf delay is of a link (expected --link NAME beside it)"),
+        (["--views", "rate,queue"], "--views queue is of a link (expected --link NAME beside it)"),
+        (
+            ["--link", "AP>phone", "--views", "rtt"],
+            "--views rtt is of a flow: of a link there are rate, delay, queue",
+        ),
         (
             ["--cdf", "rtt", "--link", "AP>phone"],
             "--cdf rtt is of flows: of a link there is --cdf delay",

@@ -5,8 +5,11 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 import shutil
 import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +92,45 @@ def test_the_report_leads_to_each_experiment_and_its_scenario(report: str) -> No
     for experiment in ("E1", "E2"):
         assert f'<a href="#{experiment}">' in report
         assert f'<h2 id="{experiment}">' in report
-    assert '<a href="../small/scenarios/one.toml">' in report
     assert "<pre>made up</pre>" in report
+
+
+def links(page: str) -> list[tuple[str, str, str]]:
+    """The links of a page: where each leads, the name under which it saves, its text."""
+    found = re.findall(r'<a href="([^"]*)"(?: download="([^"]*)")?>(.*?)</a>', page)
+    return [(html.unescape(target), name, text) for target, name, text in found]
+
+
+def test_a_report_that_is_sent_elsewhere_has_its_scenarios(tmp_path: Path) -> None:
+    here = tmp_path / "of the sender"
+    study = write_study(here)
+    # A name that a shell would take for two.
+    text = (study / "study.toml").read_text().replace("one.toml", "spike of E1.toml")
+    (study / "study.toml").write_text(text)
+    scenario = study / "scenarios" / "spike of E1.toml"
+    scenario.write_text('# "Ends" & <pre> 100 %\n' + SPIKE.read_text(), encoding="utf-8")
+    out = here / "out"
+    assert main(["run", str(study), "--only", "E1", "--out", str(out)], FakeSimulator()) == 0
+    report = (out / "report.html").read_text()
+    assert str(tmp_path) not in report
+    assert here.name not in report
+    targets = links(report)
+    # All others lead to a part of the page.
+    ((target, name, _),) = [link for link in targets if not link[0].startswith("#")]
+    with urllib.request.urlopen(target) as response:
+        saved = tmp_path / name
+        saved.write_bytes(response.read())
+    assert saved.read_text() == scenario.read_text()
+    (command,) = re.findall(r"<code>(airtcp run .*?)</code>", report)
+    arguments = shlex.split(html.unescape(command))
+    subprocess.run([sys.executable, "-m", *arguments], cwd=tmp_path, check=True)
+
+
+def test_every_link_within_a_report_leads_somewhere(report: str) -> None:
+    inner = [target for target, _, _ in links(report) if target.startswith("#")]
+    assert inner
+    for target in inner:
+        assert f'id="{target[1:]}"' in report
 
 
 def test_verdicts_have_a_colour_each(report: str) -> None:

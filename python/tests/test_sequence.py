@@ -20,6 +20,8 @@ SHOWN = [
     for page in sorted((ROOT / "docs" / "mechanisms").glob("*.md"))
     for arguments in COMMAND.findall(page.read_text())
 ]
+AT_AN_END = ("tcp-dca", "tcp-karak")
+"""They are in the receiver or the sender: nothing in the network acts."""
 OUTAGE = "docs/mechanisms/outage.toml"
 
 
@@ -36,7 +38,26 @@ def test_a_diagram_is_as_its_command_draws_it(
     picture = drawn.read_text(encoding="utf-8")
     assert picture == (ROOT / committed).read_text(encoding="utf-8"), "run the command of the page"
     acts = "stroke-dasharray" in picture or "<circle" in picture
-    assert acts == (Path(committed).stem != "none"), "what the mechanism does is in the picture"
+    at_edge = Path(committed).stem not in ("none", *AT_AN_END)
+    assert acts == at_edge, "what the mechanism does is in the picture"
+
+
+@pytest.mark.parametrize("name", AT_AN_END)
+def test_a_mechanism_at_an_end_changes_the_picture(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need(shutil.which("tshark") is not None, "tshark")
+    monkeypatch.chdir(ROOT)
+    (arguments,) = [arguments for arguments in SHOWN if Path(arguments[-1]).stem == name]
+    without = arguments[: arguments.index("--set")]
+    drawn = tmp_path / "without.svg"
+    assert main([*without, "--out", str(drawn)]) == 0
+    assert drawn.read_text(encoding="utf-8") != (ROOT / arguments[-1]).read_text(encoding="utf-8")
+
+
+def test_every_mechanism_has_a_diagram() -> None:
+    pages = {page.stem for page in (ROOT / "docs" / "mechanisms").glob("*.md")} - {"README"}
+    assert {Path(arguments[-1]).stem for arguments in SHOWN} >= pages
 
 
 def test_a_run_with_too_many_packets_is_refused(

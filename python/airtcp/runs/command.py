@@ -1,4 +1,4 @@
-"""What commands that run jobs have in common: options, workers, exit codes, last words."""
+"""What commands that run jobs have in common: options, workers, what can go wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,9 +18,6 @@ from airtcp.runs.progress import progress
 from airtcp.runs.store import CannotGoOnError, DamagedRunError, Store
 
 T = TypeVar("T")
-
-OK, FAILED, BAD_INPUT = range(3)
-"""Exit codes."""
 
 
 class IncompleteError(Exception):
@@ -37,13 +34,6 @@ class IncompleteError(Exception):
 
 ERRORS = (ValueError, IncompleteError, CannotGoOnError, OSError, MissingExtraError)
 """What a command says in a line instead of a traceback."""
-
-
-def complain(command: str, error: BaseException) -> int:
-    """Says what went wrong, if anybody reads it; returns the exit code."""
-    with suppress(BrokenPipeError):
-        print(f"{command}: {error}", file=sys.stderr)
-    return BAD_INPUT if isinstance(error, ValueError) else FAILED
 
 
 def positive(text: str) -> int:

@@ -12,17 +12,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 
-from airtcp.runs.command import (
-    BAD_INPUT,
-    ERRORS,
-    FAILED,
-    OK,
-    IncompleteError,
-    Runner,
-    add_options,
-    complain,
-    positive,
-)
+from airtcp.errors import BAD_INPUT, FAILED, OK, answer, complain
+from airtcp.runs.command import ERRORS, IncompleteError, Runner, add_options, positive
 from airtcp.runs.execute import Simulator, SimulatorLike
 from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.store import Store, write_atomically
@@ -44,11 +35,13 @@ _VERDICT_CODES = (
 
 def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> int:
     """Runs `airtcp study` with these arguments; returns the exit code."""
-    options = _parser().parse_args(arguments)
-    try:
-        return listing.for_a_reader(lambda: options.action(options, simulator))
-    except ERRORS as error:
-        return complain("airtcp study", error)
+
+    def action() -> int:
+        options = _parser().parse_args(arguments)
+        code: int = options.action(options, simulator)
+        return code
+
+    return answer("airtcp study", action, *ERRORS)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
 from airtcp import _native
+from airtcp.errors import unreadable
 from airtcp.words import nearest
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Document:
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise StudyError(f"{file}: {error}") from error
+            raise StudyError(unreadable(file, error)) from error
         values, lines, errors = _native.read_toml(text)
         if errors:
             raise StudyError(

@@ -6,6 +6,7 @@ The page arranges the panels by its width, and has one legend for all panels of 
 from __future__ import annotations
 
 import json
+import shlex
 from importlib import resources
 from typing import Any
 
@@ -56,6 +57,7 @@ ENVIRONMENT = jinja2.Environment(
 )
 """Templates of pages; `chart.html.j2` has what draws a chart."""
 ENVIRONMENT.filters["chart_json"] = chart_json
+ENVIRONMENT.filters["shell"] = shlex.quote
 ENVIRONMENT.globals["plotly"] = _plotly
 
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from airtcp.errors import OK, answer
 from airtcp.study.document import StudyError
 from airtcp.study.folders import find, names
-
-OK, FAILED, BAD_INPUT = range(3)
-"""Exit codes."""
 
 EXIT_CODES = "Exit codes: 0 success; 1 failed or interrupted; 2 bad input"
 
@@ -45,26 +42,7 @@ def main(arguments: Sequence[str], _simulator: object = None) -> int:
         epilog=EXIT_CODES,
     )
     add_options(parser)
-    try:
-        return for_a_reader(lambda: show(parser.parse_args(arguments[1:])))
-    except StudyError as error:
-        print(f"airtcp study: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except OSError as error:
-        print(f"airtcp study: {error}", file=sys.stderr)
-        return FAILED
-
-
-def for_a_reader(action: Callable[[], int]) -> int:
-    """The exit code of an action that prints, also if nobody reads to the end."""
-    try:
-        code = action()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has gone; nothing more may be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
-    return code
+    return answer("airtcp study", lambda: show(parser.parse_args(arguments[1:])))
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

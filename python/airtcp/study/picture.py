@@ -25,6 +25,9 @@ _STYLE: dict[Any, Any] = {
     "font.size": 9,
     "grid.alpha": 0.3,
     "legend.frameon": False,
+    # TrueType, as publishers want it: they refuse Type 3.
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
     "svg.fonttype": "path",
     "svg.hashsalt": "airtcp",
 }

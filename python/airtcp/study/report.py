@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from airtcp.runs.store import write_atomically
 from airtcp.study.cells import Cell, Results, score
@@ -46,7 +47,13 @@ class Origin:
 
 @dataclass(frozen=True)
 class _Section:
-    """An experiment as the template shows it."""
+    """An experiment as the template shows it.
+
+    Attributes:
+        scenario: The text of the scenario file, which goes with the page wherever it is sent.
+        file: The name under which the page saves it.
+        data: The text as a link.
+    """
 
     experiment: Experiment
     judgements: list[Judgement]
@@ -54,7 +61,8 @@ class _Section:
     rows: list[tuple[Variant, list[Cell]]]
     counts: dict[str, int]
     scenario: str
-    link: str
+    file: str
+    data: str
 
 
 def write_report(
@@ -72,8 +80,7 @@ def write_report(
         OSError: The page cannot be written.
     """
     sections = [
-        _section(path.parent, study, experiment, results, judgements, charts)
-        for experiment in experiments
+        _section(study, experiment, results, judgements, charts) for experiment in experiments
     ]
     headline = next((chart for chart in charts if chart.id == study.headline), None)
     page = ENVIRONMENT.get_template("report.html.j2").render(
@@ -93,7 +100,6 @@ def write_report(
 
 
 def _section(
-    folder: Path,
     study: Study,
     experiment: Experiment,
     results: Results,
@@ -108,14 +114,16 @@ def _section(
         )
         for variant in experiment.variants
     ]
+    scenario = study.scenarios[experiment.scenario]
     return _Section(
         experiment=experiment,
         judgements=own,
         charts=[chart for chart in charts if chart.experiment == experiment.id],
         rows=rows,
         counts=count(own),
-        scenario=study.scenarios[experiment.scenario],
-        link=Path(os.path.relpath(study.folder / experiment.scenario, folder)).as_posix(),
+        scenario=scenario,
+        file=Path(experiment.scenario).name,
+        data=f"data:text/plain;charset=utf-8,{quote(scenario)}",
     )
 
 

@@ -9,15 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from airtcp.runs.command import (
-    BAD_INPUT,
-    ERRORS,
-    OK,
-    Runner,
-    add_options,
-    complain,
-    positive,
-)
+from airtcp.errors import BAD_INPUT, OK, answer, check_input
+from airtcp.runs.command import ERRORS, Runner, add_options, positive
 from airtcp.runs.execute import Simulator, SimulatorLike
 from airtcp.runs.job import FIRST_SEED
 from airtcp.runs.store import Store, check_folder
@@ -33,11 +26,9 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> int:
     """Runs `airtcp sweep` with these arguments; returns the exit code."""
-    options = _parser().parse_args(arguments)
-    try:
-        return _sweep(options, simulator or Simulator())
-    except ERRORS as error:
-        return complain(COMMAND, error)
+    return answer(
+        COMMAND, lambda: _sweep(_parser().parse_args(arguments), simulator or Simulator()), *ERRORS
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,11 +90,8 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
         print(f"{COMMAND}: --axis {twice} is there twice", file=sys.stderr)
         return BAD_INPUT
     grid = dict(map(_values, axes))
-    try:
-        scenario = Scenario.load(options.scenario, set=dict(options.set))
-    except OSError as error:
-        print(f"{COMMAND}: {error}", file=sys.stderr)
-        return BAD_INPUT
+    check_input(options.scenario, "a scenario file")
+    scenario = Scenario.load(options.scenario, set=dict(options.set))
     seeds = range(options.seed, options.seed + options.runs)
     wanted = Sweep(scenario, grid, seeds)
     wanted.check(simulator)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airtcp.extras import needed_by
 from airtcp.runs.store import write_atomically
 
 if TYPE_CHECKING:
@@ -57,15 +55,10 @@ def check_name(path: Path) -> None:
 
     Raises:
         ValueError: It is unknown; the message has those known.
-        MissingExtraError: A package that the format needs is not installed.
     """
     if path.suffix not in FORMATS:
         known = " or ".join(FORMATS)
         raise ValueError(f"{str(path)!r}: expected a name that ends in {known}")
-    if path.suffix == ".parquet":
-        with needed_by("a Parquet file", "study"):
-            # pandas loads it, and would not name the extra.
-            import_module("pyarrow")
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
@@ -74,7 +67,6 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
     Raises:
         ValueError: The ending is unknown.
         OSError: The file cannot be written; nothing is left behind.
-        MissingExtraError: A package that the format needs is not installed.
     """
     check_name(path)
     write_atomically(path, FORMATS[path.suffix](rows))

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from airtcp.extras import needed_by
 from airtcp.sweeps.labels import (
     group_title,
     key_label,
@@ -46,12 +45,10 @@ def summary(
 
     Raises:
         ValueError: `confidence` is not between 0 and 1.
-        MissingExtraError: SciPy is not installed.
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence = {confidence:g}: expected a share, such as 0.95")
-    with needed_by("airtcp.plot", "plot"):
-        from airtcp.stats import estimate  # noqa: PLC0415 - SciPy is in an extra
+    from airtcp.stats import estimate  # noqa: PLC0415 - SciPy is slow to load
 
     keys = list(by)
     of_run = frame.groupby([*keys, "seed"], sort=False, dropna=False)[y].mean().reset_index()
@@ -95,7 +92,6 @@ def plot(
         ValueError: `by` is needed, because the table has lost its list of keys; `y` has no numbers;
             `x` or `by` is the seed, over which the means are taken; or `confidence` is not between
             0 and 1.
-        MissingExtraError: Matplotlib or SciPy is not installed.
     """
     groups = _groups(frame, x, by)
     for column in (x, y, *groups):
@@ -108,9 +104,8 @@ def plot(
         known = frame[y].dropna()
         found = f", such as {known.iloc[0]!r}" if len(known) else ""
         raise ValueError(f"{y!r} has no numbers to draw{found}")
-    with needed_by("airtcp.plot", "plot"):
-        from matplotlib import pyplot  # noqa: PLC0415 - in an extra, and slow to load
-        from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
+    from matplotlib import pyplot  # noqa: PLC0415 - slow to load
+    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
 
     axes = ax if ax is not None else pyplot.subplots()[1]
     points = summary(frame, y, [*groups, x], confidence)

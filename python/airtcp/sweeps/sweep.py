@@ -244,7 +244,6 @@ def sweep(
             afterwards: the runs of a combination have no such `rows`.
         ScenarioError: The scenario is wrong, or names a control that `congestion` lacks.
         OSError: The scenario or a kept run cannot be read, or `keep` or `out` not written.
-        MissingExtraError: A Parquet file is asked for, and pyarrow is not installed.
         CannotGoOnError: The cluster is lost, or one of its workers cannot be used.
         RuntimeError: A run failed.
     """

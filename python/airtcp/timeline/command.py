@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from airtcp.runs.command import ERRORS, FAILED, OK, IncompleteError, complain
+from airtcp.errors import FAILED, OK, answer, check_input
+from airtcp.runs.command import ERRORS, IncompleteError
 from airtcp.runs.store import check_folder, write_atomically
 from airtcp.scenario import Scenario, check_seeds
 from airtcp.study.chart import Chart
@@ -41,17 +42,22 @@ from airtcp.words import nearest
 COMMAND = "airtcp plot"
 _PAGE = ".html"
 _FORMATS = (*FORMATS, _PAGE)
+_INPUT = (
+    "a scenario's .toml, events of `airtcp run --events`, a capture, or a log of `airtcp link` or "
+    "Mahimahi"
+)
 
 
 def main(arguments: Sequence[str], _simulator: object = None) -> int:
     """Runs `airtcp plot` with these arguments; returns the exit code."""
-    options = _parser().parse_args(arguments)
-    options.command = shlex.join([*COMMAND.split(), *arguments])
-    try:
+
+    def action() -> int:
+        options = _parser().parse_args(arguments)
+        options.command = shlex.join([*COMMAND.split(), *arguments])
         _plot(options)
-    except ERRORS as error:
-        return complain(COMMAND, error)
-    return OK
+        return OK
+
+    return answer(COMMAND, action, *ERRORS)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -110,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plot(options: argparse.Namespace) -> None:
+    check_input(options.file, _INPUT)
     out = options.out or Path(f"{options.file.stem}.svg")
     if out.suffix not in _FORMATS:
         raise NotPlottableError(f"{out}: unknown kind of picture (expected {', '.join(_FORMATS)})")
@@ -138,12 +145,23 @@ def _check_kind(options: argparse.Namespace, *, is_link: bool) -> None:
             f"{options.file}: --cdf {options.cdf} is of flows: of a link there is --cdf delay"
         )
     if not is_link and options.cdf == "delay":
-        instead = "--link NAME beside it" if options.file.suffix == ".toml" else "the log of one"
-        raise NotPlottableError(f"{options.file}: --cdf delay is of a link (expected {instead})")
+        raise _of_link(options, "--cdf delay")
+
+
+def _of_link(options: argparse.Namespace, asked: str) -> NotPlottableError:
+    """Why something of a link cannot be drawn, and what can be."""
+    if options.file.suffix == ".toml":
+        return NotPlottableError(
+            f"{options.file}: {asked} is of a link (expected --link NAME beside it)"
+        )
+    return NotPlottableError(
+        f"{options.file}: {asked} is of a link, and this file does not have its packets (expected "
+        "the scenario and --link NAME, or a log of `airtcp run --link-logs` or `airtcp link`)"
+    )
 
 
 def _timeline(options: argparse.Namespace, contents: Contents) -> Chart:
-    _check_views(options.views, LINK_VIEWS if contents.link else FLOW_VIEWS)
+    _check_views(options, is_link=contents.link is not None)
     if link := contents.link:
         _refuse_flow(options)
         parts = [link.capacity, link.arrived, link.departed, link.dropped]
@@ -205,8 +223,16 @@ def _refuse_flow(options: argparse.Namespace) -> None:
         raise NotPlottableError(f"{options.file}: --flow has no effect: it is the log of a link")
 
 
-def _check_views(views: Sequence[str], known: Iterable[str]) -> None:
-    for view in views:
+def _check_views(options: argparse.Namespace, *, is_link: bool) -> None:
+    known, others = (LINK_VIEWS, FLOW_VIEWS) if is_link else (FLOW_VIEWS, LINK_VIEWS)
+    for view in options.views:
+        if view not in known and view in others:
+            if not is_link:
+                raise _of_link(options, f"--views {view}")
+            raise NotPlottableError(
+                f"{options.file}: --views {view} is of a flow: of a link there are "
+                f"{', '.join(known)}"
+            )
         if view not in known:
             expected = f"expected one of {', '.join(known)}"
             raise NotPlottableError(f"no view {view!r}: {expected}{nearest(view, known)}")
@@ -280,10 +306,7 @@ def _read(options: argparse.Namespace) -> Contents:
         return read_events(path)
     if HEAD.encode() in head:
         return read_mahimahi(path)
-    raise NotPlottableError(
-        f"{path}: unknown contents (expected a scenario's .toml, events of `airtcp run --events`, "
-        "a capture, or a log of `airtcp link` or Mahimahi)"
-    )
+    raise NotPlottableError(f"{path}: unknown contents (expected {_INPUT})")
 
 
 def _unpacked(head: bytes) -> bytes:
@@ -304,7 +327,7 @@ def _simulate(options: argparse.Namespace) -> Contents:
     seed = 1 if options.seed is None else options.seed
     scenario = Scenario.load(path, dict(_pair(text) for text in overrides))
     check_seeds([seed])
-    _check_views(options.views, FLOW_VIEWS if options.link is None else LINK_VIEWS)
+    _check_views(options, is_link=options.link is not None)
     flow = None if options.flow is None else options.flow.split(TRANSFER)[0]
     _check_name(options, "flow", flow, scenario.flows)
     _check_name(options, "link", options.link, scenario.links)

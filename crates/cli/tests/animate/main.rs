@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-const PHONE: u32 = 390;
+const PHONE: u32 = 360;
 const DESKTOP: u32 = 1200;
 
 /// Scenario of a map with two hundred moving nodes.
@@ -122,8 +122,17 @@ fn assert_works(found: &Value, end: f64) {
     // No scrolling sideways, and a map large enough to see something.
     assert!(number(&found["width"]) <= number(&found["room"]), "{found}");
     assert_eq!(found["overlap"], false);
+    assert_eq!(found["covered"], serde_json::json!([]), "labels lie on each other: {found}");
     let map = &found["map"];
     assert!(number(&map[0]) >= 300.0 && number(&map[1]) >= 200.0, "{found}");
+}
+
+/// Asserts that each of these nodes has its label at some time.
+fn assert_named(found: &Value, nodes: impl Iterator<Item = String>) {
+    let words = found["words"].as_array().unwrap();
+    for node in nodes {
+        assert!(words.iter().any(|word| *word == node.as_str()), "{node} has no label: {found}");
+    }
 }
 
 #[test]
@@ -136,15 +145,26 @@ fn a_map_of_moving_nodes_plays_pauses_and_scrubs() {
         let flows = found["flows"].as_array().unwrap();
         assert_eq!(flows.len(), 5);
         assert!(flows[0].as_str().unwrap().starts_with("n0-n1cwnd "), "{flows:?}");
+        // On a phone, not every node has room for its name; the ends of flows come first.
+        let named = if width == PHONE { 10 } else { 30 };
+        assert_named(&found, (0..named).map(|n| format!("n{n}")));
     }
 }
 
 #[test]
 fn a_map_of_wired_nodes_needs_no_positions() {
     let folder = tempfile::tempdir().unwrap();
-    let page = page(folder.path(), &example("quickstart.toml"), &[]);
-    let Some(found) = probed(folder.path(), &page, DESKTOP) else { return };
-    assert_works(&found, 60.0);
+    let walk = folder.path().join("walk.tcl");
+    std::fs::write(&walk, example("walk.tcl")).unwrap();
+    // In the walk, the server stands beside the access point.
+    for name in ["quickstart.toml", "walk.toml"] {
+        let page = page(folder.path(), &example(name), &[]);
+        for width in [PHONE, DESKTOP] {
+            let Some(found) = probed(folder.path(), &page, width) else { return };
+            assert_works(&found, 60.0);
+            assert_named(&found, ["server", "AP", "phone"].map(String::from).into_iter());
+        }
+    }
 }
 
 /// How long a frame takes is the machine's; how often it paints is ours. A node takes four calls:

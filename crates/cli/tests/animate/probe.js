@@ -16,9 +16,31 @@ for (const name of ["stroke", "fill", "fillRect", "strokeText", "fillText"]) {
     return paint.apply(this, what);
   };
 }
+
+// The words on the map: in one frame, and of all frames the words, and those that lay on each other.
+let written = [];
+const words = new Set(), covered = new Set();
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  if (this.canvas.id === "map") {
+    const { actualBoundingBoxLeft: left, actualBoundingBoxRight: right, actualBoundingBoxAscent: up, actualBoundingBoxDescent: down } = this.measureText(text);
+    const box = { text, left: x - left, right: x + right, top: y - up, bottom: y + down };
+    const width = this.canvas.clientWidth, height = this.canvas.clientHeight;
+    if (box.left < width && box.right > 0 && box.top < height && box.bottom > 0) {
+      for (const other of written) {
+        const apart = box.left >= other.right || box.right <= other.left || box.top >= other.bottom || box.bottom <= other.top;
+        if (!apart) covered.add(`${text} on ${other.text} at ${clock()} s`);
+      }
+      written.push(box);
+      words.add(text);
+    }
+  }
+  return write.call(this, text, x, y);
+};
 const request = window.requestAnimationFrame.bind(window);
 window.requestAnimationFrame = (draw) => request((now) => {
   painted = 0;
+  written = [];
   draw(now);
   found.painted.push(painted);
 });
@@ -79,6 +101,8 @@ async function probe() {
   found.width = document.documentElement.scrollWidth;
   found.room = innerWidth;
   found.map = [map.clientWidth, map.clientHeight];
+  found.words = [...words];
+  found.covered = [...covered].slice(0, 10);
   found.overlap = document.querySelector("#controls").scrollWidth > document.querySelector("#controls").clientWidth;
   found.resources = performance.getEntriesByType("resource").map((entry) => entry.name);
 }

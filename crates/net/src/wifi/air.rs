@@ -85,7 +85,7 @@ impl<T> Flight<T> {
     /// an A-MPDU one MPDU, else all of it.
     pub(crate) fn readable(&self, whole: f64) -> f64 {
         let mpdus = match self.frame.body {
-            Body::Ampdu { mpdus, .. } if mpdus > 1 && !self.msdus.is_empty() => mpdus as f64,
+            Body::Ampdu { mpdus, .. } if mpdus > 1 => mpdus as f64,
             _ => return whole,
         };
         1.0 - libm::pow(1.0 - libm::pow(whole, 1.0 / mpdus), mpdus)

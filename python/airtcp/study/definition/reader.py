@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from airtcp.errors import unreadable
 from airtcp.runs.testbed import Key, Testbed
 from airtcp.study.definition.catalogue import check_catalogue, read_catalogue
 from airtcp.study.definition.experiments import Reader
@@ -185,7 +186,7 @@ def _scenarios(folder: Path, tables: Iterable[Table]) -> dict[str, str]:
         try:
             texts[name] = (folder / name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            table.problem("scenario", f"{folder / name}: {error}")
+            table.problem("scenario", unreadable(folder / name, error))
     return texts
 
 
