@@ -27,8 +27,9 @@ IN_PYTHON = {
 LIGHT = {("study", "list"): "airtcp.study.listing"}
 """Commands within these that do without most of their modules, which take seconds to load."""
 
-ABOUT_LIVE = ("check", "completions", "man")
-"""Commands that also know the live ones, in the native binary."""
+SIMULATED = ("run", "replay", "mobility", "packetdrill", "schema")
+"""The commands that this process does as well as the native binary, which has the others, and knows
+what was meant by one that nobody has."""
 
 
 def main() -> int:
@@ -133,12 +134,10 @@ def _interrupt(_signal: int, _frame: object) -> None:
 def is_live(arguments: list[str]) -> bool:
     """Whether only the native binary can do this, or all of it."""
     command = arguments[0] if arguments else ""
-    from airtcp._native import LIVE  # noqa: PLC0415
-
     of_live = {"--gateway", "--link"}
     if command == "schema":
         return not of_live.isdisjoint(arguments)
-    return command in LIVE or command in ABOUT_LIVE
+    return command not in SIMULATED
 
 
 def native_binary() -> Path | None:

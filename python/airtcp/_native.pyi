@@ -218,9 +218,6 @@ def read_toml(
     A date is its text. If there are errors, each with its line, the rest is empty.
     """
 
-LIVE: list[str]
-"""The commands that only the native binary has."""
-
 def link_log_name(link: str) -> str:
     """Name of the log of a link in the folder of `airtcp run --link-logs`."""
 

@@ -293,7 +293,6 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("LIVE", airtcp_cli::LIVE)?;
         let py = module.py();
         let series = Series::ALL.map(|series| (series.name(), series.about()));
         module.add("SERIES", series.into_py_dict(py)?)?;

@@ -662,6 +662,16 @@ def test_airtcp_check_uses_the_python_that_it_runs_in(tmp_path: Path) -> None:
     assert done.stdout == f"{study}: ok (study)\n", done.stderr
 
 
+def test_what_was_meant_may_be_a_live_command() -> None:
+    binary = native_binary()
+    need(binary is not None and binary.is_file(), "the native binary")
+    done = subprocess.run(
+        [sys.executable, "-m", "airtcp", "gatewya"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "'gateway'" in done.stderr
+
+
 def test_a_quiet_run_shows_no_progress(studies: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert studies.is_dir()
     assert run() == 0
