@@ -354,7 +354,7 @@ mod tests {
     use super::*;
     use airtcp_linux::daemon::server::Listeners;
     use std::fs;
-    use std::io::BufRead;
+    use std::io::{self, BufRead, Write as _};
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
