@@ -9,8 +9,8 @@ use crate::throughput::{Cell, bianchi};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::QueueLimit;
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, Content, Format, FrameErrors, MimoConfig, OfdmConfig, Output, PhyConfig, Power, Receiver,
-    Reception, StationId, Width, preset,
+    Channel, ChannelConfig, Content, Format, FrameErrors, MimoConfig, OfdmConfig, Output,
+    PhyConfig, Power, Receiver, Reception, StationId, Width, preset,
 };
 
 /// The parameters of 802.11n, ac or ax.
