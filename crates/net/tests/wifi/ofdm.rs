@@ -460,7 +460,7 @@ fn a_frame_whose_rts_failed_is_no_retry_and_may_still_be_filled_up() {
     cell.monitor();
     let to = Receiver::Station(StationId(0));
     let stations = [StationId(1), StationId(2)];
-    let mut send = |cell: &mut Channel<u32>, at| {
+    let send = |cell: &mut Channel<u32>, at| {
         for station in stations {
             cell.send(at, station, to, station.0, Bytes(1500)).unwrap();
         }
