@@ -51,8 +51,17 @@ def answer(command: str, action: Callable[[], int], *more: type[Exception]) -> i
 def complain(command: str, error: BaseException) -> int:
     """Says what went wrong, if anybody reads it; returns the exit code."""
     with suppress(OSError):
-        print(f"{command}: {in_words(error)}", file=sys.stderr)
+        print(f"{command}: {visible(in_words(error))}", file=sys.stderr)
     return BAD_INPUT if isinstance(error, ValueError) else FAILED
+
+
+_SYMBOLS = {number: 0x2400 + number for number in range(32) if chr(number) not in "\n\t"}
+_SYMBOLS |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD)}
+
+
+def visible(text: str) -> str:
+    """The text with symbols in place of control characters: a file must not steer the terminal."""
+    return text.translate(_SYMBOLS)
 
 
 def in_words(error: BaseException) -> str:

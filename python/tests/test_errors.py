@@ -119,6 +119,11 @@ def test_no_message_has_the_number_of_an_error(tmp_path: Path) -> None:
         assert "Errno" not in done.stderr
 
 
+def test_a_name_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    done = airtcp(["plot", "a\x1b[31m\x07\x7f"], tmp_path)
+    assert done.stderr.startswith("airtcp plot: a␛[31m␇␡: there is no such file")
+
+
 def test_what_is_no_text_is_said_without_a_traceback() -> None:
     error = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
     assert unreadable(Path("x.toml"), error).startswith("x.toml: 'utf-8' codec can't decode")
