@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 from airtcp.words import nearest
 
@@ -31,9 +32,9 @@ def answer(command: str, action: Callable[[], int], *more: type[Exception]) -> i
         try:
             code = action()
         except SystemExit as left:
-            sys.stdout.flush()
+            _flush()
             raise left
-        sys.stdout.flush()
+        _flush()
     except BrokenPipeError:
         # The reader has gone, and needs no more.
         _discard_output()
@@ -109,12 +110,22 @@ def name_output() -> None:
     )
 
 
+def _flush() -> None:
+    sys.stdout.flush()
+    # argparse says nothing of a `--help` that cannot be written.
+    if _Output.failure is not None:
+        raise _Output.failure
+
+
 class _Output(io.FileIO):
+    failure: ClassVar[OSError | None] = None
+
     def write(self, data: object, /) -> int:
         try:
             return super().write(data)  # type: ignore[arg-type]
         except OSError as error:
-            raise OSError(error.errno, error.strerror, "standard output") from error
+            _Output.failure = OSError(error.errno, error.strerror, "standard output")
+            raise _Output.failure from error
 
 
 def _discard_output() -> None:

@@ -57,11 +57,14 @@ def test_a_full_output_is_an_error_of_one_line(tmp_path: Path, arguments: list[s
     assert done.returncode == 1
 
 
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_output_without_a_buffer_is_an_error_of_one_line(tmp_path: Path) -> None:
-    done = airtcp(["study", "list"], tmp_path, ">/dev/full", buffered=False)
-    message = "airtcp study: standard output: No space left on device\n"
-    assert (done.returncode, done.stderr) == (1, message)
+def test_a_full_output_without_a_buffer_is_an_error_of_one_line(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    done = airtcp(arguments, tmp_path, ">/dev/full", buffered=False)
+    message = f"airtcp {arguments[0]}: standard output: No space left on device"
+    assert (done.returncode, last_words(done.stderr, arguments[0])) == (1, message)
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)

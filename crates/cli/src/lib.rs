@@ -194,7 +194,20 @@ pub fn complain(message: &str) {
 /// Writes a message to standard error that begins with its place, such as a rendered diagnostic, in
 /// colours if a terminal shows them; it is no failure if nobody reads it.
 pub fn tell(message: &str) {
-    let _ = writeln!(anstream::stderr(), "{}", painted(message));
+    let _ = writeln!(anstream::stderr(), "{}", painted(&visible(message)));
+}
+
+/// The message with the symbols of control characters in their places: a file with those of a terminal
+/// must not steer it.
+fn visible(message: &str) -> String {
+    let symbol = |c| match c {
+        '\n' | '\t' => c,
+        '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(c),
+        '\x7f' => '\u{2421}',
+        _ if c.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => c,
+    };
+    message.chars().map(symbol).collect()
 }
 
 /// The message with marks of colour: carets, their margin, and the place above them.
@@ -207,7 +220,8 @@ fn painted(message: &str) -> String {
     let begins_excerpt = |line: Option<&&str>| line.is_some_and(|line| line.trim_start() == "|");
     let paint = |(i, line): (usize, &&str)| {
         let number = |margin: &str| margin.trim().parse::<usize>().is_ok();
-        let carets = |rest: &str| rest.trim_start_matches(' ').bytes().all(|byte| byte == b'^');
+        let carets =
+            |rest: &str| rest.trim_start_matches([' ', '\t']).bytes().all(|byte| byte == b'^');
         match line.split_once('|') {
             Some((margin, rest)) if number(margin) => format!("{BLUE}{margin}|{PLAIN}{rest}"),
             Some((margin, rest)) if margin.trim().is_empty() && carets(rest) => {
@@ -239,6 +253,21 @@ mod painting {
              \x1b[34m  |\x1b[0m\x1b[1;31m        ^^^^\x1b[0m"
         );
         assert_eq!(anstream::adapter::strip_str(&painted).to_string(), plain);
+    }
+
+    #[test]
+    fn carets_behind_a_tab_are_red() {
+        let red = "\x1b[34m  |\x1b[0m\x1b[1;31m \t^^\x1b[0m";
+        assert_eq!(painted("a:1:2: b\n  |\n1 | \tcd\n  | \t^^").lines().last(), Some(red));
+    }
+
+    #[test]
+    fn a_file_does_not_steer_the_terminal() {
+        let told = "a.toml:1:8: k\x1b[31m: unknown\n  |\n1 | \tx = \"\x1b]0;t\x07\r\x7f\u{9b}\"\n  | \t    ^";
+        assert_eq!(
+            visible(told),
+            "a.toml:1:8: k␛[31m: unknown\n  |\n1 | \tx = \"␛]0;t␇␍␡\u{fffd}\"\n  | \t    ^"
+        );
     }
 
     #[test]

@@ -153,6 +153,9 @@ fn bad_input_is_refused_with_what_was_expected() {
     refused(&not_mine, "the key speaks for 10.0.0.7/32, not for 10.0.0.8");
     let no_command = ["--gateway", "127.0.0.1:9", "--key", key, "--source", "command"];
     refused(&no_command, "--source command needs --source-command COMMAND");
+    // As the unit has it without WATCH.
+    let empty = [&no_command[..], &["--source-command", ""]].concat();
+    refused(&empty, "--source command needs --source-command COMMAND");
     refused(&["keygen", "my phone", "10.0.0.7"], "expected 1 to 16 of a-z");
     refused(&["keygen", "phone", "10.0.0.7/8"], "the prefix is 10.0.0.0/8");
     std::fs::set_permissions(gateway.key(), std::fs::Permissions::from_mode(0o644)).unwrap();

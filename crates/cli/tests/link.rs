@@ -10,9 +10,11 @@ use airtcp_emu::control::{DirectionSettings, DirectionStatus, LinkStatus};
 use airtcp_emu::emulator::{OUTSIDE, OUTSIDE6};
 use airtcp_testing::skip;
 use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -114,6 +116,15 @@ fn pattern(size: usize) -> Vec<u8> {
 }
 
 /// The part of this program that runs behind the link; does nothing unless given a role.
+#[test]
+fn a_trace_whose_name_is_no_text_is_refused() {
+    let name = OsStr::from_bytes(b"/tmp/lte\xff");
+    let output = airtcp(&["--up-trace"]).arg(name).args(["--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    assert!(told.contains("--up-trace: /tmp/lte\u{fffd}: the name is not UTF-8"), "{told}");
+}
+
 #[test]
 fn inside() {
     let Ok(role) = std::env::var(ROLE) else { return };

@@ -2,6 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -77,4 +79,40 @@ fn units_are_hardened() {
         }
         assert!(output.status.success(), "{name}: {report}{complaints}");
     }
+}
+
+/// What `ip -o link` prints of a modem that sends bare IP packets, whose state is not known while it is
+/// up, of another interface, and of one that stands for a modem that was plugged in again.
+const LINKS: &str = "\
+2: wwan0: <POINTOPOINT,MULTICAST,NOARP,UP,LOWER_UP> mtu 1500 qdisc pfifo_fast state UNKNOWN\\    link/none
+2: wwan0: <POINTOPOINT,MULTICAST,NOARP> mtu 1500 qdisc pfifo_fast state DOWN group default\\    link/none
+2: wwan0: <POINTOPOINT,MULTICAST,NOARP,UP,LOWER_UP> mtu 1500 qdisc pfifo_fast state UNKNOWN\\    link/none
+3: p0@wwan0: <NO-CARRIER,BROADCAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state LOWERLAYERDOWN\\    link/ether
+Deleted 2: wwan0: <POINTOPOINT,MULTICAST,NOARP> mtu 1500 qdisc noop state DOWN group default\\    link/none
+4: wwan0@p0: <NO-CARRIER,BROADCAST,MULTICAST,UP,M-DOWN> mtu 1500 state LOWERLAYERDOWN\\    link/ether
+4: wwan0@p0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP group default\\    link/ether
+";
+
+#[test]
+fn the_command_that_watches_a_modem_tells_its_states() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let settings = std::fs::read_to_string(root.join("dist/airtcp-agent.default")).unwrap();
+    let line = settings.lines().find_map(|line| line.strip_prefix("#WATCH=\"")?.strip_suffix('"'));
+    let watch = line.unwrap();
+    // What systemd or the shell of the guide's example would read otherwise.
+    assert!(!watch.contains(['\\', '"', '$', '`', '!']), "{watch}");
+    let guide = std::fs::read_to_string(root.join("docs/agent.md")).unwrap();
+    assert!(guide.contains(&format!("\"{watch}\"")), "docs/agent.md has another command");
+    let folder = tempfile::tempdir().unwrap();
+    let (ip, links) = (folder.path().join("ip"), folder.path().join("links"));
+    std::fs::write(&links, LINKS).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *monitor*) tail -n +2 {0};; *) head -n 1 {0};; esac\n",
+        links.display()
+    );
+    std::fs::write(&ip, script).unwrap();
+    std::fs::set_permissions(&ip, Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let output = Command::new("sh").args(["-c", watch]).env("PATH", path).output().unwrap();
+    assert_eq!(text(&output.stdout), "up\ndown\nup\ndown\ndown\nup\n", "{}", text(&output.stderr));
 }

@@ -207,7 +207,7 @@ struct closing {
 #define CLOSING_BITS 16
 
 /* By a hash of the flow over the link. Of flows that collide, an end is missed only if both send their
-   FINs within a round trip. */
+   FINs within a round trip, or become kept at the same moment on two processors. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_ARRAY);
 	uint_field(max_entries, 1 << CLOSING_BITS);
@@ -567,9 +567,14 @@ static inline_always int is_kept(const struct closing *flow, __u64 connection)
 	return flow->state != NOT_KEPT && (flow->is_shared || flow->tag == tag_of(connection));
 }
 
-static inline_always void forget(struct closing *flow)
+/* The connection is over. Of flows that are shared, another may wait for the end of its FIN: it does so
+   after a reset, as it was not the other's. */
+static inline_always void forget(struct closing *flow, int is_reset)
 {
-	flow->state = flow->is_shared ? KEPT : NOT_KEPT;
+	if (!flow->is_shared)
+		flow->state = NOT_KEPT;
+	else if (!is_reset)
+		flow->state = KEPT;
 }
 
 /* Handles a segment over the link that is mirrored anyway, or has FIN or RST. True if the daemon may have
@@ -591,7 +596,7 @@ static inline_always int on_sent(struct closing *flow, __u64 connection,
 		flow->fin_end = read->end;
 		flow->state = FIN_SENT;
 	} else if (read->flags & TCP_RST && !is_mirrored) {
-		forget(flow);
+		forget(flow, 1);
 	}
 	return 1;
 }
@@ -608,7 +613,7 @@ static inline_always int is_end(struct closing *flow, __u64 connection,
 	if (!is_kept(flow, connection) || !(read->flags & TCP_RST || is_acked))
 		return 0;
 	if (is_acked || !is_mirrored)
-		forget(flow);
+		forget(flow, !is_acked);
 	return 1;
 }
 

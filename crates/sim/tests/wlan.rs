@@ -507,6 +507,27 @@ fn ampdus_and_amsdus_with_a_routing_protocol_are_refused() {
     );
 }
 
+#[test]
+fn keys_of_other_kinds_of_frames_are_refused() {
+    let with = |keys: &str| {
+        let preset = format!("preset = \"ieee80211n\"\n{keys}");
+        let text = DOWNLOAD.replace("preset = \"ns2\"\n    data-rate = \"5.5 Mbit/s\"", &preset);
+        Scenario::parse("t.toml", &text, &[]).map(drop).map_err(|error| error.to_string())
+    };
+    let (alone, window, long) =
+        ("ampdu-limit = \"0 B\"\n", "block-ack-window = 8\n", "long-retry-limit = 5\n");
+    let refused = with(&[alone, window].concat()).unwrap_err();
+    let expected = "wlan.cell.block-ack-window: has no effect with ampdu-limit = \"0 B\"";
+    assert!(refused.contains(expected), "{refused}");
+    let expected = "wlan.cell.long-retry-limit: has no effect on frames that packets share";
+    for keys in [long.to_owned(), [alone, long, "amsdu-limit = \"3839 B\"\n"].concat()] {
+        let refused = with(&keys).unwrap_err();
+        assert!(refused.contains(expected), "{refused}");
+    }
+    assert_eq!(with(window), Ok(()));
+    assert_eq!(with(&[alone, long].concat()), Ok(()));
+}
+
 /// A download by A-MSDUs needs fewer frames, and counts MPDUs.
 #[test]
 fn a_download_by_amsdus_has_fewer_frames() {

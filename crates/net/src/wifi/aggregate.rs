@@ -95,6 +95,17 @@ impl<T> Msdu<T> {
     }
 }
 
+/// How an attempt to send a frame ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Its RTS had no answer.
+    Unsent,
+    /// It had no answer.
+    Unanswered,
+    /// Its receiver has at least a part of it.
+    Answered,
+}
+
 /// What comes next to a station.
 #[derive(Clone, Copy, Debug)]
 struct Next {
@@ -239,7 +250,7 @@ impl<T: Copy> Dcf<T> {
             }
             last = limits.mpdu(packets);
             amsdu = limits.amsdu(packets);
-            open = limits.amsdu > Bytes::ZERO && packets[0].attempts == 0;
+            open = limits.amsdu > Bytes::ZERO && !packets[0].retry;
         }
         let time = time.min(limits.time);
         let fits = |length| length <= limits.length && mode.duration(length) <= time;
@@ -329,7 +340,7 @@ impl<T: Copy> Dcf<T> {
                 packets: undelivered.map(|job| job.packet).collect(),
                 amsdu: packets.len() > 1,
                 sequence: packets[0].sequence,
-                retry: packets[0].attempts > 0,
+                retry: packets[0].retry,
                 size: limits.mpdu(packets),
             }
         };
@@ -355,16 +366,17 @@ impl<T: Copy> Dcf<T> {
     /// An attempt is over. If it was answered, what has been received is done with; what is left has
     /// failed. True if MPDUs were given up.
     #[inline(never)]
-    pub(super) fn settle(&mut self, rules: &Rules, answered: bool, out: &mut Effects<T>) -> bool {
+    pub(super) fn settle(&mut self, rules: &Rules, end: End, out: &mut Effects<T>) -> bool {
         let limit = rules.attempts(rules.mac.short_retry_limit);
         let Some(to) = self.traffic.aggregates.first().map(|job| job.to) else { return false };
         let counters = &mut self.traffic.counters;
         let mut gave_up = false;
         let mut latest = None;
         self.traffic.aggregates.batch.retain_mut(|job| {
-            if answered && job.delivered {
+            if end == End::Answered && job.delivered {
                 return false;
             }
+            job.retry |= end != End::Unsent;
             job.attempts = job.attempts.saturating_add(1);
             let first = latest.replace(job.sequence) != Some(job.sequence);
             if job.attempts < limit {

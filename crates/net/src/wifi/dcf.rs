@@ -46,7 +46,7 @@ pub(super) struct Job<T> {
     /// In A-MPDUs and A-MSDUs, its number among the packets to the receiver.
     pub(super) number: u32,
     /// It has been sent without being acknowledged.
-    retry: bool,
+    pub(super) retry: bool,
     /// Attempts in A-MPDUs that failed.
     pub(super) attempts: u32,
     /// Its receiver has it, although the ACK may have been lost.

@@ -60,7 +60,27 @@ pub fn read<R: Reader>(
         refuse(key, error.to_string());
         return None;
     }
+    if let Some((key, why)) = idle(&config).into_iter().find(|(key, _)| from.written(key)) {
+        refuse(key, format!("has no effect {why}"));
+        return None;
+    }
     Some(config)
+}
+
+/// Keys that have no effect on this channel, and why.
+fn idle(config: &ChannelConfig) -> Vec<(&'static str, &'static str)> {
+    let (ampdus, amsdus) = (config.phy.makes_ampdus(), config.phy.makes_amsdus());
+    let mut keys = Vec::new();
+    if !ampdus {
+        keys.push(("block-ack-window", "with ampdu-limit = \"0 B\""));
+    }
+    if ampdus || amsdus {
+        keys.push((
+            "long-retry-limit",
+            "on frames that packets share: short-retry-limit is theirs, whatever their length",
+        ));
+    }
+    keys
 }
 
 impl Preset {

@@ -9,8 +9,8 @@ use crate::throughput::{Cell, bianchi};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::QueueLimit;
 use airtcp_net::wifi::{
-    ChannelConfig, Format, FrameErrors, MimoConfig, OfdmConfig, Output, PhyConfig, Power, Receiver,
-    Reception, StationId, Width, preset,
+    Channel, ChannelConfig, Content, Format, FrameErrors, MimoConfig, OfdmConfig, Output,
+    PhyConfig, Power, Receiver, Reception, StationId, Width, preset,
 };
 
 /// The parameters of 802.11n, ac or ax.
@@ -448,6 +448,42 @@ fn an_a_msdu_is_sent_again_as_it_was_and_given_up_as_a_whole() {
          1597 A drop 2
          1597 A lost B",
     );
+}
+
+#[test]
+fn a_frame_whose_rts_failed_is_no_retry_and_may_still_be_filled_up() {
+    let mut config = lossless(preset::ieee80211n());
+    let phy = mimo(&mut config);
+    (phy.ampdu_limit, phy.amsdu_limit) = (Bytes::ZERO, Bytes(3839));
+    config.mac.rts_threshold = Bytes::ZERO;
+    let mut cell = line(&config, &[(0.0, &[]), (1.0, &[]), (2.0, &[])]);
+    cell.monitor();
+    let to = Receiver::Station(StationId(0));
+    let stations = [StationId(1), StationId(2)];
+    let send = |cell: &mut Channel<u32>, at| {
+        for station in stations {
+            cell.send(at, station, to, station.0, Bytes(1500)).unwrap();
+        }
+    };
+    // Both send an RTS at once. A second packet comes before the next attempt.
+    send(&mut cell, Instant::ZERO);
+    while cell.poll(Instant::ZERO).is_some() {}
+    send(&mut cell, Instant::ZERO + Duration::from_micros(1));
+    let mut frames = Vec::new();
+    while let Some(at) = cell.next_deadline() {
+        while cell.poll(at).is_some() {}
+        frames.extend(cell.monitor().sent);
+    }
+    assert!(frames.iter().filter(|frame| frame.content == Content::Rts).count() > 2);
+    for station in stations {
+        let mut data = frames.iter().filter(|frame| frame.from == station);
+        let first = data.find_map(|frame| match &frame.content {
+            Content::Data(mpdus) => Some(&mpdus[..]),
+            _ => None,
+        });
+        let Some([mpdu]) = first else { panic!("{first:?}") };
+        assert_eq!((mpdu.retry, mpdu.amsdu, mpdu.packets.len()), (false, true, 2));
+    }
 }
 
 #[test]

@@ -175,6 +175,7 @@ fn source(args: &AgentArgs) -> Result<Box<dyn Source>, String> {
             let script = args
                 .source_command
                 .as_deref()
+                .filter(|script| !script.trim().is_empty())
                 .ok_or("--source command needs --source-command COMMAND")?;
             let program =
                 Program::start(script).map_err(|error| format!("cannot run `sh`: {error}"))?;

@@ -266,7 +266,7 @@ fn read(args: &LinkArgs) -> Result<EmulatedLink, String> {
         Some(path) => (path.display().to_string(), contents(path)?),
         None => ("link".to_owned(), String::new()),
     };
-    EmulatedLink::parse(&name, &text, &overrides(args), &files::beside(&name))
+    EmulatedLink::parse(&name, &text, &overrides(args)?, &files::beside(&name))
         .map_err(|error| error.render())
 }
 
@@ -277,7 +277,7 @@ pub(crate) fn contents(path: &Path) -> Result<String, String> {
 
 /// The options as keys of the file. Their order does not matter: a key for one direction overrides
 /// that for both.
-fn overrides(args: &LinkArgs) -> Vec<Override> {
+fn overrides(args: &LinkArgs) -> Result<Vec<Override>, String> {
     let options = [
         ("--rate", "rate", &args.rate),
         ("--up-rate", "up.rate", &args.up_rate),
@@ -303,7 +303,9 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
     for (option, path, file) in
         [("--up-trace", "up.rate", &args.up_trace), ("--down-trace", "down.rate", &args.down_trace)]
     {
-        overrides.extend(file.as_deref().map(|file| rate_of_file(option, path, file)));
+        if let Some(file) = file {
+            overrides.push(rate_of_file(option, path, file)?);
+        }
     }
     for (option, path, value) in options {
         let Some(value) = value else { continue };
@@ -313,15 +315,20 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
         overrides.push(Override::new(option, path, value));
     }
     overrides.extend(args.set.iter().map(|(path, value)| Override::new("--set", path, value)));
-    overrides
+    Ok(overrides)
 }
 
 /// The rate at `path` follows this file, by the option `option`.
-pub(crate) fn rate_of_file(option: &str, path: &str, file: &Path) -> Override {
+fn rate_of_file(option: &str, path: &str, file: &Path) -> Result<Override, String> {
     // Paths of options count from the working folder, and those of link files from theirs.
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let file = serde_json::json!(file.to_string_lossy());
-    Override::new(option, path, &format!("{{ file = {file} }}"))
+    let name = file.to_str().ok_or_else(|| {
+        format!(
+            "airtcp: {option}: {}: the name is not UTF-8 (expected one that a link file can have)",
+            file.display()
+        )
+    })?;
+    Ok(Override::new(option, path, &format!("{{ file = {} }}", serde_json::json!(name))))
 }
 
 /// The options that choose packets, as keys of the file.

@@ -2,6 +2,7 @@
 //! ends.
 
 use super::{Dcf, Effects, Job, Phase, Response};
+use crate::wifi::aggregate::End;
 use crate::wifi::config::CtsRule;
 use crate::wifi::frame::{self, Body, Frame};
 use crate::wifi::rules::{Acknowledgement, Rules};
@@ -210,7 +211,9 @@ impl<T: Copy> Dcf<T> {
     pub(super) fn fail(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         let Some(job) = self.traffic.current else { return };
         let gives_up = if self.traffic.aggregates.mpdus() > 0 {
-            self.settle(rules, false, out)
+            let sent = self.phase == Phase::AwaitAck;
+            let end = if sent { End::Unanswered } else { End::Unsent };
+            self.settle(rules, end, out)
         } else {
             self.fail_single(job, rules, out)
         };
@@ -263,7 +266,7 @@ impl<T: Copy> Dcf<T> {
     /// The current packet is acknowledged; of an A-MPDU, at least one is.
     pub(super) fn succeed(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         if self.traffic.aggregates.mpdus() > 0 {
-            self.settle(rules, true, out);
+            self.settle(rules, End::Answered, out);
         }
         self.load_next(now, rules, out);
         if self.goes_on_in_txop(now, rules, out) {

@@ -17,7 +17,7 @@ use airtcp_linux::signals::key_file;
 use airtcp_settings::Settings;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::SystemTime;
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
     use airtcp_linux::daemon::server::Listeners;
     use std::fs;
-    use std::io::BufRead;
+    use std::io::{self, BufRead, Write as _};
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
