@@ -60,27 +60,28 @@ pub fn read<R: Reader>(
         refuse(key, error.to_string());
         return None;
     }
-    if let Some((key, why)) = idle(&config).into_iter().find(|(key, _)| from.written(key)) {
+    if let Some((key, why)) = idle(&config, &preset.config()) {
         refuse(key, format!("has no effect {why}"));
         return None;
     }
     Some(config)
 }
 
-/// Keys that have no effect on this channel, and why.
-fn idle(config: &ChannelConfig) -> Vec<(&'static str, &'static str)> {
+/// A key that has no effect on this channel, and has another value than the preset's; and why.
+fn idle(config: &ChannelConfig, preset: &ChannelConfig) -> Option<(&'static str, &'static str)> {
+    let (PhyConfig::Mimo(_, mimo), PhyConfig::Mimo(_, usual)) = (&config.phy, &preset.phy) else {
+        return None;
+    };
     let (ampdus, amsdus) = (config.phy.makes_ampdus(), config.phy.makes_amsdus());
-    let mut keys = Vec::new();
-    if !ampdus {
-        keys.push(("block-ack-window", "with ampdu-limit = \"0 B\""));
+    if !ampdus && mimo.block_ack_window != usual.block_ack_window {
+        return Some(("block-ack-window", "with ampdu-limit = \"0 B\""));
     }
-    if ampdus || amsdus {
-        keys.push((
-            "long-retry-limit",
-            "on frames that packets share: short-retry-limit is theirs, whatever their length",
-        ));
+    if (ampdus || amsdus) && config.mac.long_retry_limit != preset.mac.long_retry_limit {
+        let why =
+            "on frames that packets share: short-retry-limit is theirs, whatever their length";
+        return Some(("long-retry-limit", why));
     }
-    keys
+    None
 }
 
 impl Preset {
