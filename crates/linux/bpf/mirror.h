@@ -202,7 +202,13 @@ struct closing {
 	__u16 tag;
 	/* The number that acknowledges the latest FIN. */
 	__u32 fin_end;
+	/* Time of the last mirrored packet, in units of SEEN_SHIFT. */
+	__u32 time;
 };
+
+/* An entry ends after so long without a mirrored packet, in units of SEEN_SHIFT: about an hour.
+   Connections that end unseen would leave all of them shared in time. */
+#define CLOSING_AGE 3600
 
 #define CLOSING_BITS 16
 
@@ -561,6 +567,17 @@ static inline_always __u16 tag_of(__u64 connection)
 	return connection >> (48 - CLOSING_BITS);
 }
 
+static inline_always void expire(struct closing *flow, __u32 time)
+{
+	/* It may be another processor's, and later. */
+	int age = time - flow->time;
+
+	if (flow->state != NOT_KEPT && age > CLOSING_AGE) {
+		flow->state = NOT_KEPT;
+		flow->is_shared = 0;
+	}
+}
+
 /* True if the daemon may have something of the connection, whose entry this is. */
 static inline_always int is_kept(const struct closing *flow, __u64 connection)
 {
@@ -580,8 +597,11 @@ static inline_always void forget(struct closing *flow, int is_reset)
 /* Handles a segment over the link that is mirrored anyway, or has FIN or RST. True if the daemon may have
    something of its connection, which may end with it. */
 static inline_always int on_sent(struct closing *flow, __u64 connection,
-				 const struct transport *read, int is_mirrored)
+				 const struct transport *read, int is_mirrored, __u32 time)
 {
+	expire(flow, time);
+	if (is_mirrored && read->expects_answer)
+		flow->time = time;
 	if (is_mirrored && read->expects_answer && !is_kept(flow, connection)) {
 		if (flow->state == NOT_KEPT) {
 			flow->tag = tag_of(connection);
@@ -605,8 +625,10 @@ static inline_always int on_sent(struct closing *flow, __u64 connection,
    something. A reset that is mirrored anyway, in a silence, may not be one: then the daemon goes by its
    number. */
 static inline_always int is_end(struct closing *flow, __u64 connection,
-				const struct transport *read, int is_mirrored)
+				const struct transport *read, int is_mirrored, __u32 time)
 {
+	expire(flow, time);
+
 	int is_acked = read->flags & TCP_ACK && flow->state == FIN_SENT &&
 		       ntoh32(read->tcp.ack) == flow->fin_end;
 
@@ -927,7 +949,8 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 				connection_of(wanted->secret, source, target, read.tcp.ports);
 			struct closing *flow = closing_of(connection);
 
-			is_closing = flow && on_sent(flow, connection, &read, is_needed);
+			is_closing = flow && on_sent(flow, connection, &read, is_needed,
+						     party->now >> SEEN_SHIFT);
 			if (presence && flags & TCP_FIN)
 				presence->fin_sent = party->now;
 		} else if (flags && answered &&
@@ -936,7 +959,8 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 			__u64 connection = connection_of(wanted->secret, target, source, ports);
 			struct closing *flow = closing_of(connection);
 
-			is_closing = flow && is_end(flow, connection, &read, is_needed);
+			is_closing = flow && is_end(flow, connection, &read, is_needed,
+						    party->now >> SEEN_SHIFT);
 		}
 		if (!is_needed && !is_closing)
 			return;
