@@ -256,7 +256,10 @@ impl Metrics {
     async fn listener(self) -> Option<tokio::net::TcpListener> {
         let address = match self {
             Self::Off => return None,
-            Self::Bound(listener) => return tokio::net::TcpListener::from_std(listener).ok(),
+            Self::Bound(listener) => {
+                let registered = tokio::net::TcpListener::from_std(listener);
+                return registered.inspect_err(|error| tracing::error!("metrics: {error}")).ok();
+            }
             Self::Awaited(address) => address,
         };
         // A gateway that was just killed holds its address for a moment: that is not worth a line.
