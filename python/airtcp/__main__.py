@@ -60,7 +60,7 @@ def main() -> int:
     if command == "check" and sys.executable:
         # Studies are checked in Python: by this one, and not by the first of the path.
         os.environ["AIRTCP_PYTHON"] = os.environ.get("AIRTCP_PYTHON") or sys.executable
-    if is_live(arguments) and (binary := native_binary()) is not None:
+    if is_for_native(arguments) and (binary := native_binary()) is not None:
         # In place of this process, so that signals reach it as if it had been called directly.
         try:
             os.execv(binary, ["airtcp", *arguments])
@@ -131,12 +131,11 @@ def _interrupt(_signal: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def is_live(arguments: list[str]) -> bool:
-    """Whether only the native binary can do this, or all of it."""
+def is_for_native(arguments: list[str]) -> bool:
+    """Whether the native binary does this, or knows what was meant."""
     command = arguments[0] if arguments else ""
-    of_live = {"--gateway", "--link"}
     if command == "schema":
-        return not of_live.isdisjoint(arguments)
+        return not {"--gateway", "--link"}.isdisjoint(arguments)
     return command not in SIMULATED
 
 

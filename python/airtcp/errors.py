@@ -40,10 +40,10 @@ def answer(command: str, action: Callable[[], int], *more: type[Exception]) -> i
         _discard_output()
         return OK
     except told as error:
-        with suppress(OSError):
+        try:
             sys.stdout.flush()
-            return complain(command, error)
-        _discard_output()
+        except OSError:
+            _discard_output()
         return complain(command, error)
     return code
 
@@ -66,16 +66,18 @@ def visible(text: str) -> str:
 
 def in_words(error: BaseException) -> str:
     """The error without a number; first the file."""
-    if isinstance(error, OSError) and error.strerror:
-        where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-        return f"{where}{error.strerror}"
-    return str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return _reason(error)
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> str:
-    """Why a file cannot be read, or why what was read is none of it; first the file."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-    return f"{path}: {reason}"
+    """Why a file cannot be read, or is no text; first the file."""
+    return f"{path}: {_reason(error)}"
+
+
+def _reason(error: BaseException) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def check_input(path: Path, expected: str) -> None:

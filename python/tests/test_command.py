@@ -15,12 +15,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from airtcp.__main__ import native_binary
 from airtcp.study import claims_page, definition
 from airtcp.study.command import main
 from airtcp.study.document import StudyError
 from tests.fakes import CATALOGUE, STUDY, FakeSimulator, write_study
-from tests.needs import need
+from tests.needs import native
 
 FILES = {"cells.csv", "cells.parquet", "claims.csv", "report.html", "figures", "runs"}
 
@@ -640,15 +639,12 @@ def test_a_study_is_checked_without_running_it(
 
 
 def test_airtcp_check_uses_the_python_that_it_runs_in(tmp_path: Path) -> None:
-    binary = native_binary()
-    need(binary is not None and binary.is_file(), "the native binary")
-    assert binary is not None
     # Not below a checkout, whose environment it would find; and no Python is in the path.
-    native = shutil.copy(binary, tmp_path)
+    copy = shutil.copy(native(), tmp_path)
     study = Path(__file__).parents[2] / "studies" / "packet-control"
     environment = {
         **{name: value for name, value in os.environ.items() if name != "AIRTCP_PYTHON"},
-        **{"AIRTCP_NATIVE": native, "PATH": str(tmp_path / "nothing")},
+        **{"AIRTCP_NATIVE": copy, "PATH": str(tmp_path / "nothing")},
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     done = subprocess.run(
@@ -663,8 +659,7 @@ def test_airtcp_check_uses_the_python_that_it_runs_in(tmp_path: Path) -> None:
 
 
 def test_what_was_meant_may_be_a_live_command() -> None:
-    binary = native_binary()
-    need(binary is not None and binary.is_file(), "the native binary")
+    native()
     done = subprocess.run(
         [sys.executable, "-m", "airtcp", "gatewya"], capture_output=True, text=True, check=False
     )

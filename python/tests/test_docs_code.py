@@ -19,8 +19,7 @@ from types import ModuleType
 import pytest
 
 import airtcp
-from airtcp.__main__ import native_binary
-from tests.needs import need
+from tests.needs import native
 from tests.test_guides import LINKING, ROOT
 
 BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
@@ -72,14 +71,6 @@ COMMANDS = sorted(
 )
 
 
-def binary() -> Path:
-    """The native `airtcp`, which knows all commands."""
-    found = native_binary()
-    need(found is not None, "the native airtcp (make build)")
-    assert found is not None
-    return found
-
-
 def test_there_are_some_of_each() -> None:
     assert {kind for _, kind, _ in CONFIGURATIONS} == {"scenario", "gateway", "link"}
     assert len(COMMANDS) > 50
@@ -106,7 +97,7 @@ def checked(text: str, kind: str, file: Path) -> tuple[int, str]:
     """The exit code of `airtcp check`, and what it says."""
     file.write_text(text)
     done = subprocess.run(
-        [str(binary()), "check", "--as", kind, str(file)],
+        [str(native()), "check", "--as", kind, str(file)],
         capture_output=True,
         text=True,
         check=False,
@@ -294,6 +285,6 @@ def test_commands_have_the_options_that_pages_show() -> None:
 def help_of(path: tuple[str, ...]) -> str:
     """What `--help` says; empty if there is no such command."""
     shown = subprocess.run(
-        [str(binary()), *path, "--help"], capture_output=True, text=True, check=False
+        [str(native()), *path, "--help"], capture_output=True, text=True, check=False
     )
     return shown.stdout if shown.returncode == 0 else ""

@@ -17,9 +17,7 @@ from typing import Any
 
 import pytest
 
-from airtcp.__main__ import native_binary
-
-from .needs import need
+from .needs import native, need
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dist" / "openwrt" / "airtcp"
@@ -183,8 +181,7 @@ def test_the_options_are_the_keys_of_the_gateway() -> None:
 
 @pytest.mark.parametrize("export", [ROUTER, ON_BOARD, AS_INSTALLED])
 def test_check_config_takes_the_result(export: str, tmp_path: Path) -> None:
-    binary = native_binary()
-    need(binary is not None, "the native binary")
+    binary = native()
     helps = subprocess.run([str(binary), "gateway", "--help"], capture_output=True, check=False)
     need(helps.returncode == 0, "a native binary with the gateway")
     file = tmp_path / "gateway.toml"

@@ -12,8 +12,7 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from airtcp.__main__ import native_binary
-from tests.needs import need
+from tests.needs import native
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted([*ROOT.glob("examples/*.toml"), *ROOT.glob("studies/*/scenarios/**/*.toml")])
@@ -27,10 +26,7 @@ LINK = {
 
 
 def airtcp(*words: str | Path) -> str:
-    native = native_binary()
-    need(native is not None, "the native binary")
-    assert native is not None
-    return subprocess.run([native, *words], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([native(), *words], check=True, capture_output=True, text=True).stdout
 
 
 @cache

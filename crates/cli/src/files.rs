@@ -83,7 +83,7 @@ impl DraftFolder {
         &self.target
     }
 
-    /// Where files can be written until then.
+    /// Where files can be written until they are published.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -117,15 +117,6 @@ fn pattern(size: usize) -> Vec<u8> {
 
 /// The part of this program that runs behind the link; does nothing unless given a role.
 #[test]
-fn a_trace_whose_name_is_no_text_is_refused() {
-    let name = OsStr::from_bytes(b"/tmp/lte\xff");
-    let output = airtcp(&["--up-trace"]).arg(name).args(["--", "true"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let told = stderr(&output);
-    assert!(told.contains("--up-trace: /tmp/lte\u{fffd}: the name is not UTF-8"), "{told}");
-}
-
-#[test]
 fn inside() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let (role, port) = role.split_once(':').unwrap();
@@ -267,6 +258,15 @@ fn data_and_acks_share_the_air() {
     };
     let (acks, data) = (frames("the station: "), frames("the access point: "));
     assert!(data >= (SIZE / 1448) as f64 && (0.3..1.2).contains(&(acks / data)), "{told}");
+}
+
+#[test]
+fn a_trace_whose_name_is_no_text_is_refused() {
+    let name = OsStr::from_bytes(b"/tmp/lte\xff");
+    let output = airtcp(&["--up-trace"]).arg(name).args(["--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    assert!(told.contains("--up-trace: /tmp/lte\u{fffd}: the name is not UTF-8"), "{told}");
 }
 
 #[test]

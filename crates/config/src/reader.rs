@@ -249,14 +249,8 @@ impl<'a> Layer<'a> {
     }
 
     fn unknown_key(&self, key: &str, entry: &Entry) -> Problem {
-        let mut known: Vec<&str> = Vec::new();
-        for field in &*self.fields {
-            if !known.contains(&field.key) {
-                known.push(field.key);
-            }
-        }
         let problem = Problem::new(entry.key_spot, join(&self.path, key), "unknown key");
-        let problem = problem.nearest(key, known);
+        let problem = problem.nearest(key, keys(&self.fields));
         // Perhaps it is a key of a table in this one.
         let has_it = |field: &&Field| {
             let inner = field.kind.table().filter(|_| !matches!(field.kind, Kind::Tables(_)));
@@ -721,22 +715,26 @@ fn wrong_type(tree: &Tree, path: &str, expected: &str) -> Problem {
     Problem::new(tree.spot, path, format!("found {}", tree.describe())).expected(expected)
 }
 
-/// "a table of" some keys.
-fn a_table(schema: &Table) -> String {
-    const SHOWN: usize = 6;
-    let mut keys: Vec<&str> = Vec::new();
-    for field in schema.fields() {
+/// The keys of these declarations, each once.
+fn keys(fields: &[Field]) -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    for field in fields {
         if !keys.contains(&field.key) {
             keys.push(field.key);
         }
     }
-    match &keys[..] {
-        [] => "a table".to_owned(),
-        [keys @ .., _] if keys.len() >= SHOWN => {
-            format!("a table of {}, …", keys[..SHOWN].join(", "))
-        }
-        _ => format!("a table of {}", keys.join(", ")),
+    keys
+}
+
+/// "a table of" its first keys.
+fn a_table(schema: &Table) -> String {
+    const SHOWN: usize = 6;
+    let mut keys = keys(&schema.fields());
+    if keys.len() > SHOWN {
+        keys.truncate(SHOWN);
+        keys.push("…");
     }
+    format!("a table of {}", keys.join(", "))
 }
 
 /// Reads one value.

@@ -198,6 +198,7 @@ mod tests {
     fn parse(text: &str, overrides: &[Override]) -> Result<EmulatedLink, ConfigError> {
         let files = |path: &str| match path {
             "up.csv" => Ok("time (s),rate (Mbit/s)\n0,8\n".to_owned()),
+            "lte" => Ok("1\n".to_owned()),
             _ => Err(format!("{path}: no such file")),
         };
         EmulatedLink::parse("link.toml", text, overrides, &files)
@@ -258,6 +259,21 @@ mod tests {
         assert!(parse("", &[]).unwrap().up.changes_nothing());
         for text in ["delay = \"1 ms\"", "corrupt = 0.1", "rate = { file = \"up.csv\" }"] {
             assert!(!parse(text, &[]).unwrap().up.changes_nothing(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_rates_is_refused_beside_rlc() {
+        for file in ["lte", "up.csv"] {
+            let text = format!("rate = {{ file = \"{file}\" }}\nrlc = {{ bler = 0.2 }}");
+            let error = parse(&text, &[]).unwrap_err().to_string();
+            assert!(
+                error.contains(
+                    "link.toml:2:7: rlc: has no blocks of one size where the rate changes (expected a \
+                     constant rate beside it)"
+                ),
+                "{error}"
+            );
         }
     }
 

@@ -196,9 +196,9 @@ enum {
 
 struct closing {
 	__u8 state;
-	/* Flows that collide were kept: all of them count as kept from then on. */
+	/* Several connections with this place were kept: from then on all that have it count as kept. */
 	__u8 is_shared;
-	/* Of the flow that is kept: more of its hash. */
+	/* More of the hash of the connection that is kept. */
 	__u16 tag;
 	/* The number that acknowledges the latest FIN. */
 	__u32 fin_end;
@@ -206,14 +206,15 @@ struct closing {
 	__u32 time;
 };
 
-/* An entry ends after so long without a mirrored packet, in units of SEEN_SHIFT: about an hour.
-   Connections that end unseen would leave all of them shared in time. */
+/* Time without a mirrored packet after which an entry is free again, in units of SEEN_SHIFT: about an
+   hour. Otherwise connections that end unseen would sooner or later leave every entry shared. */
 #define CLOSING_AGE 3600
 
 #define CLOSING_BITS 16
 
-/* By a hash of the flow over the link. Of flows that collide, an end is missed only if both send their
-   FINs within a round trip, or become kept at the same moment on two processors. */
+/* By a hash of the connection, from the host whose packets go over the link. Where two have the same
+   place, an end is missed only if both send their FINs within a round trip, or become kept at the same
+   moment on two processors. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_ARRAY);
 	uint_field(max_entries, 1 << CLOSING_BITS);
@@ -548,18 +549,23 @@ static inline_always __u32 *seen_of(__u64 secret, const struct address *source,
 	return bpf_map_lookup_elem(&seen, &at);
 }
 
-/* Hash of a connection for `closing`; `source` is the host whose packets go over the link. */
-static inline_always __u64 connection_of(__u64 secret, const struct address *source,
-					 const struct address *target, __u32 ports)
-{
-	return hash_of(secret, source, target, ports, PROTOCOL_TCP);
-}
-
-static inline_always struct closing *closing_of(__u64 connection)
+/* Entry of the connection with this hash. */
+static inline_always struct closing *closing_of(__u64 connection, __u32 time)
 {
 	__u32 at = connection >> (64 - CLOSING_BITS);
+	struct closing *entry = bpf_map_lookup_elem(&closing, &at);
 
-	return bpf_map_lookup_elem(&closing, &at);
+	if (!entry)
+		return 0;
+
+	/* Below 0 if another processor was a little ahead. */
+	int age = time - entry->time;
+
+	if (age > CLOSING_AGE) {
+		entry->state = NOT_KEPT;
+		entry->is_shared = 0;
+	}
+	return entry;
 }
 
 static inline_always __u16 tag_of(__u64 connection)
@@ -567,56 +573,47 @@ static inline_always __u16 tag_of(__u64 connection)
 	return connection >> (48 - CLOSING_BITS);
 }
 
-static inline_always void expire(struct closing *flow, __u32 time)
+/* True if the daemon may have something of the connection, whose entry this is. */
+static inline_always int is_kept(const struct closing *entry, __u64 connection)
 {
-	/* It may be another processor's, and later. */
-	int age = time - flow->time;
+	return entry->state != NOT_KEPT && (entry->is_shared || entry->tag == tag_of(connection));
+}
 
-	if (flow->state != NOT_KEPT && age > CLOSING_AGE) {
-		flow->state = NOT_KEPT;
-		flow->is_shared = 0;
+/* A packet of the connection is mirrored, of which the daemon may keep something. */
+static inline_always void keep(struct closing *entry, __u64 connection, __u32 time)
+{
+	entry->time = time;
+	if (entry->state == NOT_KEPT) {
+		entry->tag = tag_of(connection);
+		entry->state = KEPT;
+	} else if (!is_kept(entry, connection)) {
+		entry->is_shared = 1;
 	}
 }
 
-/* True if the daemon may have something of the connection, whose entry this is. */
-static inline_always int is_kept(const struct closing *flow, __u64 connection)
+/* A connection is over. In a shared entry the last FIN may be another's, so a reset leaves it. */
+static inline_always void forget(struct closing *entry, int is_reset)
 {
-	return flow->state != NOT_KEPT && (flow->is_shared || flow->tag == tag_of(connection));
-}
-
-/* The connection is over. Of flows that are shared, another may wait for the end of its FIN: it does so
-   after a reset, as it was not the other's. */
-static inline_always void forget(struct closing *flow, int is_reset)
-{
-	if (!flow->is_shared)
-		flow->state = NOT_KEPT;
+	if (!entry->is_shared)
+		entry->state = NOT_KEPT;
 	else if (!is_reset)
-		flow->state = KEPT;
+		entry->state = KEPT;
 }
 
 /* Handles a segment over the link that is mirrored anyway, or has FIN or RST. True if the daemon may have
    something of its connection, which may end with it. */
-static inline_always int on_sent(struct closing *flow, __u64 connection,
+static inline_always int on_sent(struct closing *entry, __u64 connection,
 				 const struct transport *read, int is_mirrored, __u32 time)
 {
-	expire(flow, time);
 	if (is_mirrored && read->expects_answer)
-		flow->time = time;
-	if (is_mirrored && read->expects_answer && !is_kept(flow, connection)) {
-		if (flow->state == NOT_KEPT) {
-			flow->tag = tag_of(connection);
-			flow->state = KEPT;
-		} else {
-			flow->is_shared = 1;
-		}
-	}
-	if (!is_kept(flow, connection))
+		keep(entry, connection, time);
+	if (!is_kept(entry, connection))
 		return 0;
 	if (read->flags & TCP_FIN) {
-		flow->fin_end = read->end;
-		flow->state = FIN_SENT;
+		entry->fin_end = read->end;
+		entry->state = FIN_SENT;
 	} else if (read->flags & TCP_RST && !is_mirrored) {
-		forget(flow, 1);
+		forget(entry, 1);
 	}
 	return 1;
 }
@@ -624,18 +621,16 @@ static inline_always int on_sent(struct closing *flow, __u64 connection,
 /* True if a segment that came over the link shows the end of a connection of which the daemon may have
    something. A reset that is mirrored anyway, in a silence, may not be one: then the daemon goes by its
    number. */
-static inline_always int is_end(struct closing *flow, __u64 connection,
-				const struct transport *read, int is_mirrored, __u32 time)
+static inline_always int is_end(struct closing *entry, __u64 connection,
+				const struct transport *read, int is_mirrored)
 {
-	expire(flow, time);
+	int is_acked = read->flags & TCP_ACK && entry->state == FIN_SENT &&
+		       ntoh32(read->tcp.ack) == entry->fin_end;
 
-	int is_acked = read->flags & TCP_ACK && flow->state == FIN_SENT &&
-		       ntoh32(read->tcp.ack) == flow->fin_end;
-
-	if (!is_kept(flow, connection) || !(read->flags & TCP_RST || is_acked))
+	if (!is_kept(entry, connection) || !(read->flags & TCP_RST || is_acked))
 		return 0;
 	if (is_acked || !is_mirrored)
-		forget(flow, !is_acked);
+		forget(entry, !is_acked);
 	return 1;
 }
 
@@ -944,23 +939,25 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 		}
 		is_needed |= is_watched;
 
-		if (flags && !is_answer && (is_needed || flags & TCP_FIN_RST)) {
-			__u64 connection =
-				connection_of(wanted->secret, source, target, read.tcp.ports);
-			struct closing *flow = closing_of(connection);
+		__u32 time = party->now >> SEEN_SHIFT;
 
-			is_closing = flow && on_sent(flow, connection, &read, is_needed,
-						     party->now >> SEEN_SHIFT);
+		if (flags && !is_answer && (is_needed || flags & TCP_FIN_RST)) {
+			__u64 connection = hash_of(wanted->secret, source, target, read.tcp.ports,
+						   PROTOCOL_TCP);
+			struct closing *entry = closing_of(connection, time);
+
+			is_closing = entry &&
+				     on_sent(entry, connection, &read, is_needed, time);
 			if (presence && flags & TCP_FIN)
 				presence->fin_sent = party->now;
 		} else if (flags && answered &&
 			   (flags & TCP_RST || elapsed(answered->fin_sent, party->now) < IDLE)) {
 			__u32 ports = read.tcp.ports << 16 | read.tcp.ports >> 16;
-			__u64 connection = connection_of(wanted->secret, target, source, ports);
-			struct closing *flow = closing_of(connection);
+			__u64 connection =
+				hash_of(wanted->secret, target, source, ports, PROTOCOL_TCP);
+			struct closing *entry = closing_of(connection, time);
 
-			is_closing = flow && is_end(flow, connection, &read, is_needed,
-						    party->now >> SEEN_SHIFT);
+			is_closing = entry && is_end(entry, connection, &read, is_needed);
 		}
 		if (!is_needed && !is_closing)
 			return;

@@ -289,20 +289,11 @@ impl Claimed {
     /// See [`NfqueueError`].
     pub fn listen(self) -> Result<Nfqueue, NfqueueError> {
         let Self { queue, length } = self;
-        let set = Message::netfilter(
-            libc::NFNL_SUBSYS_QUEUE,
-            libc::NFQNL_MSG_CONFIG,
-            libc::NLM_F_ACK,
-            libc::AF_UNSPEC,
-            queue.queue,
-        )
-        .with(libc::NFQA_CFG_QUEUE_MAXLEN as u16, &length.to_be_bytes())
-        .finish();
-        queue
-            .netlink
-            .netlink
-            .ask(&set)
-            .map_err(|error| NfqueueError::new("setting the length of a queue", error))?;
+        let set = config(queue.queue, libc::NLM_F_ACK)
+            .with(libc::NFQA_CFG_QUEUE_MAXLEN as u16, &length.to_be_bytes())
+            .finish();
+        let answer = queue.netlink.netlink.ask(&set);
+        answer.map_err(|error| NfqueueError::new("setting the length of a queue", error))?;
         Ok(queue)
     }
 }
@@ -341,9 +332,13 @@ fn bind(queue: u16) -> Message {
 fn command(command: i32, queue: u16, flags: i32) -> Message {
     // `struct nfqnl_msg_config_cmd`: command, padding, no family (a queue serves all).
     let command = [command as u8, 0, 0, 0];
+    config(queue, flags).with(libc::NFQA_CFG_CMD as u16, &command)
+}
+
+/// A request about the configuration of the queue, to be extended.
+fn config(queue: u16, flags: i32) -> Message {
     let kind = libc::NFQNL_MSG_CONFIG;
     Message::netfilter(libc::NFNL_SUBSYS_QUEUE, kind, flags, libc::AF_UNSPEC, queue)
-        .with(libc::NFQA_CFG_CMD as u16, &command)
 }
 
 /// A socket to which a queue is bound until this is dropped.

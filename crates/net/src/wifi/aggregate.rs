@@ -175,12 +175,7 @@ impl<T: Copy> Aggregates<T> {
 
     /// What comes next to a station.
     fn next(&mut self, to: StationId) -> &mut Next {
-        let place = self.next.binary_search_by_key(&to, |&(station, _)| station);
-        let place = place.unwrap_or_else(|place| {
-            self.next.insert(place, (to, Next { packet: 0, mpdu: 0 }));
-            place
-        });
-        &mut self.next[place].1
+        of_station(&mut self.next, to, || Next { packet: 0, mpdu: 0 })
     }
 
     /// Adds a packet to the frame: to its last MPDU, or as a new one.
@@ -225,8 +220,7 @@ impl<T: Copy> Dcf<T> {
         }
     }
 
-    // Inlined, what packets share would slow down cells without it.
-
+    // Inlined, this and the like would slow down cells where packets share nothing.
     #[inline(never)]
     fn fill(
         &mut self,
@@ -413,14 +407,23 @@ impl<T: Copy> Dcf<T> {
     }
 
     fn reorder(&mut self, from: StationId) -> &mut Reorder<T> {
-        let reorder = &mut self.traffic.aggregates.reorder;
-        let place = reorder.binary_search_by_key(&from, |&(station, _)| station);
-        let place = place.unwrap_or_else(|place| {
-            reorder.insert(place, (from, Reorder { start: 0, held: VecDeque::new() }));
-            place
-        });
-        &mut reorder[place].1
+        let none = || Reorder { start: 0, held: VecDeque::new() };
+        of_station(&mut self.traffic.aggregates.reorder, from, none)
     }
+}
+
+/// What a list in the order of the stations has of one; `none` if it has nothing yet.
+fn of_station<T>(
+    list: &mut Vec<(StationId, T)>,
+    of: StationId,
+    none: impl FnOnce() -> T,
+) -> &mut T {
+    let place = list.binary_search_by_key(&of, |&(station, _)| station);
+    let place = place.unwrap_or_else(|place| {
+        list.insert(place, (of, none()));
+        place
+    });
+    &mut list[place].1
 }
 
 /// Packets, each with the time that it spent in the sender's queue.

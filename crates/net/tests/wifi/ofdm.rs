@@ -198,6 +198,12 @@ fn by_hand(packets: f64, exchanges: f64) -> f64 {
     packets * 1472.0 * 8.0 / (43.0 + 7.5 * 9.0 + exchanges)
 }
 
+fn is_as_by_hand(limits: Limits, packets: f64, exchanges: f64) {
+    let (ours, expected) = (aggregation(limits), by_hand(packets, exchanges));
+    println!("{limits:?}: {ours:.3} Mbit/s, {expected:.3} by hand");
+    assert!((ours / expected - 1.0).abs() < 0.01, "{limits:?}: {ours}, not {expected}");
+}
+
 /// HT, MCS 7: microseconds of a frame of so many bytes, with a SIFS and its answer of so many.
 fn exchange(bytes: f64, answer: f64) -> f64 {
     duration(36.0, 4.0, 260.0, bytes) + 16.0 + answer
@@ -221,9 +227,7 @@ fn aggregation_is_worth_as_much_as_the_closed_form() {
         // Ten A-MSDUs, and what is left has room for a packet.
         ((32_768, 3839, 0), 21.0, exchange(10.0 * (4.0 + PAIR) + 1542.0, BLOCK_ACK)),
     ] {
-        let (ours, expected) = (aggregation(limits), by_hand(packets, exchanges));
-        println!("{limits:?}: {ours:.3} Mbit/s, {expected:.3} by hand");
-        assert!((ours / expected - 1.0).abs() < 0.01, "{limits:?}: {ours}, not {expected}");
+        is_as_by_hand(limits, packets, exchanges);
     }
 }
 
@@ -260,9 +264,7 @@ fn aggregation_is_worth_as_much_as_in_ns3() {
 #[test]
 fn a_txop_saves_back_offs() {
     for (limits, packets, exchanges) in txops() {
-        let (ours, expected) = (aggregation(limits), by_hand(packets, exchanges));
-        println!("{limits:?}: {ours:.3} Mbit/s, {expected:.3} by hand");
-        assert!((ours / expected - 1.0).abs() < 0.01, "{limits:?}: {ours}, not {expected}");
+        is_as_by_hand(limits, packets, exchanges);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::middlebox::{self, MiddleboxSpec, Tcp};
 use super::names::{COUNT, Names, fits};
 use airtcp_config::Section;
-use airtcp_core::{Duration, IdVec, Position};
+use airtcp_core::{Duration, IdVec, Position, counted};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::MobilityConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
@@ -197,12 +197,9 @@ fn suits(table: &Section<'_>, mobility: &MobilityConfig, count: Option<u64>) -> 
         None => table.problem("node", "missing: the trace has several nodes"),
         Some(count) => match (0..count as u32).find(|&i| trace.further(i).is_none()) {
             None => return true,
-            Some(1) => {
-                table.problem("file", format!("the trace has 1 node for a group of {count}"))
-            }
             Some(nodes) => {
-                let message = format!("the trace has {nodes} nodes for a group of {count}");
-                table.problem("file", message)
+                let nodes = counted(nodes, "node");
+                table.problem("file", format!("the trace has {nodes} for a group of {count}"))
             }
         },
     };

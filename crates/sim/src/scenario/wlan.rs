@@ -119,21 +119,18 @@ pub(super) fn wlans(
             ));
             continue;
         }
-        if config.phy.makes_ampdus() && !static_routes {
-            let key = if section.written(AMPDU) { AMPDU } else { PRESET };
-            let problem = section.problem(key, "A-MPDUs with a routing protocol");
-            section.push(problem.expected(
-                "shortest paths, or ampdu-limit = \"0 B\": routing protocols take back one packet at a \
-                 time",
-            ));
-            continue;
-        }
-        if config.phy.makes_amsdus() && !static_routes {
-            let problem = section.problem(AMSDU, "A-MSDUs with a routing protocol");
-            section.push(problem.expected(
-                "shortest paths, or amsdu-limit = \"0 B\": routing protocols take back one packet at a \
-                 time",
-            ));
+        let shared = match &config.phy {
+            phy if phy.makes_ampdus() => Some((AMPDU, "A-MPDUs")),
+            phy if phy.makes_amsdus() => Some((AMSDU, "A-MSDUs")),
+            _ => None,
+        };
+        if let Some((limit, what)) = shared.filter(|_| !static_routes) {
+            let key = if section.written(limit) { limit } else { PRESET };
+            let problem = section.problem(key, format!("{what} with a routing protocol"));
+            section.push(problem.expected(format!(
+                "shortest paths, or {limit} = \"0 B\": routing protocols take back one packet at a \
+                 time"
+            )));
             continue;
         }
         if section.written("queue") && section.written(DISCIPLINE) {

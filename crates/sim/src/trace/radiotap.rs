@@ -138,6 +138,7 @@ fn write_amsdu(
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     for (place, crossing) in packets.iter().enumerate() {
+        let subframe = out.len();
         out.extend(frame.to.map_or([0xff; 6], address));
         out.extend(address(frame.from));
         let length = out.len();
@@ -147,8 +148,7 @@ fn write_amsdu(
         let bytes = ((out.len() - msdu) as u16).to_be_bytes();
         out[length..msdu].copy_from_slice(&bytes);
         if place + 1 < packets.len() {
-            // The header has 14 bytes.
-            align(out, msdu - 14, 4);
+            align(out, subframe, 4);
         }
     }
     Ok(())

@@ -223,23 +223,22 @@ impl Sender {
         }
     }
 
-    /// What can go wrong with it.
+    /// What can go wrong with it, besides [`EVERYWHERE`].
     fn risk(self) -> &'static str {
         match self {
-            Self::Reno => {
-                "It applies to all new connections of the server, also those over other links, and takes long to \
-                 fill a fast one again after a loss."
-            }
-            Self::Cubic => {
-                "It applies to all new connections of the server, also those over other links."
-            }
+            Self::Reno => " After a loss it takes long to fill a fast link again.",
+            Self::Cubic => "",
             Self::Bbr => {
-                "It applies to all new connections of the server, also those over other links. Linux has version \
-                 1: behind short queues it loses many packets and can crowd out other senders (Hock et al. 2017)."
+                " Linux has version 1: behind short queues it loses many packets and can crowd out other \
+                 senders (Hock et al. 2017)."
             }
         }
     }
 }
+
+/// What any change of the server's congestion control risks.
+const EVERYWHERE: &str =
+    "It applies to all new connections of the server, also those over other links.";
 
 /// A mechanism of `airtcp gateway`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,7 +350,7 @@ impl Change {
             }
             Self::Sender(sender) => {
                 let set = format!("sysctl -w net.ipv4.tcp_congestion_control={}\n", sender.word());
-                set + sender.risk() + "\n"
+                set + EVERYWHERE + sender.risk() + "\n"
             }
             Self::Queue => "tc qdisc replace dev INTERFACE root fq_codel\n\
                             It works only where packets wait: in front of the link, not in a modem. Flows \
@@ -608,25 +607,19 @@ fn read_link(
 ) -> Result<(LinkConfig, LinkConfig), String> {
     let name = args.link.display().to_string();
     let set = |(path, value): &(String, String)| Override::new("--set", path, value);
-    let mut overrides: Vec<Override> = outages.into_iter().collect();
-    let beside = files::beside(&name);
-    let read = match file {
-        LinkFile::Keys(text) => {
-            overrides.extend(args.set.iter().map(set));
-            EmulatedLink::parse(&name, text, &overrides, &beside)
-        }
-        LinkFile::Rate(text) => {
-            let rate = Override::new(
-                "--link",
-                "rate",
-                &format!("{{ file = {} }}", serde_json::json!(name)),
-            );
-            overrides.push(rate);
-            overrides.extend(args.set.iter().map(set));
-            let files = |path: &str| if path == name { Ok(text.clone()) } else { beside(path) };
-            EmulatedLink::parse(&name, "", &overrides, &files)
-        }
+    let (keys, rate) = match file {
+        LinkFile::Keys(text) => (text.as_str(), None),
+        LinkFile::Rate(text) => ("", Some(text)),
     };
+    let mut overrides: Vec<Override> = outages.into_iter().collect();
+    overrides.extend(rate.map(|_| link::rate_of_file("--link", "rate", &name)));
+    overrides.extend(args.set.iter().map(set));
+    let beside = files::beside(&name);
+    let files = |path: &str| match rate {
+        Some(text) if path == name => Ok(text.clone()),
+        _ => beside(path),
+    };
+    let read = EmulatedLink::parse(&name, keys, &overrides, &files);
     let read = read.map_err(|error| error.render())?;
     if read.wlan.is_some() {
         return Err(format!(

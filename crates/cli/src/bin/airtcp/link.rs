@@ -304,7 +304,7 @@ fn overrides(args: &LinkArgs) -> Result<Vec<Override>, String> {
         [("--up-trace", "up.rate", &args.up_trace), ("--down-trace", "down.rate", &args.down_trace)]
     {
         if let Some(file) = file {
-            overrides.push(rate_of_file(option, path, file)?);
+            overrides.push(rate_of_file(option, path, &name_in_keys(option, file)?));
         }
     }
     for (option, path, value) in options {
@@ -318,17 +318,21 @@ fn overrides(args: &LinkArgs) -> Result<Vec<Override>, String> {
     Ok(overrides)
 }
 
-/// The rate at `path` follows this file, by the option `option`.
-fn rate_of_file(option: &str, path: &str, file: &Path) -> Result<Override, String> {
-    // Paths of options count from the working folder, and those of link files from theirs.
+/// The rate at `key` follows the file of this name, by the option `option`.
+pub(crate) fn rate_of_file(option: &str, key: &str, name: &str) -> Override {
+    Override::new(option, key, &format!("{{ file = {} }}", serde_json::json!(name)))
+}
+
+/// The name of an option's file in the keys of a link file. Paths of options count from the working
+/// folder, and those of link files from theirs.
+fn name_in_keys(option: &str, file: &Path) -> Result<String, String> {
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let name = file.to_str().ok_or_else(|| {
+    file.to_str().map(str::to_owned).ok_or_else(|| {
         format!(
             "airtcp: {option}: {}: the name is not UTF-8 (expected one that a link file can have)",
             file.display()
         )
-    })?;
-    Ok(Override::new(option, path, &format!("{{ file = {} }}", serde_json::json!(name))))
+    })
 }
 
 /// The options that choose packets, as keys of the file.
