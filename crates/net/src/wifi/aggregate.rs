@@ -234,9 +234,9 @@ impl<T: Copy> Dcf<T> {
         if self.traffic.aggregates.batch.is_empty() {
             self.traffic.aggregates.push(to, current, false);
         }
-        // All MPDUs but the last, the last, and its packets as an A-MSDU.
+        // Lengths: of all MPDUs but the last, of the last, and of its packets as an A-MSDU.
         let (mut before, mut last, mut amsdu) = (Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
-        // The last may still become an A-MSDU, or a longer one.
+        // More packets may still join the last MPDU.
         let mut open = false;
         for (place, packets) in self.traffic.aggregates.by_mpdu().enumerate() {
             if place > 0 {
