@@ -35,6 +35,7 @@ pub mod wifi;
 pub use cell::{Cell, CellConfig};
 pub use link::{
     Arrived, Departure, Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta, Passage,
+    ServiceStart,
 };
 pub use schedule::AboveMac;
 pub use trace::{Trace, TraceError};

@@ -208,6 +208,8 @@ pub struct Link<T> {
     deferred: Option<Box<Deferred<T>>>,
     /// Departures not yet reported, if the caller asked for them.
     departures: Option<Box<Departures>>,
+    /// Starts of service not yet reported, if the caller asked for them.
+    service_starts: Option<Box<ServiceStarts<T>>>,
     /// Only a rate, a constant delay and a drop-tail queue.
     is_plain: bool,
     /// Packets and bytes accepted, for RED; a plain link does not count them.
@@ -222,6 +224,19 @@ pub struct Link<T> {
 /// Departures of a link, ordered by time. Few links keep them.
 #[derive(Clone, Debug, Default)]
 struct Departures(VecDeque<Departure>);
+
+/// Starts of service of a link. Few links keep them.
+#[derive(Clone, Debug)]
+struct ServiceStarts<T> {
+    starts: VecDeque<ServiceStart<T>>,
+    copy: fn(&T) -> T,
+}
+
+impl<T> ServiceStarts<T> {
+    fn note(&mut self, at: Instant, item: &T, marked: bool) {
+        self.starts.push_back(ServiceStart { at, item: (self.copy)(item), marked });
+    }
+}
 
 /// Copies of packets: each with probability `p`.
 #[derive(Clone, Debug)]
@@ -369,6 +384,18 @@ pub struct Departure {
     pub lost: bool,
 }
 
+/// The service of a packet starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceStart<T> {
+    /// The start. It lies ahead if the link decided on the packet when it was offered;
+    /// [`Instant::MAX`]: behind an outage without end.
+    pub at: Instant,
+    /// The packet.
+    pub item: T,
+    /// The queue marked it: its ECN field is to become [`Ecn::Ce`].
+    pub marked: bool,
+}
+
 /// A packet between acceptance and arrival. In a FIFO link it comes out after its predecessors.
 #[derive(Clone, Debug)]
 struct Flight<T> {
@@ -489,6 +516,7 @@ impl<T> Link<T> {
             in_flight: InFlight::new(delay.reorders() || deferred.is_some()),
             deferred,
             departures: None,
+            service_starts: None,
             delay,
             is_plain,
             loss: loss_model.map(Box::new),
@@ -591,13 +619,33 @@ impl<T> Link<T> {
         }
         let packet = deferred.dequeue(start);
         self.report_dropped(start);
-        packet.map(|packet| Begun { start, left: packet.meta.size.bits(), packet })
+        let packet = packet?;
+        self.report_service_start(start, &packet);
+        Some(Begun { start, left: packet.meta.size.bits(), packet })
     }
 
     /// From now on the link keeps its departures for [`Link::next_departure`]. Call before the
     /// first packet.
     pub fn report_departures(&mut self) {
         self.departures = Some(Box::default());
+    }
+
+    /// From now on the link keeps the starts of services for [`Link::next_service_start`].
+    pub fn report_service_starts(&mut self)
+    where
+        T: Copy,
+    {
+        self.service_starts.get_or_insert_with(|| {
+            Box::new(ServiceStarts { starts: VecDeque::new(), copy: |item| *item })
+        });
+    }
+
+    /// The next start of a service, in the order in which packets are served, if the link reports
+    /// them; call until `None`, after each call that offers packets, takes them out or lets a link
+    /// in a cell send. A packet that a handover interrupts is reported when it is served to its end.
+    #[inline]
+    pub fn next_service_start(&mut self) -> Option<ServiceStart<T>> {
+        self.service_starts.as_deref_mut()?.starts.pop_front()
     }
 
     /// Begins an outage at `now` that lasts until [`Link::take_up`]. It does what a scheduled
@@ -742,6 +790,9 @@ impl<T> Link<T> {
         if self.departures.is_some() {
             let (at, lost) = (self.free_at, fate.lost.is_some());
             self.report_departure(Departure { arrived: now, at, size: meta.size, lost });
+        }
+        if let Some(starts) = &mut self.service_starts {
+            starts.note(now + self.latest_wait, &item, false);
         }
         if fate.lost.is_none() && until.is_some_and(|until| fate.arrival <= until) {
             self.counters.packets_sent += 1;
@@ -1113,6 +1164,7 @@ impl<T> Link<T> {
             handover.interrupt(packet);
             return;
         }
+        self.report_service_start(start, &packet);
         self.finish(start, packet, served);
     }
 
@@ -1220,6 +1272,12 @@ impl<T> Link<T> {
             deferred.in_service.pop_front();
         }
         deferred.in_service.push_back(self.free_at);
+    }
+
+    fn report_service_start(&mut self, start: Instant, packet: &Queued<T>) {
+        if let Some(starts) = &mut self.service_starts {
+            starts.note(start, &packet.item, packet.marked);
+        }
     }
 
     fn report_departure(&mut self, departure: Departure) {

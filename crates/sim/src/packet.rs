@@ -127,6 +127,15 @@ impl Packet {
         }
     }
 
+    /// A queue has marked it: what takes no part in ECN stays as it is.
+    pub(crate) fn mark(&mut self) {
+        match self {
+            Self::Tcp(segment) => segment.ecn = Ecn::Ce,
+            Self::Quic(datagram) => datagram.ecn = Ecn::Ce,
+            Self::Udp(_) | Self::Control(_) => {}
+        }
+    }
+
     /// Addresses and ports, first sequence number (for a datagram its number) and bytes of user
     /// data.
     pub(crate) fn summary(&self) -> (Flow, SeqNum, u32) {

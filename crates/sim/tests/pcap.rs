@@ -51,9 +51,18 @@ fn writer(scenario: &Scenario, seed: u64, snaplen: Option<u32>) -> PcapWriter<Ve
 
 /// The captures of a run, in the order of the interfaces.
 fn captures(scenario: &Scenario, snaplen: Option<u32>) -> Vec<Vec<u8>> {
+    captures_in_slices(scenario, snaplen, scenario.duration)
+}
+
+/// The same of a run in slices.
+fn captures_in_slices(scenario: &Scenario, snaplen: Option<u32>, slice: Duration) -> Vec<Vec<u8>> {
     let mut pcap = writer(scenario, 1, snaplen);
     let observers = &mut Observers { packets: Some(&mut pcap), ..Observers::default() };
-    World::new(scenario, 1).run(observers);
+    let mut world = World::new(scenario, 1);
+    let end = Instant::ZERO + scenario.duration;
+    while world.now() < end {
+        world.run_until((world.now() + slice).min(end), observers);
+    }
     pcap.finish().unwrap()
 }
 
@@ -142,11 +151,20 @@ fn crossing(at: Instant, node: NodeId, direction: Direction, packet: &Packet) ->
     Crossing { at, node, direction, neighbour, wlan: None, ttl: 64, packet, header: None }
 }
 
+/// Shows a packet to a writer as a run does over links without queues.
+fn show(pcap: &mut PcapWriter<Vec<u8>>, crossing: &Crossing<'_>) {
+    pcap.on_packet(crossing);
+    if crossing.direction == Direction::Sent {
+        pcap.on_service_start(crossing, false);
+    }
+    pcap.on_pause(crossing.at);
+}
+
 /// The captures of both ends.
 fn files() -> Vec<Vec<u8>> {
     let mut pcap = writer(&scenario(), 42, None);
     for (at, node, direction, segment) in tapped() {
-        pcap.on_packet(&crossing(at, node, direction, &Packet::Tcp(segment)));
+        show(&mut pcap, &crossing(at, node, direction, &Packet::Tcp(segment)));
     }
     pcap.finish().unwrap()
 }
@@ -243,7 +261,7 @@ fn tshark_reads_cross_traffic_as_udp() {
         let datagram =
             Packet::Udp(Datagram { source: UdpId(0), number, flow, sent: Instant::ZERO, payload });
         let at = Instant::from_millis(number.into());
-        pcap.on_packet(&crossing(at, FH, Direction::Sent, &datagram));
+        show(&mut pcap, &crossing(at, FH, Direction::Sent, &datagram));
     }
     let file = pcap.finish().unwrap().remove(0);
     let mut arguments = vec!["-T", "fields", "-E", "separator=/s"];
@@ -312,6 +330,81 @@ const TWO_HOPS: &str = r#"
     link = [{ between = ["A", "R"], rate = "1 Mbit/s", delay = "1 ms" },
             { between = ["R", "B"], rate = "1 Mbit/s", delay = "1 ms", loss = { kind = "bernoulli", p = 0.1 } }]
     flow = [{ from = "A", to = "B", bytes = "50 kB" }]"#;
+
+/// A packet in a file: when, in which direction, how long, with which ECN field.
+type Captured = (Instant, Direction, u64, Ecn);
+
+fn packets(file: &[u8]) -> Vec<Captured> {
+    let mut reader = PcapNgReader::new(file).unwrap();
+    let mut packets = Vec::new();
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        let direction = match packet.options[..] {
+            [EnhancedPacketOption::Flags(1)] => Direction::Received,
+            [EnhancedPacketOption::Flags(2)] => Direction::Sent,
+            _ => panic!("{:?}", packet.options),
+        };
+        let at = Instant::from_nanos(packet.timestamp.as_nanos() as u64);
+        let ecn = Ecn::from_bits(packet.data[1]);
+        packets.push((at, direction, packet.original_len.into(), ecn));
+    }
+    packets
+}
+
+/// On Linux tcpdump sees a packet as it leaves the queueing discipline, with its mark. R is the
+/// bottleneck: what leaves it has the rate of its link, and arrives a constant time later.
+#[test]
+fn a_packet_is_sent_when_its_link_begins_to_serve_it() {
+    const QUEUED: &str = r#"
+        duration = "4 s"
+        node = [{ name = "A" }, { name = "R" }, { name = "B" }]
+        link = [{ between = ["A", "R"], rate = "100 Mbit/s", delay = "1 ms" },
+                { between = ["R", "B"], rate = "8 Mbit/s", delay = "20 ms", queue = { kind = "KIND" } }]
+        tcp = { ecn = "rfc3168" }
+        flow = [{ from = "A", to = "B" }]"#;
+    let serialisation = |bytes: u64| Duration::from_micros(bytes);
+    for (kind, marks) in
+        [("drop-tail", false), ("red", false), ("codel", false), ("fq-codel", true)]
+    {
+        let text = QUEUED.replace("KIND", kind);
+        let scenario = Scenario::parse("t.toml", &text, &[]).unwrap();
+        let files = captures(&scenario, None);
+        let sent = packets(&files[2]).into_iter().filter(|it| it.1 == Direction::Sent);
+        let received = packets(&files[3]).into_iter().filter(|it| it.1 == Direction::Received);
+        let (sent, received): (Vec<_>, Vec<_>) = (sent.collect(), received.collect());
+        assert!(received.len() > 1500, "{kind}: {}", received.len());
+        for (&(left, _, len, ecn), &(arrived, .., as_received)) in sent.iter().zip(&received) {
+            let way = serialisation(len) + Duration::from_millis(20);
+            assert_eq!((left + way, ecn), (arrived, as_received), "{kind}");
+        }
+        // What has not arrived yet is on its way.
+        assert!((sent.len() - received.len()) < 25, "{kind}: {} {}", sent.len(), received.len());
+        let busy = sent.windows(2).filter(|pair| pair[1].0 == pair[0].0 + serialisation(pair[0].2));
+        assert!(busy.count() > 1000, "{kind}: packets leave one behind the other");
+        let ce = sent.iter().filter(|it| it.3 == Ecn::Ce).count();
+        assert_eq!(ce > 0, marks, "{kind}: {ce}");
+    }
+}
+
+/// All that a capture shows is in order of time, and does not depend on how the run is cut.
+#[test]
+fn a_capture_is_in_order_of_time_and_the_same_in_slices() {
+    for name in ["cell", "cellular", "handover", "leo", "outage", "red", "wifi6"] {
+        let path = format!("{}/../../examples/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let short = [("duration".to_owned(), "6 s".to_owned())];
+        let scenario = Scenario::parse(&path, &text, &short).unwrap();
+        let files = captures(&scenario, Some(64));
+        assert!(
+            files == captures_in_slices(&scenario, Some(64), Duration::from_millis(37)),
+            "{name}"
+        );
+        for file in files {
+            let times: Vec<Instant> = packets(&file).iter().map(|it| it.0).collect();
+            assert!(times.is_sorted() && times.len() > 10, "{name}: {}", times.len());
+        }
+    }
+}
 
 #[test]
 fn the_time_to_live_counts_the_hops() {

@@ -204,6 +204,25 @@ proptest! {
         let in_front = if config.loss.place == LossPlace::Medium { 0 } else { counters.loss_drops };
         prop_assert_eq!(lost, counters.loss_drops + counters.outage_drops - in_front);
     }
+
+    #[test]
+    fn services_start_in_order_once_for_each_packet_whenever_they_are_decided(
+        config in links(), sends in traffic()
+    ) {
+        let [at_once, later] = [link(&config), link(&config).steered(OutageMode::Hold)].map(|it| {
+            let mut link = it;
+            link.report_service_starts();
+            run(&mut link, &sends);
+            let starts: Vec<_> = std::iter::from_fn(|| link.next_service_start()).collect();
+            // Behind an outage without end there is no service.
+            starts.into_iter().filter(|start| start.at < Instant::MAX).collect::<Vec<_>>()
+        });
+        prop_assert!(at_once.is_sorted_by_key(|start| start.at));
+        prop_assert_eq!(&at_once, &later);
+        let mut link = link(&config);
+        run(&mut link, &sends);
+        prop_assert_eq!(at_once.len() as u64, link.counters().packets_sent);
+    }
 }
 
 #[test]

@@ -13,6 +13,8 @@ pub mod recorder;
 
 use crate::packet::Packet;
 use crate::scenario::{NodeId, WlanId};
+#[cfg(doc)]
+use airtcp_core::Ecn;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant, Source};
 use airtcp_net::Departure;
@@ -87,6 +89,19 @@ pub trait PacketTap {
     /// Called once for each packet and interface it crosses.
     fn on_packet(&mut self, crossing: &Crossing<'_>);
 
+    /// True to receive calls of [`PacketTap::on_service_start`].
+    fn sees_service_starts(&self) -> bool {
+        false
+    }
+
+    /// A link begins to serve a packet that was reported as sent, `marked` with [`Ecn::Ce`] by its
+    /// queue or not. Reported in order for each link, as soon as it is known: `crossing.at` may lie
+    /// ahead.
+    fn on_service_start(&mut self, _crossing: &Crossing<'_>, _marked: bool) {}
+
+    /// All that happens up to `until` has been reported, as far as the run has got.
+    fn on_pause(&mut self, _until: Instant) {}
+
     /// A link or a node dropped a packet.
     fn on_drop(&mut self, _at: Instant, _place: Source, _reason: DropReason, _packet: &Packet) {}
 
@@ -116,6 +131,15 @@ pub trait LinkTap {
 impl PacketTap for Vec<&mut dyn PacketTap> {
     fn on_packet(&mut self, crossing: &Crossing<'_>) {
         self.iter_mut().for_each(|tap| tap.on_packet(crossing));
+    }
+    fn sees_service_starts(&self) -> bool {
+        self.iter().any(|tap| tap.sees_service_starts())
+    }
+    fn on_service_start(&mut self, crossing: &Crossing<'_>, marked: bool) {
+        self.iter_mut().for_each(|tap| tap.on_service_start(crossing, marked));
+    }
+    fn on_pause(&mut self, until: Instant) {
+        self.iter_mut().for_each(|tap| tap.on_pause(until));
     }
     fn on_drop(&mut self, at: Instant, place: Source, reason: DropReason, packet: &Packet) {
         self.iter_mut().for_each(|tap| tap.on_drop(at, place, reason, packet));

@@ -8,6 +8,10 @@
 //! appear. ARP is not IP, and does not appear either. The section header's comment names scenario
 //! and seed.
 //!
+//! A packet is sent when its link begins to serve it, which is when it leaves the queueing
+//! discipline for the driver, where Linux shows it to tcpdump. A radio shows it before its queue, as
+//! one of mac80211 does. The time is often known before it comes; then the packet waits here.
+//!
 //! One interface a file, because analysers of TCP take the second copy of a packet for a
 //! retransmission, and libpcap 1.10.3 refuses a second interface of raw IP.
 //!
@@ -18,7 +22,7 @@ use super::{AirFrame, Crossing, Direction, PacketTap, radiotap};
 use crate::addr;
 use crate::packet::{Control, Packet, UDP_OVERHEAD};
 use crate::scenario::{NodeId, Scenario, Wlan, WlanId};
-use airtcp_core::{Instant, Length};
+use airtcp_core::{Ecn, Instant, Length};
 use airtcp_net::wifi::ChannelConfig;
 use airtcp_routing::arp;
 use airtcp_wire::{
@@ -33,7 +37,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroU32;
 
@@ -111,15 +115,28 @@ impl Interface {
     }
 }
 
-/// Writes the packets of a run as they happen; holds one packet, and a small write buffer for each
-/// interface.
+/// Writes the packets of a run as they happen; holds those that wait in links, and a small write
+/// buffer for each interface.
 pub struct PcapWriter<W: Write> {
-    captures: BTreeMap<Place, PcapNgWriter<BufWriter<W>>>,
+    captures: BTreeMap<Place, Capture<W>>,
     /// How the stations of each cell send, if sniffers listen.
     cells: Vec<ChannelConfig>,
-    snaplen: Option<NonZeroU32>,
     packet: Vec<u8>,
     error: Option<io::Error>,
+}
+
+/// The file of an interface.
+struct Capture<W: Write> {
+    file: PcapNgWriter<BufWriter<W>>,
+    snaplen: Option<NonZeroU32>,
+    /// Packets that will be sent, in order of time.
+    ahead: VecDeque<Ahead>,
+}
+
+/// A packet that will be sent.
+struct Ahead {
+    at: Instant,
+    packet: Vec<u8>,
 }
 
 impl<W: Write> PcapWriter<W> {
@@ -138,16 +155,16 @@ impl<W: Write> PcapWriter<W> {
     ) -> io::Result<Self> {
         let mut captures = BTreeMap::new();
         for interface in interfaces {
-            let capture = begin(open(interface)?, scenario, seed, interface, snaplen)?;
-            captures.insert(interface.place, capture);
+            let file = begin(open(interface)?, scenario, seed, interface, snaplen)?;
+            captures.insert(interface.place, Capture { file, snaplen, ahead: VecDeque::new() });
         }
         let sniffs = captures.keys().any(|place| matches!(place, Place::Air(_)));
         let cells = scenario.wlans.iter().filter(|_| sniffs).map(|wlan| wlan.config.clone());
         let cells = cells.collect();
-        Ok(Self { captures, cells, snaplen, packet: Vec::new(), error: None })
+        Ok(Self { captures, cells, packet: Vec::new(), error: None })
     }
 
-    /// Completes the files and returns the writers.
+    /// Completes the files and returns the writers. Packets whose time had not come were not sent.
     ///
     /// # Errors
     /// The first error of the run, after which nothing more was written, or that of a last write.
@@ -156,10 +173,11 @@ impl<W: Write> PcapWriter<W> {
             return Err(error);
         }
         let captures = self.captures.into_values();
-        let whole = |capture: PcapNgWriter<BufWriter<W>>| capture.into_inner().into_inner();
+        let whole = |capture: Capture<W>| capture.file.into_inner().into_inner();
         captures.map(|it| whole(it).map_err(io::IntoInnerError::into_error)).collect()
     }
 
+    /// Writes a packet that crosses an interface now.
     fn write(&mut self, crossing: &Crossing<'_>) -> io::Result<()> {
         let Crossing { at, direction, .. } = *crossing;
         let Some(capture) = place(crossing).and_then(|place| self.captures.get_mut(&place)) else {
@@ -167,9 +185,22 @@ impl<W: Write> PcapWriter<W> {
         };
         self.packet.clear();
         encode_packet(crossing, &mut self.packet).map_err(io::Error::other)?;
-        let options = vec![EnhancedPacketOption::Flags(epb_flags(direction))];
-        let original_len = self.packet.len();
-        write_block(capture, at, &self.packet, original_len, self.snaplen, options)
+        capture.write_ahead(at)?;
+        capture.write(at, &self.packet, self.packet.len(), Some(direction))
+    }
+
+    /// Keeps a packet until it is sent.
+    fn keep(&mut self, crossing: &Crossing<'_>, marked: bool) -> io::Result<()> {
+        let Some(capture) = place(crossing).and_then(|place| self.captures.get_mut(&place)) else {
+            return Ok(());
+        };
+        let mut packet = Vec::new();
+        encode_packet(crossing, &mut packet).map_err(io::Error::other)?;
+        if marked {
+            set_ecn(&mut packet, Ecn::Ce);
+        }
+        capture.ahead.push_back(Ahead { at: crossing.at, packet });
+        Ok(())
     }
 
     fn write_frame(&mut self, frame: &AirFrame<'_>) -> io::Result<()> {
@@ -181,31 +212,51 @@ impl<W: Write> PcapWriter<W> {
             self.packet.clear();
             let original_len =
                 radiotap::encode(cell, frame, place, &mut self.packet).map_err(io::Error::other)?;
-            write_block(capture, frame.at, &self.packet, original_len, self.snaplen, Vec::new())?;
+            capture.write(frame.at, &self.packet, original_len, None)?;
         }
         Ok(())
     }
+
+    /// Does `task`, unless there was an error before.
+    fn attempt(&mut self, task: impl FnOnce(&mut Self) -> io::Result<()>) {
+        if self.error.is_none() {
+            self.error = task(self).err();
+        }
+    }
 }
 
-/// Writes the first `snaplen` bytes of a packet of `original_len`.
-fn write_block<W: Write>(
-    capture: &mut PcapNgWriter<W>,
-    at: Instant,
-    packet: &[u8],
-    original_len: usize,
-    snaplen: Option<NonZeroU32>,
-    options: Vec<EnhancedPacketOption<'_>>,
-) -> io::Result<()> {
-    let kept = snaplen.map_or(packet.len(), |limit| packet.len().min(limit.get() as usize));
-    let block = EnhancedPacketBlock {
-        interface_id: 0,
-        timestamp: std::time::Duration::from_nanos(at.as_nanos()),
-        original_len: original_len as u32,
-        data: Cow::Borrowed(&packet[..kept]),
-        options,
-    };
-    capture.write_pcapng_block(block).map_err(into_io_error)?;
-    Ok(())
+impl<W: Write> Capture<W> {
+    /// Writes the packets that have been sent by `now`.
+    fn write_ahead(&mut self, now: Instant) -> io::Result<()> {
+        while self.ahead.front().is_some_and(|next| next.at <= now)
+            && let Some(Ahead { at, packet }) = self.ahead.pop_front()
+        {
+            self.write(at, &packet, packet.len(), Some(Direction::Sent))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a packet of `original_len` up to the snap length.
+    fn write(
+        &mut self,
+        at: Instant,
+        packet: &[u8],
+        original_len: usize,
+        direction: Option<Direction>,
+    ) -> io::Result<()> {
+        let kept =
+            self.snaplen.map_or(packet.len(), |limit| packet.len().min(limit.get() as usize));
+        let flags = direction.map(|it| EnhancedPacketOption::Flags(epb_flags(it)));
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: std::time::Duration::from_nanos(at.as_nanos()),
+            original_len: original_len as u32,
+            data: Cow::Borrowed(&packet[..kept]),
+            options: flags.into_iter().collect(),
+        };
+        self.file.write_pcapng_block(block).map_err(into_io_error)?;
+        Ok(())
+    }
 }
 
 /// Writes the head of a file.
@@ -291,9 +342,24 @@ pub(super) fn encode_packet(crossing: &Crossing<'_>, out: &mut Vec<u8>) -> Resul
 
 impl<W: Write> PacketTap for PcapWriter<W> {
     fn on_packet(&mut self, crossing: &Crossing<'_>) {
-        if self.error.is_none() {
-            self.error = self.write(crossing).err();
+        // What a link has taken is sent later.
+        if crossing.direction == Direction::Received || crossing.wlan.is_some() {
+            self.attempt(|writer| writer.write(crossing));
         }
+    }
+
+    fn sees_service_starts(&self) -> bool {
+        true
+    }
+
+    fn on_service_start(&mut self, crossing: &Crossing<'_>, marked: bool) {
+        self.attempt(|writer| writer.keep(crossing, marked));
+    }
+
+    fn on_pause(&mut self, until: Instant) {
+        self.attempt(|writer| {
+            writer.captures.values_mut().try_for_each(|it| it.write_ahead(until))
+        });
     }
 
     fn sees_frames(&self) -> bool {
@@ -301,9 +367,7 @@ impl<W: Write> PacketTap for PcapWriter<W> {
     }
 
     fn on_frame(&mut self, frame: &AirFrame<'_>) {
-        if self.error.is_none() {
-            self.error = self.write_frame(frame).err();
-        }
+        self.attempt(|writer| writer.write_frame(frame));
     }
 }
 
@@ -389,7 +453,7 @@ mod tests {
         pcap.on_packet(&Crossing {
             at: Instant::ZERO,
             node: NodeId(0),
-            direction: Direction::Sent,
+            direction: Direction::Received,
             neighbour: Some(NodeId(1)),
             wlan: None,
             ttl: 64,

@@ -1,7 +1,7 @@
 //! Cells: when their schedulers work, and for which links.
 
 use super::components::{Component, Components};
-use super::{LinkState, World};
+use super::{LinkState, Observers, World};
 use crate::engine::Wakeups;
 use crate::scenario::{self, CellId, Scenario};
 use airtcp_core::{IdVec, Instant};
@@ -73,18 +73,28 @@ impl Links for Sharing<'_> {
 impl World {
     /// Divides the interval that begins now, if something waited for it.
     #[inline(never)]
-    pub(super) fn wake_cell(&mut self, id: CellId) -> Option<Instant> {
+    pub(super) fn wake_cell(
+        &mut self,
+        id: CellId,
+        observers: &mut Observers<'_>,
+    ) -> Option<Instant> {
         let Self { cells, links, components, wakeups, now, .. } = self;
         let CellState { cell, links: of } = &mut cells.all[id];
         cell.schedule(*now, &mut Sharing { of, links, components, wakeups });
-        cell.next_deadline()
+        let deadline = cell.next_deadline();
+        if observers.service_starts().is_some() {
+            for place in 0..of.len() {
+                self.show_service_starts(self.cells.all[id].links[place], observers);
+            }
+        }
+        deadline
     }
 
     /// A packet is about to be offered to a link of this cell, too late for an interval that begins
     /// now.
     #[inline(never)]
-    pub(super) fn expect(&mut self, id: CellId) {
-        self.wake_cell(id);
+    pub(super) fn expect(&mut self, id: CellId, observers: &mut Observers<'_>) {
+        self.wake_cell(id, observers);
         let cell = &mut self.cells.all[id].cell;
         cell.expect(self.now);
         self.wakeups.arm(self.components.id(Component::Cell(id)), cell.next_deadline());

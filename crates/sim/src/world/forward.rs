@@ -194,7 +194,7 @@ impl World {
         observers: &mut Observers<'_>,
     ) {
         if let Some(cell) = self.cells.of_link(link) {
-            self.expect(cell);
+            self.expect(cell, observers);
         }
         if self.horizon > self.now {
             self.send_through(self.now, link, packet, false);
@@ -215,6 +215,7 @@ impl World {
                 let (at, to) = (self.now, Some(*to));
                 observers
                     .packet(|| self.packets.crossing(at, node, Direction::Sent, to, None, packet));
+                self.show_service_starts(link, observers);
             }
             Err(Dropped(packet, reason)) => {
                 self.discard(packet, reason, Source::Link(link.0), observers);

@@ -46,7 +46,7 @@ use airtcp_core::{
 };
 use airtcp_edge::Actions;
 use airtcp_net::wifi::{self, Channel, Monitored, ReceivedFrame, Receiver, SentFrame, StationId};
-use airtcp_net::{AboveMac, Arrived, Link, Output};
+use airtcp_net::{AboveMac, Arrived, Link, Output, ServiceStart};
 use airtcp_routing::arp::Arp;
 use airtcp_routing::router::PacketId;
 use airtcp_routing::{LinkId, NextHops, NodeId};
@@ -100,6 +100,15 @@ impl Observers<'_> {
             while let Some(departure) = link.next_departure(now) {
                 tap.on_departure(id, departure);
             }
+        }
+    }
+
+    /// The tap, if it wants to know when links begin to serve packets.
+    #[inline]
+    fn service_starts(&mut self) -> Option<&mut dyn PacketTap> {
+        match &mut self.packets {
+            Some(tap) if tap.sees_service_starts() => Some(&mut **tap),
+            _ => None,
         }
     }
 
@@ -330,6 +339,9 @@ impl World {
         let observed =
             observers.events.is_some() || observers.packets.is_some() || observers.links.is_some();
         self.look_ahead(if observed { Instant::ZERO } else { until });
+        if observers.service_starts().is_some() {
+            self.links.iter_mut().for_each(|state| state.link.report_service_starts());
+        }
         for channel in self.channels.ids() {
             self.show_air(channel, observers);
         }
@@ -357,7 +369,7 @@ impl World {
                 Component::Router(router) => self.wake_router(router, observers),
                 Component::Arrivals(arrivals) => self.wake_arrivals(arrivals),
                 Component::Quic(end) => self.wake_quic(end, observers),
-                Component::Cell(cell) => self.wake_cell(cell),
+                Component::Cell(cell) => self.wake_cell(cell, observers),
             };
             self.events_processed += 1;
             self.wakeups.sleep(id, deadline);
@@ -371,6 +383,9 @@ impl World {
         }
         for channel in self.channels.ids() {
             self.show_air(channel, observers);
+        }
+        if let Some(tap) = &mut observers.packets {
+            tap.on_pause(self.now);
         }
     }
 
@@ -397,6 +412,7 @@ impl World {
             let (output, from, to) = (link.poll(self.now), *from, *to);
             // Nothing that a delivery causes can come out of this link at this instant.
             let more = link.next_deadline().is_some_and(|due| due <= self.now);
+            self.show_service_starts(index, observers);
             let Some(output) = output else { return };
             self.events_processed += 1;
             match output {
@@ -480,6 +496,24 @@ impl World {
             channel.poll_ahead(&mut self.now, before.min(until), &mut self.events_processed);
         self.wakeups.advance(self.now);
         output
+    }
+
+    /// Shows an observer which services of a link have started since the last call. Whoever handles
+    /// an output of the link calls this first: the packets must still be there.
+    #[inline]
+    fn show_service_starts(&mut self, index: LinkId, observers: &mut Observers<'_>) {
+        if let Some(tap) = observers.service_starts() {
+            self.show_service_starts_to(index, tap);
+        }
+    }
+
+    #[inline(never)]
+    fn show_service_starts_to(&mut self, index: LinkId, tap: &mut dyn PacketTap) {
+        let LinkState { link, from, to, .. } = &mut self.links[index];
+        while let Some(ServiceStart { at, item, marked }) = link.next_service_start() {
+            let sent = self.packets.crossing(at, *from, Direction::Sent, Some(*to), None, item);
+            tap.on_service_start(&sent, marked);
+        }
     }
 
     /// Shows an observer what was on the air since the last call. Whoever handles an output of the

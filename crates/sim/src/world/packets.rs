@@ -163,11 +163,7 @@ impl Packets {
     /// A queue has marked a packet.
     pub(super) fn mark(&mut self, id: PacketId) {
         self.headers[id].meta.ecn = Ecn::Ce;
-        match &mut self.packets[id] {
-            Packet::Tcp(segment) => segment.ecn = Ecn::Ce,
-            Packet::Quic(datagram) => datagram.ecn = Ecn::Ce,
-            Packet::Udp(_) | Packet::Control(_) => {}
-        }
+        self.packets[id].mark();
     }
 
     /// The view of a packet that an observer gets.

@@ -238,7 +238,7 @@ struct NewPath {
     nodes: Vec<NodeId>,
 }
 
-/// A packet on a link.
+/// A packet that a link serves, or will serve, until its end.
 #[derive(Clone, Debug)]
 struct OnWire {
     packet: Packet,
@@ -252,6 +252,8 @@ struct Traffic<'a> {
     scenario: &'a Scenario,
     span: Range<Instant>,
     limit: usize,
+    /// Time of the latest crossing.
+    now: Instant,
     cut_at: Option<Instant>,
     count: usize,
     cells: IdVec<WlanId, CellFrames>,
@@ -275,6 +277,7 @@ impl<'a> Traffic<'a> {
             scenario,
             span: span.clone(),
             limit,
+            now: Instant::ZERO,
             cut_at: None,
             count: 0,
             cells: vec![CellFrames::default(); scenario.wlans.len()].into(),
@@ -292,13 +295,14 @@ impl<'a> Traffic<'a> {
         at >= self.span.start && at <= self.span.end && self.cut_at.is_none()
     }
 
-    /// True if there is room for a transmission that begins now.
+    /// The same of a transmission, which then counts. Without room for it, the part ends.
     fn has_room(&mut self, at: Instant) -> bool {
         if !self.shows(at) {
             return false;
         }
         if self.count == self.limit {
-            self.cut_at = Some(at);
+            // Links say ahead when they will serve packets.
+            self.cut_at = Some(at.min(self.now));
             return false;
         }
         self.count += 1;
@@ -354,36 +358,43 @@ fn data_of(packet: &Packet) -> Option<(FlowId, u32)> {
 impl PacketTap for Traffic<'_> {
     fn on_packet(&mut self, crossing: &Crossing<'_>) {
         let Crossing { at, node, direction, neighbour, packet, .. } = *crossing;
+        self.now = at;
         if at <= self.span.end && self.cut_at.is_none() {
             self.follow(crossing);
         }
-        let Some(neighbour) = neighbour else { return };
-        match direction {
-            // Packets that go by radio are seen as frames.
-            Direction::Sent if self.on_wires.contains_key(&(node, neighbour)) => {
-                let shown = self.has_room(at).then_some(self.wires.len());
-                if shown.is_some() {
-                    self.wires.push(Transmission {
-                        start: at,
-                        duration: self.span.end.since(at),
-                        from: node,
-                        to: Some(neighbour),
-                        carrier: Carrier::Wire,
-                        content: Content::of(packet),
-                        fate: Fate::Received,
-                    });
-                }
-                let queue = self.on_wires.entry((node, neighbour)).or_default();
-                queue.push_back(OnWire { packet: packet.clone(), shown });
-            }
-            Direction::Received => {
-                if let Some(index) = self.off_the_wire((neighbour, node), packet) {
-                    let sent = &mut self.wires[index];
-                    sent.duration = at.since(sent.start);
-                }
-            }
-            Direction::Sent => {}
+        if let (Direction::Received, Some(neighbour)) = (direction, neighbour)
+            && let Some(index) = self.off_the_wire((neighbour, node), packet)
+        {
+            let sent = &mut self.wires[index];
+            sent.duration = at.since(sent.start);
         }
+    }
+
+    fn sees_service_starts(&self) -> bool {
+        true
+    }
+
+    fn on_service_start(&mut self, crossing: &Crossing<'_>, marked: bool) {
+        let Crossing { at, node, neighbour, .. } = *crossing;
+        let Some(neighbour) = neighbour else { return };
+        let mut packet = crossing.packet.clone();
+        if marked {
+            packet.mark();
+        }
+        let shown = self.has_room(at).then_some(self.wires.len());
+        if shown.is_some() {
+            self.wires.push(Transmission {
+                start: at,
+                duration: self.span.end.since(at),
+                from: node,
+                to: Some(neighbour),
+                carrier: Carrier::Wire,
+                content: Content::of(&packet),
+                fate: Fate::Received,
+            });
+        }
+        let queue = self.on_wires.entry((node, neighbour)).or_default();
+        queue.push_back(OnWire { packet, shown });
     }
 
     fn on_drop(&mut self, at: Instant, place: Source, reason: DropReason, packet: &Packet) {
@@ -452,7 +463,9 @@ impl PacketTap for Traffic<'_> {
 impl Traffic<'_> {
     /// All transmissions in order of time, those lost in cells with the reason.
     fn transmissions(&mut self, movement: &IdVec<NodeId, Option<Mobility>>) -> Vec<Transmission> {
+        let end = self.cut_at.unwrap_or(self.span.end);
         let mut all = std::mem::take(&mut self.wires);
+        all.retain(|transmission| transmission.start <= end);
         let run_end = Instant::ZERO + self.scenario.duration;
         for (cell, wlan) in self.cells.iter_mut().zip(&self.scenario.wlans) {
             let ranges = wlan.config.radio.ranges();

@@ -150,6 +150,29 @@ fn packets_that_a_link_loses_are_shown_as_lost() {
     assert_eq!(shown as u64, losses);
 }
 
+/// What a queue marks or drops while it waits is not on the way until the end of the run.
+#[test]
+fn a_packet_is_on_its_way_from_when_it_leaves_the_queue() {
+    const QUEUED: &str = r#"
+        duration = "4 s"
+        node = [{ name = "A" }, { name = "B" }]
+        link = [{ between = ["A", "B"], rate = "8 Mbit/s", delay = "20 ms", queue = { kind = "KIND" } }]
+        flow = [{ from = "A", to = "B" }]
+        tcp.ecn = "rfc3168""#;
+    for (kind, drops) in [("drop-tail", true), ("codel", true), ("fq-codel", false)] {
+        let scenario = scenario(&QUEUED.replace("KIND", kind));
+        let mut animation = run(&scenario, whole(), MAX_TRANSMISSIONS, 1);
+        assert_eq!(!animation.traffic.drops.is_empty(), drops, "{kind}");
+        let on_the_way = Duration::from_micros(20_000 + 1500);
+        let sent = animation.traffic.transmissions(&vec![None; 2].into());
+        let sent = sent.iter().filter(|it| it.end() < Instant::ZERO + scenario.duration);
+        assert!(sent.clone().count() > 3000, "{kind}");
+        assert!(sent.clone().all(|it| it.duration <= on_the_way), "{kind}");
+        let left_on_wires: usize = animation.traffic.on_wires.values().map(VecDeque::len).sum();
+        assert!(left_on_wires < 1000, "{kind}: {left_on_wires}");
+    }
+}
+
 #[test]
 fn an_interval_keeps_its_largest_and_its_last_window() {
     let mut scenario = scenario(LINK);
