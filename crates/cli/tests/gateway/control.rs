@@ -20,7 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longest time a program may take to start or to end.
-fn patience() -> Duration {
+pub(crate) fn patience() -> Duration {
     Duration::from_secs(20) * slowness()
 }
 
@@ -317,7 +317,7 @@ impl Agent {
 
 /// A program that gets SIGTERM when this is dropped, then SIGKILL if it does not end.
 #[derive(Debug)]
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
     fn id(&self) -> Pid {

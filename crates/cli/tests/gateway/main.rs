@@ -28,6 +28,7 @@ mod modem_manager;
 mod observe;
 mod outages;
 mod packet_control;
+mod prometheus;
 mod quic;
 mod recording;
 mod report;

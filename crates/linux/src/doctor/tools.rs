@@ -63,7 +63,7 @@ const TOOLS: &[Tool] = &[
         version: "--version",
         package: "prometheus",
         helps: GATEWAY,
-        purpose: "checks the metrics (tests only)",
+        purpose: "checks the metrics (tests only, with prometheus)",
     },
     Tool {
         name: "systemd-analyze",
