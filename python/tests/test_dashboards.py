@@ -1,4 +1,8 @@
-"""The alerts and the dashboard of the gateway: their metrics exist, and the alerts fire."""
+"""The alerts and the dashboard of the gateway: their metrics exist, and the alerts fire.
+
+Prometheus and Grafana's own types read them. That each panel shows something of a running gateway
+is a test of crates/cli (`gateway::prometheus`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,10 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from tests.needs import need
 
@@ -85,6 +93,35 @@ def test_every_metric_exists() -> None:
         used = set(NAME.findall(text))
         assert used
         assert used <= known(), used - known()
+
+
+def leaves(value: object, place: str = "") -> dict[str, object]:
+    """The values of a dashboard by their places."""
+    match value:
+        case dict():
+            inside = {f"{place}.{key}": item for key, item in value.items()}
+        case list():
+            inside = {f"{place}[{n}]": item for n, item in enumerate(value)}
+        case _:
+            return {place: value}
+    return {at: leaf for below, item in inside.items() for at, leaf in leaves(item, below).items()}
+
+
+def unknown_to_grafana(dashboard: dict[str, object]) -> set[str]:
+    """The places whose values Grafana's types do not keep."""
+    register_default_plugins()
+    kept = json.loads(JSONEncoder(sort_keys=True).encode(Dashboard.from_json(dashboard)))
+    return {place for place, _ in leaves(dashboard).items() - leaves(kept).items()}
+
+
+def test_grafana_knows_every_key_of_the_dashboard() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    assert unknown_to_grafana(dashboard) == set()
+    panel = dashboard["panels"][0]
+    panel["targets"][0]["exprr"] = "up"
+    panel["fieldConfig"]["defaults"]["units"] = "s"
+    wrong = {".panels[0].targets[0].exprr", ".panels[0].fieldConfig.defaults.units"}
+    assert unknown_to_grafana(dashboard) == wrong
 
 
 def promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
