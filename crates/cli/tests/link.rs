@@ -888,6 +888,14 @@ fn bad_input_is_refused_with_the_option_and_the_nearest_name() {
     refused(&["--only-port", "0"], "--only-port:1:12: only.ports: 0 is no port");
     refused(&["--only-port", "https"], "--only-port:1:");
     refused(&["--only-port", "443"], "only: has no effect, as the link changes no packets");
+    refused(
+        &["--up-rate", "5 Mbit/s", "--set", "up.rate=1 Mbit/s"],
+        "--up-rate would have no effect beside --set up.rate=1 Mbit/s",
+    );
+    refused(
+        &["--queue", "60 kB", "--set", "queue={kind=\"codel\"}"],
+        "--queue would have no effect",
+    );
     refused(&["--only-network", "10.0.0.1/8"], "(did you mean `10.0.0.0/8`?)");
     refused(&["--set", "only.port=[443]"], "unknown key (did you mean `ports`?)");
     refused(&["--set", "delais=1 s"], "delais: unknown key (did you mean `delay`?)");

@@ -197,7 +197,7 @@ mod tests {
 
     fn parse(text: &str, overrides: &[Override]) -> Result<EmulatedLink, ConfigError> {
         let files = |path: &str| match path {
-            "up.csv" => Ok("time (s),rate (Mbit/s)\n0,8\n".to_owned()),
+            "up.csv" | "up.CSV" => Ok("time (s),rate (Mbit/s)\n0,8\n".to_owned()),
             "lte" => Ok("1\n".to_owned()),
             _ => Err(format!("{path}: no such file")),
         };
@@ -209,6 +209,8 @@ mod tests {
         let link =
             parse("rate = \"1 Mbit/s\"\nup = { rate = { file = \"up.csv\" } }", &[]).unwrap();
         assert!(matches!(link.up.config.rate, LinkRate::Table(_)));
+        let capitals = parse("rate = { file = \"up.CSV\" }", &[]).unwrap();
+        assert!(matches!(capitals.up.config.rate, LinkRate::Table(_)));
         assert_eq!(link.down.config.rate, DataRate::mbps(1).into());
         let error = parse("rate = { file = \"none\" }", &[]).unwrap_err().to_string();
         assert!(error.contains("link.toml:1:17: rate.file: none: no such file"), "{error}");

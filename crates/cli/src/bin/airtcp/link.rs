@@ -314,6 +314,18 @@ fn overrides(args: &LinkArgs) -> Result<Vec<Override>, String> {
         }
         overrides.push(Override::new(option, path, value));
     }
+    for (path, value) in &args.set {
+        let hidden = |it: &&Override| {
+            it.path
+                .strip_prefix(path.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        if let Some(Override { option, .. }) = overrides.iter().find(hidden) {
+            return Err(format!(
+                "airtcp: {option} would have no effect beside --set {path}={value} (expected one of them)"
+            ));
+        }
+    }
     overrides.extend(args.set.iter().map(|(path, value)| Override::new("--set", path, value)));
     Ok(overrides)
 }
