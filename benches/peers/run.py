@@ -74,6 +74,8 @@ class Benchmark:
     the time with that of the run without."""
     ns3_tolerance: float | None = None
     """Instead of `tolerance`, for ns-3."""
+    ns2: bool = True
+    """ns-2 takes part."""
     htsim: bool = False
     """There is a `NAME.htsim.cc`, too, for those who name a checkout of htsim."""
     mobile: bool = False
@@ -201,7 +203,8 @@ def compare(benchmark: Benchmark, runs: int, htsim: Path | None) -> list[Line]:
     for number in range(1, runs + 1):
         seed = number if benchmark.mobile else 1
         commands: dict[str, list[str | Path]] = {"airtcp": airtcp(scenario, seed=seed)}
-        commands["ns-2"] = ["ns", HERE / f"{name}.tcl"]
+        if benchmark.ns2:
+            commands["ns-2"] = ["ns", HERE / f"{name}.tcl"]
         if benchmark.mobile:
             commands["ns-2"] += [movement(scenario, seed), str(seed)]
         if benchmark.ns3_libraries:
@@ -304,6 +307,16 @@ BENCHMARKS = {
             digits=2,
             ns3_libraries=("wifi", "propagation", "mobility", "network", "core"),
             more=lambda result, seconds: [],
+        ),
+        Benchmark(
+            name="ax",
+            measure="throughput",
+            of_ours=throughput_of_cell,
+            tolerance=0.04,
+            digits=1,
+            ns3_libraries=("wifi", "propagation", "mobility", "network", "core"),
+            more=lambda result, seconds: [],
+            ns2=False,
         ),
         Benchmark(
             name="chain7",
