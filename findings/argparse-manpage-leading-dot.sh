@@ -3,8 +3,8 @@
 # dot or an apostrophe, and such lines of a description. It doubles backslashes and escapes dashes, but writes each text
 # at the beginning of a line as it is (manpage.py), where a dot or an apostrophe makes the line a request to the
 # formatter (groff(7), Requests; a \& before it prevents that). One of an unknown name is ignored. So the help of
-# "--trace", ".pcap to read", is not in the manual, nor is "'worst' is the 99th percentile"; and where a request has
-# that name, as .in or .so, it is carried out. Nothing is said, and --help of the program shows all.
+# "--trace", ".pcap to read", is not in the manual, nor is "'worst' is the 99th percentile". Nothing is said, and --help
+# of the program shows all.
 #
 # Seen by man: of three options with help, "--trace" and "--report" without any, "--seed" with its own.
 set -eu
