@@ -218,17 +218,23 @@ const FIVE: f64 = 30.0 + 4.0 * 1524.0 + 1522.0;
 
 #[test]
 fn aggregation_is_worth_as_much_as_the_closed_form() {
-    for (limits, packets, exchanges) in [
+    for (limits, packets, exchanges) in aggregations() {
+        is_as_by_hand(limits, packets, exchanges);
+    }
+    is_as_by_hand((0, 3839, 0), 2.0, exchange(PAIR, ACK));
+}
+
+/// One frame and its answer: packets, and the time that they take. The limits are those of ns-3's
+/// example.
+fn aggregations() -> [(Limits, f64, f64); 4] {
+    [
         // 5.484 ms end an A-MPDU at 28 MPDUs.
         ((65_535, 0, 0), 28.0, exchange(27.0 * 1544.0 + 1542.0, BLOCK_ACK)),
         ((0, 0, 0), 1.0, exchange(1538.0, ACK)),
         ((0, 7935, 0), 5.0, exchange(FIVE, ACK)),
-        ((0, 3839, 0), 2.0, exchange(PAIR, ACK)),
         // Ten A-MSDUs, and what is left has room for a packet.
         ((32_768, 3839, 0), 21.0, exchange(10.0 * (4.0 + PAIR) + 1542.0, BLOCK_ACK)),
-    ] {
-        is_as_by_hand(limits, packets, exchanges);
-    }
+    ]
 }
 
 #[test]
@@ -245,19 +251,6 @@ fn saturation_by_a_msdus_follows_bianchi() {
         let (ours, expected) = (cell.throughput(&config, n), 5.0 * model(n, data, 24.0, AGAIN));
         println!("{n} senders: {ours:.3} Mbit/s, {expected:.3} of the model");
         assert!((ours / expected - 1.0).abs() < 0.015, "{n} senders: {ours}, not {expected}");
-    }
-}
-
-#[test]
-fn aggregation_is_worth_as_much_as_in_ns3() {
-    // The windows are those with which ns-3 checks its example. Both kinds together come out above
-    // 58 to 59: 59.2, also by hand. ns-3's access point sends beacons, too.
-    for (limits, least, most) in
-        [((65_535, 0, 0), 59.0, 60.0), ((0, 0, 0), 30.0, 31.0), ((0, 7935, 0), 51.0, 52.0)]
-    {
-        let ours = aggregation(limits);
-        println!("{limits:?}: {ours:.3} Mbit/s");
-        assert!((least..most).contains(&ours), "{limits:?}: {ours}");
     }
 }
 
@@ -281,20 +274,26 @@ fn txops() -> [(Limits, f64, f64); 4] {
     ]
 }
 
-/// The windows with which ns-3 checks `examples/wireless/wifi-txop-aggregation.cc`. It truncates a
-/// TXOP whose rest is too short for data but not for a SIFS and a CF-End (§10.23.2.10: may), of 20 B
-/// at 6 Mbit/s; and its access point sends beacons, of 149 B (224 us) every 102.4 ms after PIFS.
-/// By hand with both, all four are inside.
+/// Mbit/s of payload of `examples/wireless/wifi-aggregation.cc` and `wifi-txop-aggregation.cc` in
+/// ns-3 3.37, as Debian has it: between 5 and 25 s, the mean of five runs, of which none differs by
+/// more than 0.02.
+const NS3: [[f64; 4]; 2] = [[59.608, 30.708, 51.766, 59.043], [58.444, 38.957, 52.643, 58.571]];
+
+/// ns-3's access point sends beacons, of 149 B (224 us) every 102.4 ms after PIFS. And its sender
+/// truncates a TXOP whose rest is too short for data but not for a SIFS and a CF-End (§10.23.2.10:
+/// may), of 20 B at 6 Mbit/s. By hand with both, the rates are those of ns-3.
 #[test]
-fn truncated_txops_with_beacons_are_worth_as_much_as_in_ns3() {
-    let windows = [(57.5, 58.5), (38.0, 39.0), (52.0, 53.0), (58.0, 59.0)];
-    for ((limits, packets, exchanges), (least, most)) in txops().into_iter().zip(windows) {
-        let truncation = 16.0 + duration(20.0, 4.0, 24.0, 20.0);
-        let truncated = exchanges + truncation <= 3520.0;
-        let exchanges = exchanges + if truncated { truncation } else { 0.0 };
-        let theirs = by_hand(packets, exchanges) * (1.0 - (25.0 + 224.0) / 102_400.0);
-        println!("{limits:?}: {theirs:.3} Mbit/s, CF-End: {truncated}");
-        assert!((least..most).contains(&theirs), "{limits:?}: {theirs}");
+fn with_beacons_and_truncated_txops_rates_are_those_of_ns3() {
+    let truncation = 16.0 + duration(20.0, 4.0, 24.0, 20.0);
+    for (table, ns3) in [aggregations(), txops()].into_iter().zip(NS3) {
+        for ((limits, packets, exchanges), ns3) in table.into_iter().zip(ns3) {
+            let (_, _, txop) = limits;
+            let truncated = exchanges + truncation <= txop as f64;
+            let exchanges = exchanges + if truncated { truncation } else { 0.0 };
+            let theirs = by_hand(packets, exchanges) * (1.0 - (25.0 + 224.0) / 102_400.0);
+            println!("{limits:?}: {theirs:.3} by hand, {ns3:.3} of ns-3, CF-End: {truncated}");
+            assert!((theirs / ns3 - 1.0).abs() < 5e-4, "{limits:?}: {theirs}, not {ns3}");
+        }
     }
 }
 
