@@ -187,8 +187,8 @@ fn maxima(cwnd: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// Published for CUBIC at 50 ms: maxima of 511 segments at 5.46 s (slow start), 236 at 14.28 s and
-/// 234 at 18.05 s. Here HyStart ends slow start after half of a round trip of ACKs, there after a whole one: 293 at 5.46 s; then 233 at 14.22 s and 232
-/// at 18.27 s.
+/// 234 at 18.05 s. Here HyStart ends slow start after half of a round trip of ACKs, there after a
+/// whole one: 293 at 5.46 s; then 233 at 14.22 s and 232 at 18.27 s.
 #[test]
 fn cubic_at_50_ms_has_the_published_maxima_after_a_lower_first_one() {
     let (history, _) = run(50, 20, "ecn = false", "");
