@@ -118,6 +118,13 @@ fn kind_of(text: &str, live: &[Live]) -> (Kind, bool) {
     (best.1, best.0 == keys.len() && !keys.is_empty())
 }
 
+/// True if this text of a file has keys, and none of a scenario.
+pub(crate) fn is_other_than_a_scenario(text: &str) -> bool {
+    let keys = airtcp_config::top_level_keys(text);
+    let known = properties(&airtcp_sim::scenario::json_schema());
+    !keys.is_empty() && !keys.iter().any(|key| known.contains(key))
+}
+
 /// The keys at the top level of a file with this schema.
 fn properties(schema: &Value) -> Vec<String> {
     let pointer = schema["$ref"].as_str().unwrap_or_default().replace("%20", " ");

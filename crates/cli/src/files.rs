@@ -1,5 +1,6 @@
 //! Files that are read, and files that appear under their name only once they are complete.
 
+use crate::check;
 use airtcp_sim::scenario::{self, Scenario};
 use airtcp_tcp::congestion::Controls;
 use std::collections::BTreeSet;
@@ -19,8 +20,17 @@ pub(crate) fn scenario(
     set: &[(String, String)],
     controls: Option<&Controls>,
 ) -> Result<Scenario, String> {
-    Scenario::parse_with(&path.display().to_string(), &text(path)?, set, controls)
-        .map_err(|error| error.render())
+    let text = text(path)?;
+    Scenario::parse_with(&path.display().to_string(), &text, set, controls).map_err(|error| {
+        let mistakes = error.render();
+        match check::is_other_than_a_scenario(&text) {
+            true => format!(
+                "{mistakes}\nairtcp: {}: it has no key of a scenario (`airtcp check` tells what it is)",
+                path.display()
+            ),
+            false => mistakes,
+        }
+    })
 }
 
 /// A file being written. It has a temporary name in the folder of its target until

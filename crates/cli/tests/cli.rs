@@ -777,6 +777,22 @@ fn completions_and_manual_pages_have_every_command() {
 }
 
 #[test]
+fn a_file_of_another_kind_is_told_apart_from_a_scenario_with_mistakes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("link.toml");
+    for (written, is_told) in
+        [("rate = \"8 Mbit/s\"", true), ("duraton = \"1 s\"\nname = \"a\"", false)]
+    {
+        std::fs::write(&file, written).unwrap();
+        let output = airtcp().arg("run").arg(&file).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let told = text(&output.stderr);
+        let note = "it has no key of a scenario (`airtcp check` tells what it is)";
+        assert_eq!(told.contains(note), is_told, "{told}");
+    }
+}
+
+#[test]
 fn a_scenario_may_name_its_schema_for_editors() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");
