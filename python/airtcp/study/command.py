@@ -199,14 +199,14 @@ def write_all(
         OSError: A file cannot be written.
         ValueError: A kept run is damaged, or a metric needs something that runs do not have.
     """
-    # Matplotlib is slow to load, and who only lists or prints does without.
-    from airtcp.study.picture import FORMATS, draw  # noqa: PLC0415
-
     results = measure_all(study, experiments, store, runs)
     judgements = claims.judge_all(study, experiments, results)
     charts = list(figures.chart_all(study, experiments, results))
     outputs.write_tables(out, study.name, results, judgements)
     for chart in charts:
+        # Matplotlib is slow to load, and who only lists, prints or measures does without.
+        from airtcp.study.picture import FORMATS, draw  # noqa: PLC0415
+
         for suffix, drawn in draw(chart, *FORMATS).items():
             write_atomically(out / "figures" / f"{chart.id}{suffix}", drawn)
     origin = report.Origin(store.build, command)
