@@ -14,7 +14,7 @@ pub mod recorder;
 use crate::packet::Packet;
 use crate::scenario::{NodeId, WlanId};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, Duration, Instant, Source};
+use airtcp_core::{Bytes, Dscp, Duration, Instant, Source};
 use airtcp_net::Departure;
 use airtcp_net::wifi::Content;
 use airtcp_routing::LinkId;
@@ -50,6 +50,8 @@ pub struct Crossing<'a> {
     pub wlan: Option<WlanId>,
     /// The TTL in its IP header.
     pub ttl: u8,
+    /// The DSCP in its IP header.
+    pub dscp: Dscp,
     /// The packet, without link framing.
     pub packet: &'a Packet,
     /// The header that the routing protocol wrote into a data packet.
