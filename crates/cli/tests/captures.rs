@@ -320,6 +320,30 @@ fn mpdus_and_the_answer_to_them_are_told_apart() {
     assert!(retries > 0 && retries <= total(&stations, "retries"), "{retries}");
 }
 
+/// The TID in QoS Control, also of block ACKs, and the DSCP in the IP header of the same packet: EF has
+/// the user priority 6.
+#[test]
+fn frames_have_the_tid_of_their_packets_dscp() {
+    let fields = [
+        "wlan.fc.type_subtype",
+        "wlan.qos.priority",
+        "ip.dsfield.dscp",
+        "wlan.ba.control.multitid.tid",
+        "ip.checksum.status",
+    ];
+    let settings = ["duration=1 s", "flow.upload.dscp=CS1"];
+    let Some((rows, _)) = sniff("voice.toml", &settings, &fields) else { return };
+    let mut data: Vec<(&str, &str)> = rows
+        .iter()
+        .filter(|row| row[0] == QOS_DATA && !row[2].is_empty())
+        .map(|row| (row[1].as_str(), row[2].as_str()))
+        .collect();
+    data.sort_unstable();
+    data.dedup();
+    // Downloads and all ACKs, the upload, and the calls.
+    assert_eq!(data, [("0", "0"), ("1", "8"), ("6", "46")]);
+}
+
 /// The A-MSDU bit of QoS Control, and subframes that Wireshark takes apart: of each packet its IP
 /// header.
 #[test]

@@ -165,8 +165,9 @@ static CATEGORIES: Table = Table::new(
     "wlan.access-categories",
     "EDCA's four access categories. Each has a queue of its own in every station, its own back-off \
      and retries, and A-MPDUs and A-MSDUs of its packets alone. A packet's category follows from its \
-     DSCP as in Linux: EF, VOICE-ADMIT and all from CS6 on are voice; CS3 to CS5 and AF4x video; LE to \
-     CS0 and AF1x to AF3x best effort; CS1 background. An empty table has the standard's values.",
+     DSCP as in Linux: EF, VOICE-ADMIT, CS6 and CS7 are voice; CS3 to CS5 and AF4x video; CS0, LE, CS2 \
+     and AF1x to AF3x best effort; CS1 background; other numbers go by their upper three bits. An \
+     empty table has the standard's values.",
     AccessCategories::KEYS,
 );
 

@@ -115,9 +115,9 @@ settings! {
         /// within it; only the first may be longer. Zero: one exchange.
         #[source = "802.11-2020 §10.23.2.8"]
         pub txop_limit: Duration,
-        /// EDCA's access categories. They replace `aifsn`, `cw-min`, `cw-max` and `txop-limit`, and
-        /// their back-offs count at slot boundaries. Not with routing protocols.
-        #[absent = "none: all packets go one way"]
+        /// EDCA's access categories, in the place of `aifsn`, `cw-min`, `cw-max` and `txop-limit`;
+        /// back-offs count at slot boundaries. Without them, all packets have one queue and one
+        /// back-off. Not with routing protocols.
         #[source = "802.11-2020 §10.23.2"]
         pub access_categories: Option<AccessCategories>,
         /// Longest A-MPDU. Zero: none, each MPDU has its own ACK.
