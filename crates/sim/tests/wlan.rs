@@ -1,11 +1,13 @@
 //! Wireless cells, outages of mobiles, and mechanisms against them, in whole scenarios.
 
-use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
+use airtcp_core::{Dscp, Duration, Event, Flow, Instant, Source, Subscriber};
 use airtcp_net::wifi::{AccessCategories, CategoryConfig};
 use airtcp_sim::metrics::{CallMetrics, FlowMetrics, StationMetrics};
+use airtcp_sim::packet::Packet;
 use airtcp_sim::scenario::{Marks, Scenario};
 use airtcp_sim::trace::{Crossing, Direction, PacketTap, Recorder, Series};
 use airtcp_sim::{Observers, RunMetrics, World};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A fixed host behind an access point, and a mobile host in its cell (M-TCP+ §4).
 const DOWNLOAD: &str = r#"
@@ -615,6 +617,31 @@ fn a_dscp_is_a_name_or_a_number() {
     let refused = flow("dscp = 64").unwrap_err();
     assert!(refused.contains("flow.ftp.dscp: 64 is out of range"), "{refused}");
     assert!(refused.contains("a whole number from 0 to 63"), "{refused}");
+}
+
+/// Also of what a mechanism forwards, and of what it sends itself.
+#[test]
+fn every_packet_of_an_end_has_its_dscp() {
+    struct Marked(BTreeMap<Flow, BTreeSet<Dscp>>);
+    impl PacketTap for Marked {
+        fn on_packet(&mut self, &Crossing { dscp, packet, .. }: &Crossing<'_>) {
+            let Packet::Tcp(segment) = packet else { return };
+            self.0.entry(segment.flow).or_default().insert(dscp);
+        }
+    }
+    let marks = [("flow.ftp.dscp", "EF"), ("flow.ftp.reply-dscp", "AF21")];
+    for more in [&[OUTAGE, M_TCP_PLUS][..], &[]] {
+        let set = [&marks[..], &[("duration", "15 s")], more].concat();
+        let mut tap = Marked(BTreeMap::new());
+        let mut world = World::new(&scenario(DOWNLOAD, &set), 1);
+        world.run(&mut Observers { packets: Some(&mut tap), ..Observers::default() });
+        let froze = world.metrics().middleboxes.first().map(|it| it.counters["freezes"]);
+        assert_eq!(froze, more.first().map(|_| 1));
+        let mut seen: Vec<_> = tap.0.into_values().collect();
+        seen.sort();
+        let only = |name| BTreeSet::from([Dscp::named(name).unwrap()]);
+        assert_eq!(seen, [only("AF21"), only("EF")]);
+    }
 }
 
 /// Voice beside a download and an upload: with categories, its packets wait for none of theirs.
