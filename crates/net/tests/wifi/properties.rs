@@ -462,6 +462,33 @@ fn a_packet_whose_ack_was_lost_is_acknowledged_again_but_not_delivered_again() {
 }
 
 #[test]
+fn a_retry_is_known_after_packets_of_other_priorities() {
+    // §10.3.2.14.3. Half of the data frames are lost, and one ACK in 9; packets of other user
+    // priorities arrive between a packet and its retry.
+    let mut scenario = noisy(1e-3, false);
+    scenario.config = ChannelConfig { mac: scenario.config.mac, ..preset::ieee80211n() };
+    scenario.config.radio.bit_error_rate = 1e-3;
+    let PhyConfig::Mimo(_, phy) = &mut scenario.config.phy else { unreachable!() };
+    phy.ampdu_limit = Bytes::ZERO;
+    phy.access_categories = Some(AccessCategories::default());
+    scenario.places[1].x = 1.0;
+    scenario.packets = vec![(0, 0, 1, 50); 1000];
+    let (channel, log) = run(&scenario);
+    let counters = channel.counters(StationId(1));
+    assert!(counters.duplicates > 50, "{counters:?}");
+    let delivered = log.outputs.iter().filter_map(|(_, output)| match output {
+        Output::Deliver { packet, .. } => Some(*packet),
+        _ => None,
+    });
+    let mut delivered: Vec<_> = delivered.collect();
+    let all = delivered.len();
+    delivered.sort_unstable();
+    delivered.dedup();
+    assert_eq!(delivered.len(), all);
+    assert_eq!(counters.acks_sent, all as u64 + counters.duplicates);
+}
+
+#[test]
 fn a_link_failure_is_told_even_of_a_packet_that_has_arrived() {
     let mut scenario = noisy(3e-3, false);
     scenario.packets = vec![(0, 0, 1, 1); 1000];
