@@ -320,6 +320,31 @@ fn mpdus_and_the_answer_to_them_are_told_apart() {
     assert!(retries > 0 && retries <= total(&stations, "retries"), "{retries}");
 }
 
+/// The TID in QoS Control, also of block ACKs, and the DSCP in the IP header of the same packet: EF has
+/// the user priority 6.
+#[test]
+fn frames_have_the_tid_of_their_packets_dscp() {
+    let fields =
+        ["wlan.fc.type_subtype", "wlan.qos.priority", "ip.dsfield.dscp", "wlan.ba.control"];
+    let settings = ["duration=1 s", "flow.upload.dscp=CS1"];
+    let Some((rows, _)) = sniff("voice.toml", &settings, &fields) else { return };
+    let mut data: Vec<(&str, &str)> = rows
+        .iter()
+        .filter(|row| row[0] == QOS_DATA && !row[2].is_empty())
+        .map(|row| (row[1].as_str(), row[2].as_str()))
+        .collect();
+    data.sort_unstable();
+    data.dedup();
+    // Downloads and all ACKs, the upload, and the calls.
+    assert_eq!(data, [("0", "0"), ("1", "8"), ("6", "46")]);
+    // The upper four bits of BA Control.
+    let tid =
+        |row: &Vec<String>| u16::from_str_radix(row[3].trim_start_matches("0x"), 16).unwrap() >> 12;
+    let blocks: Vec<u16> = rows.iter().filter(|row| row[0] == BLOCK_ACK).map(tid).collect();
+    assert!([0, 1].iter().all(|tid| blocks.contains(tid)), "{blocks:?}");
+    assert!(blocks.iter().all(|tid| [0, 1, 6].contains(tid)), "{blocks:?}");
+}
+
 /// The A-MSDU bit of QoS Control, and subframes that Wireshark takes apart: of each packet its IP
 /// header.
 #[test]

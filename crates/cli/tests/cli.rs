@@ -276,6 +276,7 @@ fn every_example_gives_the_same_bytes_twice_and_with_more_threads() {
         // Long enough for the example's point, short enough for its packets in a file.
         let duration = match name.as_str() {
             "wifi6.toml" => "0.5 s",
+            "voice.toml" => "1 s",
             "dumbbell.toml" => "1.2 s",
             "leo.toml" => "3 s",
             "signal-level.toml" => "30 s",

@@ -114,7 +114,9 @@ fn any_way(way: &[Way]) -> String {
 /// The words of a kind.
 fn choices(kind: &Kind) -> &'static [Word] {
     match kind {
-        Kind::Choice(words) | Kind::ChoiceOrSegments(words) => words,
+        Kind::Choice(words) | Kind::ChoiceOrSegments(words) | Kind::ChoiceOrInteger(words, _) => {
+            words
+        }
         Kind::WordOr(_, inner) => choices(inner),
         _ => &[],
     }
@@ -124,6 +126,7 @@ fn type_name(kind: &Kind) -> String {
     match kind {
         Kind::Choice(_) => "choice".to_owned(),
         Kind::ChoiceOrSegments(_) => "choice, or segments".to_owned(),
+        Kind::ChoiceOrInteger(_, max) => format!("choice, or integer up to {max}"),
         Kind::Table(t) => format!("table [{}](#{})", t.name, anchor(t.name)),
         Kind::Tables(t) => format!("array of tables [{}](#{})", t.name, anchor(t.name)),
         Kind::OrTable(inner, t) => {
@@ -289,6 +292,9 @@ fn kind_schema(kind: &Kind) -> Value {
         Kind::Choice(list) => words(list),
         Kind::ChoiceOrSegments(list) => {
             json!({ "anyOf": [words(list), quantity(units::SEGMENTS)] })
+        }
+        Kind::ChoiceOrInteger(list, max) => {
+            json!({ "anyOf": [words(list), { "type": "integer", "minimum": 0, "maximum": max }] })
         }
         Kind::WordOr(word, inner) => json!({ "anyOf": [{ "const": word }, kind_schema(inner)] }),
         Kind::DurationPair => pair(),

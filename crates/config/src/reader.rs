@@ -778,7 +778,9 @@ impl Decoder<'_> {
                 Decoded::Names(names)
             }
             (Kind::Bool, Toml::Bool(b)) => Decoded::Bool(*b),
-            (Kind::Integer { .. }, Toml::Integer(n)) => checked(kind.integer(*n))?,
+            (Kind::Integer { .. } | Kind::ChoiceOrInteger(..), Toml::Integer(n)) => {
+                checked(kind.integer(*n))?
+            }
             (Kind::Number { .. }, Toml::Integer(n)) => checked(kind.number(*n as f64))?,
             (Kind::Number { .. }, Toml::Float(x)) => checked(kind.number(*x))?,
             (Kind::Moment, Toml::Datetime(datetime)) => {

@@ -7,6 +7,7 @@
 
 pub mod accecn;
 pub mod documented;
+pub mod dscp;
 pub mod event;
 pub mod histogram;
 pub mod id;
@@ -21,6 +22,7 @@ pub mod time;
 pub mod units;
 
 pub use accecn::{AccEcnOption, AccEcnOrder, EcnBytes};
+pub use dscp::Dscp;
 pub use event::{Connection, Event, Events, Source, Subscriber};
 pub use histogram::Histogram;
 pub use id::{Id, IdVec};

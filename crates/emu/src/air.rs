@@ -91,8 +91,8 @@ impl Air {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::Duration;
-    use airtcp_net::wifi::preset;
+    use airtcp_core::{Bytes, Duration};
+    use airtcp_net::wifi::{PhyConfig, preset};
 
     fn air() -> Air {
         Air::new(&preset::ieee(), 1)
@@ -150,5 +150,25 @@ mod tests {
         }
         let all = received(&mut air, Instant::from_secs(2));
         assert!(all.into_iter().map(|(_, _, packet)| packet).eq(expected));
+    }
+
+    #[test]
+    fn a_packet_goes_by_the_category_of_its_dscp() {
+        // Best effort waits, EF comes last and passes all but what has been sent.
+        let mut config = preset::ieee80211n();
+        let PhyConfig::Mimo(_, mimo) = &mut config.phy else { panic!("802.11n") };
+        (mimo.ampdu_limit, mimo.access_categories) = (Bytes::ZERO, Some(Default::default()));
+        let mut air = Air::new(&config, 1);
+        let packet = |octet: u8| [&[0x45, octet][..], &[0; 1000]].concat();
+        for _ in 0..20 {
+            air.offer(Instant::ZERO, STATION, &packet(0));
+        }
+        air.offer(Instant::ZERO, STATION, &packet(46 << 2));
+        let all = received(&mut air, Instant::from_secs(1));
+        let voice = all.iter().position(|(_, _, packet)| packet[1] != 0).expect("it arrives");
+        // The TXOP of the first one, at most.
+        let limit = Duration::from_micros(2_528);
+        assert!(all.len() == 21 && all[voice].0 < Instant::ZERO + limit * 2, "{voice}: {all:?}");
+        assert!(voice < 15, "{voice}");
     }
 }

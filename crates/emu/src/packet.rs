@@ -5,7 +5,7 @@ use airtcp_net::PacketMeta;
 use airtcp_net::queue::flow::flow_number;
 use etherparse::{SlicedPacket, TransportSlice};
 
-/// Size, flow and ECN field of an IP packet, and whether its TCP or UDP payload is not empty.
+/// Size, flow, ECN field and DSCP of an IP packet, and whether its TCP or UDP payload is not empty.
 pub(crate) fn meta(packet: &[u8]) -> PacketMeta {
     let data = match SlicedPacket::from_ip(packet).ok().and_then(|sliced| sliced.transport) {
         Some(TransportSlice::Tcp(tcp)) => !tcp.payload().is_empty(),
@@ -17,13 +17,14 @@ pub(crate) fn meta(packet: &[u8]) -> PacketMeta {
         Ok((protocol, flow)) => flow_number(&flow, protocol),
         Err(_) => 0,
     };
-    PacketMeta { size, flow, data, ecn: airtcp_wire::ecn(packet) }
+    let (ecn, dscp) = (airtcp_wire::ecn(packet), airtcp_wire::dscp(packet));
+    PacketMeta { size, flow, data, ecn, dscp }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::Ecn;
+    use airtcp_core::{Dscp, Ecn};
 
     /// An IPv4 packet of TCP or UDP with this many bytes of payload.
     fn packet(protocol: u8, payload: usize) -> Vec<u8> {
@@ -57,6 +58,8 @@ mod tests {
         assert_ne!(meta(&other).flow, meta(&packet(6, 100)).flow);
         other[1] = 0b10;
         assert_eq!(meta(&other).ecn, Ecn::Ect0);
+        other[1] = 46 << 2;
+        assert_eq!((meta(&other).ecn, meta(&other).dscp), (Ecn::NotEct, Dscp::EF));
     }
 
     #[test]

@@ -48,7 +48,7 @@ use crate::slots::Slots;
 use crate::table::Rates;
 use crate::trace::{Opportunities, Trace};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, DataRate, Duration, Ecn, Histogram, Instant, Stream};
+use airtcp_core::{Bytes, DataRate, Dscp, Duration, Ecn, Histogram, Instant, Stream};
 use std::cmp::Ordering;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
@@ -66,12 +66,14 @@ pub struct PacketMeta {
     pub data: bool,
     /// The ECN field of its IP header.
     pub ecn: Ecn,
+    /// The DSCP in its IP header.
+    pub dscp: Dscp,
 }
 
 impl PacketMeta {
-    /// A packet of this size, with payload or not, of flow 0 and a sender without ECN.
+    /// A packet of this size, with payload or not, of flow 0 and a sender without ECN, not marked.
     pub const fn new(size: Bytes, data: bool) -> Self {
-        Self { size, flow: 0, data, ecn: Ecn::NotEct }
+        Self { size, flow: 0, data, ecn: Ecn::NotEct, dscp: Dscp::DEFAULT }
     }
 }
 

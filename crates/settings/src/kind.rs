@@ -82,10 +82,12 @@ impl Kind {
                     limit => Ok(Decoded::PacketsOrSize(limit)),
                 })
             }
-            Self::Choice(words) => match words.iter().find(|(word, _)| *word == text) {
-                Some((word, _)) => Ok(Decoded::Word(word)),
-                None => Err(Mistake::no_choice(text, words.iter().map(|(word, _)| *word))),
-            },
+            Self::Choice(words) | Self::ChoiceOrInteger(words, _) => {
+                match words.iter().find(|(word, _)| *word == text) {
+                    Some((word, _)) => Ok(Decoded::Word(word)),
+                    None => Err(Mistake::no_choice(text, words.iter().map(|(word, _)| *word))),
+                }
+            }
             Self::ChoiceOrSegments(words) => segments(text, words).map(Decoded::WordOrSegments),
             Self::WordOr(word, _) | Self::WordOrTable(word, _) if *word == text => {
                 Ok(Decoded::Absent)
@@ -116,6 +118,10 @@ impl Kind {
                 Ok(x) => self.number(x),
                 Err(_) => Err(not("is not a number")),
             },
+            Self::ChoiceOrInteger(..) => match text.parse() {
+                Ok(n) => self.integer(n),
+                Err(_) => return self.parse(text),
+            },
             Self::WordOr(word, inner) if *word != text => return inner.parse_bare(text),
             _ => return self.parse(text),
         })
@@ -123,7 +129,11 @@ impl Kind {
 
     /// Checks a whole number.
     pub fn integer(&self, n: i128) -> Result<Decoded, Mistake> {
-        let Self::Integer { min, max } = self else { return Err(Mistake::new("is a number")) };
+        let (min, max) = match self {
+            Self::Integer { min, max } => (min, max),
+            Self::ChoiceOrInteger(_, max) => (&0, max),
+            _ => return Err(Mistake::new("is a number")),
+        };
         let fits = u64::try_from(n).ok().filter(|n| (min..=max).contains(&n));
         fits.map(Decoded::Integer).ok_or_else(|| Mistake::new("is out of range"))
     }
@@ -238,6 +248,11 @@ impl Kind {
             Self::ChoiceOrSegments(words) => {
                 let mut words: Vec<String> = words.iter().map(|(w, _)| format!("{w:?}")).collect();
                 words.push("segments, such as \"2 segments\"".to_owned());
+                any_of(&words)
+            }
+            Self::ChoiceOrInteger(words, max) => {
+                let mut words: Vec<String> = words.iter().map(|(w, _)| format!("{w:?}")).collect();
+                words.push(format!("a whole number from 0 to {max}"));
                 any_of(&words)
             }
             Self::WordOr(word, Self::Choice(words)) => {

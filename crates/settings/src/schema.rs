@@ -330,6 +330,8 @@ pub enum Kind {
     Choice(&'static [Word]),
     /// One of some words, or a number of segments.
     ChoiceOrSegments(&'static [Word]),
+    /// One of some words, or a whole number up to this.
+    ChoiceOrInteger(&'static [Word], u64),
     /// The word, or the kind; the word means "absent".
     WordOr(&'static str, &'static Kind),
     /// Two durations, low and high.

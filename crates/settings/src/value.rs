@@ -3,7 +3,7 @@
 use crate::reader::Reader;
 use crate::schema::{Count, Kind, TIME, TextKind};
 use crate::units;
-use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
+use airtcp_core::{Bytes, DataRate, Dscp, Duration, Instant, Position};
 
 /// A position: a byte range in one of the texts that settings are read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +36,7 @@ pub enum Decoded {
     Names(Vec<Name>),
     /// A value of [`Kind::Bool`].
     Bool(bool),
-    /// A value of [`Kind::Integer`].
+    /// A value of [`Kind::Integer`], or the number of a [`Kind::ChoiceOrInteger`].
     Integer(u64),
     /// [`Kind::Number`], [`Kind::Measure`] and [`Kind::Packets`].
     Number(f64),
@@ -50,7 +50,7 @@ pub enum Decoded {
     Size(Bytes),
     /// [`Kind::PacketsOrSize`] and [`Kind::WholePackets`].
     PacketsOrSize(PacketsOrSize),
-    /// The word of a [`Kind::Choice`].
+    /// The word of a [`Kind::Choice`] or [`Kind::ChoiceOrInteger`].
     Word(&'static str),
     /// A value of [`Kind::ChoiceOrSegments`].
     WordOrSegments(WordOrSegments),
@@ -191,6 +191,20 @@ macro_rules! integers {
     )*};
 }
 integers!(u16, u32, u64, usize);
+
+impl Value for Dscp {
+    const KIND: Kind = Kind::ChoiceOrInteger(Self::NAMES, Self::MAX as u64);
+    fn from_decoded(decoded: Decoded) -> Option<Self> {
+        match decoded {
+            Decoded::Word(name) => Self::named(name),
+            Decoded::Integer(n) => u8::try_from(n).ok().and_then(Self::new),
+            _ => None,
+        }
+    }
+    fn show(&self, _: &Kind) -> Option<String> {
+        Some(self.to_string())
+    }
+}
 
 impl<T: Value> Value for Option<T> {
     const KIND: Kind = T::KIND;

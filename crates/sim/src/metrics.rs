@@ -220,7 +220,7 @@ documented! {
         pub policer_drops: u64,
         /// Packets an outage of the link took, or a handover.
         pub outage_drops: u64,
-        /// Longest queue, packets.
+        /// Longest queue, packets; with access categories, of one of them.
         pub max_queue_packets: u64,
         /// Share of what the link could have sent during the run, at its rates or the mean rate of
         /// its trace or channel, that has come out of it; of a link in a cell, alone in the cell.
@@ -463,6 +463,9 @@ documented! {
         pub broadcasts_sent: u64,
         /// Attempts that failed and were repeated.
         pub retries: u64,
+        /// Attempts that an access category lost to a higher one of the same station. They are among
+        /// the retries, unless they were the last ones, or for broadcasts.
+        pub internal_collisions: u64,
         /// Packets given up that had not reached their receiver.
         pub mac_drops: u64,
         /// Packets given up, including those that lost only the MAC's ACK.
@@ -496,6 +499,7 @@ impl StationMetrics {
             ack_frames_sent: counters.acks_sent,
             broadcasts_sent: counters.broadcasts_sent,
             retries: counters.retries,
+            internal_collisions: counters.internal_collisions,
             mac_drops: counters.mac_drops,
             link_failures: counters.link_failures,
             queue_drops: counters.queue_drops,

@@ -3,7 +3,7 @@
 
 mod common;
 
-use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
+use airtcp_core::{Bytes, DataRate, Dscp, Duration, Event, Instant, Source, Subscriber};
 use airtcp_net::CellConfig;
 use airtcp_net::cell::SchedulerConfig;
 use airtcp_net::config::{Distribution, LossConfig, OutageConfig, OutageMode, Schedule, Variation};
@@ -216,8 +216,9 @@ fn tree(parents: &[usize], kinds: &[u8], ends: &[(usize, usize, bool)]) -> Scena
                 0 => Datagrams::Saturated { size },
                 _ => Datagrams::Paced { rate, size, arrivals, on_off: None },
             };
-            let (name, start, stop) = (format!("u{k}"), Instant::ZERO, None);
-            network.0.udp.push(UdpSpec { name, from, to, start, stop, datagrams });
+            let (name, dscp) = (format!("u{k}"), Dscp::DEFAULT);
+            let (start, stop) = (Instant::ZERO, None);
+            network.0.udp.push(UdpSpec { name, from, to, dscp, start, stop, datagrams });
         } else {
             network.flow(from, to, None, &TcpConfig { mss: 1000, ..TcpConfig::default() });
         }

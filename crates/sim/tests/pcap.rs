@@ -4,7 +4,7 @@
 mod tshark;
 
 use airtcp_core::{
-    Addr, Duration, Ecn, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum,
+    Addr, Dscp, Duration, Ecn, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum,
     Timestamps,
 };
 use airtcp_sim::packet::{Datagram, Packet};
@@ -148,7 +148,8 @@ fn tapped() -> Vec<Tapped> {
 
 fn crossing(at: Instant, node: NodeId, direction: Direction, packet: &Packet) -> Crossing<'_> {
     let neighbour = Some(if node == FH { MH } else { FH });
-    Crossing { at, node, direction, neighbour, wlan: None, ttl: 64, packet, header: None }
+    let dscp = Dscp::DEFAULT;
+    Crossing { at, node, direction, neighbour, wlan: None, ttl: 64, dscp, packet, header: None }
 }
 
 /// Shows a packet to a writer as a run does over links without queues.

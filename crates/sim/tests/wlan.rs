@@ -1,10 +1,13 @@
 //! Wireless cells, outages of mobiles, and mechanisms against them, in whole scenarios.
 
-use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
-use airtcp_sim::metrics::{FlowMetrics, StationMetrics};
-use airtcp_sim::scenario::Scenario;
+use airtcp_core::{Dscp, Duration, Event, Flow, Instant, Source, Subscriber};
+use airtcp_net::wifi::{AccessCategories, CategoryConfig};
+use airtcp_sim::metrics::{CallMetrics, FlowMetrics, StationMetrics};
+use airtcp_sim::packet::Packet;
+use airtcp_sim::scenario::{Marks, Scenario};
 use airtcp_sim::trace::{Crossing, Direction, PacketTap, Recorder, Series};
 use airtcp_sim::{Observers, RunMetrics, World};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A fixed host behind an access point, and a mobile host in its cell (M-TCP+ §4).
 const DOWNLOAD: &str = r#"
@@ -526,6 +529,140 @@ fn keys_of_other_kinds_of_frames_are_refused() {
     }
     assert_eq!(with(window), Ok(()));
     assert_eq!(with(&[alone, long].concat()), Ok(()));
+}
+
+/// A cell of 802.11n with these keys beside its preset.
+fn modern(keys: &str) -> Result<Scenario, String> {
+    let preset = format!("preset = \"ieee80211n\"\n{keys}");
+    let text = DOWNLOAD.replace("preset = \"ns2\"\n    data-rate = \"5.5 Mbit/s\"", &preset);
+    Scenario::parse("t.toml", &text, &[]).map_err(|error| error.to_string())
+}
+
+#[test]
+fn access_categories_have_the_standard_s_values_unless_told_otherwise() {
+    let of = |keys: &str| {
+        let scenario = modern(keys).unwrap();
+        scenario.wlans[0].config.phy.access_categories().copied()
+    };
+    assert_eq!(of(""), None);
+    let standard = AccessCategories::default();
+    assert_eq!(of("access-categories = {}"), Some(standard));
+    let voice = "access-categories = { voice = { cw-min = 1, txop-limit = \"0 s\" } }";
+    let CategoryConfig { aifsn, cw_max, .. } = standard.voice;
+    let expected = CategoryConfig { aifsn, cw_min: 1, cw_max, txop_limit: Duration::ZERO };
+    assert_eq!(of(voice), Some(AccessCategories { voice: expected, ..standard }));
+}
+
+#[test]
+fn access_categories_that_cannot_work_are_refused() {
+    let on = "access-categories = {}\n";
+    for (keys, expected) in [
+        (
+            "access-categories = { video = { cw-min = 8 } }",
+            "wlan.cell.access-categories: video.cw-min is 8: a contention window is 2^k - 1 slots",
+        ),
+        (
+            "access-categories = { voice = { cw-max = 1 } }",
+            "wlan.cell.access-categories: voice.cw-min is 3, above cw-max, 1",
+        ),
+        (
+            "access-categories = { best-effort = { txop-limit = \"1 ms\" } }",
+            "wlan.cell.access-categories: best-effort.txop-limit is 1 ms: expected a multiple of 32 us, \
+             at most 65535 of them, the nearest is 992 us",
+        ),
+        ("access-categories = { voice = { aifsn = 1 } }", "voice.aifsn: 1 is out of range"),
+        ("access-categories = { speech = {} }", "unknown key"),
+        (
+            &[on, "cw-min = 7"].concat(),
+            "wlan.cell.cw-min: has no effect with access-categories: each has its own",
+        ),
+        (&[on, "aifsn = 2"].concat(), "wlan.cell.aifsn: has no effect with access-categories"),
+        (
+            &[on, "txop-limit = \"2528 us\""].concat(),
+            "wlan.cell.txop-limit: has no effect with access-categories",
+        ),
+        (
+            &[on, "first-access = \"backoff\""].concat(),
+            "wlan.cell.first-access: has no effect with access-categories, which act at slot boundaries",
+        ),
+        (
+            &[on, "ampdu-limit = \"0 B\"\n[routing]\nprotocol = \"aodv\""].concat(),
+            "wlan.cell.access-categories: with a routing protocol",
+        ),
+    ] {
+        let refused = modern(keys).unwrap_err();
+        assert!(refused.contains(expected), "{keys}: {refused}");
+    }
+    // 802.11b has no QoS.
+    let text = DOWNLOAD.replace("preset = \"ns2\"", &[on, "preset = \"ns2\""].concat());
+    let refused = Scenario::parse("t.toml", &text, &[]).unwrap_err().to_string();
+    assert!(refused.contains("wlan.cell.access-categories"), "{refused}");
+}
+
+#[test]
+fn a_dscp_is_a_name_or_a_number() {
+    let flow = |keys: &str| {
+        let text = DOWNLOAD.replace("[[flow]]", &["[[flow]]\n", keys].concat());
+        Scenario::parse("t.toml", &text, &[]).map_err(|error| error.to_string())
+    };
+    let marks = |keys: &str| {
+        let Marks { sender, receiver } = flow(keys).unwrap().flows[0].marks;
+        (sender.bits(), receiver.bits())
+    };
+    assert_eq!(marks(""), (0, 0));
+    assert_eq!(marks("dscp = \"EF\""), (46, 0));
+    assert_eq!(marks("dscp = 33\nreply-dscp = \"AF41\""), (33, 34));
+    let refused = flow("dscp = \"ef\"").unwrap_err();
+    assert!(refused.contains("did you mean \"EF\"") || refused.contains("\"EF\""), "{refused}");
+    let refused = flow("dscp = 64").unwrap_err();
+    assert!(refused.contains("flow.ftp.dscp: 64 is out of range"), "{refused}");
+    assert!(refused.contains("a whole number from 0 to 63"), "{refused}");
+}
+
+/// Also of what a mechanism forwards, and of what it sends itself.
+#[test]
+fn every_packet_of_an_end_has_its_dscp() {
+    struct Marked(BTreeMap<Flow, BTreeSet<Dscp>>);
+    impl PacketTap for Marked {
+        fn on_packet(&mut self, &Crossing { dscp, packet, .. }: &Crossing<'_>) {
+            let Packet::Tcp(segment) = packet else { return };
+            self.0.entry(segment.flow).or_default().insert(dscp);
+        }
+    }
+    let marks = [("flow.ftp.dscp", "EF"), ("flow.ftp.reply-dscp", "AF21")];
+    for more in [&[OUTAGE, M_TCP_PLUS][..], &[]] {
+        let set = [&marks[..], &[("duration", "15 s")], more].concat();
+        let mut tap = Marked(BTreeMap::new());
+        let mut world = World::new(&scenario(DOWNLOAD, &set), 1);
+        world.run(&mut Observers { packets: Some(&mut tap), ..Observers::default() });
+        let froze = world.metrics().middleboxes.first().map(|it| it.counters["freezes"]);
+        assert_eq!(froze, more.first().map(|_| 1));
+        let mut seen: Vec<_> = tap.0.into_values().collect();
+        seen.sort();
+        let only = |name| BTreeSet::from([Dscp::named(name).unwrap()]);
+        assert_eq!(seen, [only("AF21"), only("EF")]);
+    }
+}
+
+/// Voice beside a download and an upload: with categories, its packets wait for none of theirs.
+#[test]
+fn voice_passes_bulk_data_with_its_category_alone() {
+    let text = include_str!("../../../examples/voice.toml");
+    let short = [("duration", "5 s")];
+    let marked = run(text, &short);
+    let bulk = [("call.down.dscp", "CS0"), ("call.up.dscp", "CS0")];
+    let unmarked = run(text, &[&short[..], &bulk].concat());
+    let [first, second] = [&marked, &unmarked].map(|run| &run.calls[0]);
+    let mos = |call: &CallMetrics| call.mos.unwrap();
+    assert!(mos(first) > 4.3 && mos(second) < 4.0, "{first:?}, {second:?}");
+    assert!(marked.stations[0].internal_collisions > 0);
+    // Without categories the mark changes nothing.
+    let one = |dscp: &str| {
+        let plain = text.replace("access-categories = {}\n", "");
+        let metrics = run(&plain, &[short[0], ("call.down.dscp", dscp)]);
+        (metrics.flows, metrics.calls, metrics.stations)
+    };
+    assert_eq!(one("EF"), one("CS0"));
 }
 
 /// A download by A-MSDUs needs fewer frames, and counts MPDUs.

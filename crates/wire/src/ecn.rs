@@ -1,17 +1,14 @@
-//! The ECN field of a whole packet (RFC 3168 §5; §23 for its position in IPv4 and IPv6).
+//! The ECN field and the DSCP of a whole packet (RFC 3168 §5; §23 for their position in IPv4 and
+//! IPv6).
 
-use airtcp_core::Ecn;
+use airtcp_core::{Dscp, Ecn};
 
 /// Checksum field of the IPv4 header (RFC 791 §3.1).
 const CHECKSUM: std::ops::Range<usize> = 10..12;
 
 /// The ECN field; [`Ecn::NotEct`] if `packet` is not an IP packet.
 pub fn ecn(packet: &[u8]) -> Ecn {
-    match *packet {
-        [version, class, ..] if version >> 4 == 4 => Ecn::from_bits(class),
-        [version, class, ..] if version >> 4 == 6 => Ecn::from_bits(class >> 4),
-        _ => Ecn::NotEct,
-    }
+    octet(packet).map_or(Ecn::NotEct, Ecn::from_bits)
 }
 
 /// Sets the ECN field to [`Ecn::Ce`]. Leaves a packet that is not ECN-capable as it is (RFC 3168
@@ -25,17 +22,38 @@ pub fn mark_ce(packet: &mut [u8]) {
 /// Sets the ECN field and updates IPv4's header checksum, right or wrong, by the change (RFC 1624
 /// §3). Leaves what is no IP packet as it is.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
+    set_octet(packet, |octet| octet & 0xfc | ecn.bits());
+}
+
+/// The DSCP of an IP packet; default forwarding for what is none.
+pub fn dscp(packet: &[u8]) -> Dscp {
+    octet(packet).map_or(Dscp::DEFAULT, Dscp::from_octet)
+}
+
+/// Sets the DSCP; otherwise like [`set_ecn`].
+pub fn set_dscp(packet: &mut [u8], dscp: Dscp) {
+    set_octet(packet, |octet| octet & 0x03 | dscp.bits() << 2);
+}
+
+/// The octet of DSCP and ECN field.
+fn octet(packet: &[u8]) -> Option<u8> {
     match *packet {
-        [version, _, ..] if version >> 4 == 6 => {
-            packet[1] = packet[1] & 0xcf | ecn.bits() << 4;
-            return;
-        }
-        [version, _, ..] if version >> 4 == 4 => {}
-        _ => return,
+        [version, class, ..] if version >> 4 == 4 => Some(class),
+        [version, class, ..] if version >> 4 == 6 => Some(version << 4 | class >> 4),
+        _ => None,
+    }
+}
+
+fn set_octet(packet: &mut [u8], change: impl FnOnce(u8) -> u8) {
+    let Some(octet) = octet(packet).map(change) else { return };
+    if packet[0] >> 4 == 6 {
+        packet[0] = packet[0] & 0xf0 | octet >> 4;
+        packet[1] = packet[1] & 0x0f | octet << 4;
+        return;
     }
     let word = |packet: &[u8], at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
     let before = word(packet, 0);
-    packet[1] = packet[1] & 0xfc | ecn.bits();
+    packet[1] = octet;
     let after = word(packet, 0);
     if packet.len() >= CHECKSUM.end {
         let sum = [!word(packet, CHECKSUM.start), !before, after];
@@ -77,6 +95,18 @@ mod tests {
             let mut other = packet(ipv6, Ecn::from_bits(bits));
             set_ecn(&mut other, Ecn::from_bits(new));
             prop_assert_eq!(&other, &packet(ipv6, Ecn::from_bits(new)));
+        }
+
+        #[test]
+        fn a_dscp_can_be_set_and_leaves_ecn_alone(ipv6: bool, bits in 0u8..4, new in 0u8..64) {
+            let before = packet(ipv6, Ecn::from_bits(bits));
+            let mut marked = before.clone();
+            set_dscp(&mut marked, Dscp::new(new).unwrap());
+            prop_assert_eq!(dscp(&marked), Dscp::new(new).unwrap());
+            // Checks IPv4's header checksum, too.
+            prop_assert_eq!(decode(&marked, Checksums::Verify).unwrap().ecn, Ecn::from_bits(bits));
+            set_dscp(&mut marked, Dscp::DEFAULT);
+            prop_assert_eq!(marked, before);
         }
 
         #[test]

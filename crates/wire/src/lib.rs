@@ -60,7 +60,7 @@ pub use aodv::encode_aodv;
 pub use datagram::{outline, piece};
 pub use decode::{Checksums, DecodeError, Decoded, Headers, decode, decode_headers, decode_with};
 pub use dsr::{encode_dsr, insert_source_route};
-pub use ecn::{ecn, mark_ce, set_ecn};
+pub use ecn::{dscp, ecn, mark_ce, set_dscp, set_ecn};
 pub use encode::{EncodeError, encode, encode_echo_request, encode_udp, set_hop_limit};
 pub use offload::{checksummed, is_unfinished};
 pub use too_big::{TooBig, too_big};

@@ -1,8 +1,8 @@
 //! A-MPDUs and their block ACKs (IEEE Std 802.11-2020, §9.7, §10.12 and §10.25), and A-MSDUs
 //! (§9.3.2.2 and §10.11), as a part of [`Dcf`].
 //!
-//! The sender numbers the packets to each receiver. An A-MPDU holds those that are unacknowledged,
-//! filled up with waiting ones for the same receiver; it asks for a block ACK itself (implicit block
+//! The sender numbers the packets to each receiver, apart for each priority. An A-MPDU holds those that
+//! are unacknowledged, filled up with waiting ones for the same receiver and of the same priority; it asks for a block ACK itself (implicit block
 //! ACK request). What the block ACK lacks is sent again, up to the short retry limit. The receiver
 //! releases packets in order. When the sender gives one up, the receiver goes on behind it at once:
 //! this stands for the block ACK request that would tell it so.
@@ -13,6 +13,7 @@
 //! One MPDU alone is acknowledged by an ACK. Without A-MPDUs, that is the only case: a window of one
 //! MPDU.
 
+use crate::wifi::category::UserPriority;
 use crate::wifi::dcf::{Dcf, Effects, Job};
 use crate::wifi::frame::{self, BlockAck, Body, SentMpdu};
 use crate::wifi::phy::{Aggregation, Mode};
@@ -106,7 +107,11 @@ pub(super) enum End {
     Answered,
 }
 
-/// What comes next to a station.
+/// A station and the priority of packets to or from it, which have numbers of their own
+/// (§10.3.2.14.2).
+pub(crate) type Peer = (StationId, UserPriority);
+
+/// What comes next to a peer.
 #[derive(Clone, Copy, Debug)]
 struct Next {
     /// Number of the packet.
@@ -115,7 +120,7 @@ struct Next {
     mpdu: u32,
 }
 
-/// A station's A-MPDUs and A-MSDUs.
+/// The A-MPDUs and A-MSDUs of an access function.
 #[derive(Clone, Debug)]
 pub(super) struct Aggregates<T> {
     /// The packets of the frame being sent, in the order of their numbers. Those of an A-MSDU have
@@ -127,22 +132,27 @@ pub(super) struct Aggregates<T> {
     most_attempts: u32,
     /// A packet for another receiver, which a queue discipline gave out.
     aside: Option<Job<T>>,
-    /// In the order of the stations.
-    next: Vec<(StationId, Next)>,
-    /// Packets from each station, in the order of the stations.
-    reorder: Vec<(StationId, Reorder<T>)>,
+    /// In the order of the peers.
+    next: Vec<(Peer, Next)>,
+}
+
+/// A station's packets from others that wait for those before them, in the order of the peers.
+#[derive(Clone, Debug)]
+pub(super) struct Receptions<T>(Vec<(Peer, Reorder<T>)>);
+
+impl<T: Copy> Receptions<T> {
+    pub(super) fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    fn from(&mut self, peer: Peer) -> &mut Reorder<T> {
+        of_peer(&mut self.0, peer, || Reorder { start: 0, held: VecDeque::new() })
+    }
 }
 
 impl<T: Copy> Aggregates<T> {
     pub(super) fn none() -> Self {
-        Self {
-            batch: Vec::new(),
-            mpdus: 0,
-            most_attempts: 0,
-            aside: None,
-            next: Vec::new(),
-            reorder: Vec::new(),
-        }
+        Self { batch: Vec::new(), mpdus: 0, most_attempts: 0, aside: None, next: Vec::new() }
     }
 
     /// Number of MPDUs to send together.
@@ -170,16 +180,16 @@ impl<T: Copy> Aggregates<T> {
     pub(super) fn body(&self) -> Option<Body<T>> {
         let first = self.batch.first()?;
         let undelivered = (!first.delivered).then_some(first.packet);
-        Some(Body::Ampdu { first: undelivered, mpdus: self.mpdus })
+        Some(Body::Ampdu { first: undelivered, mpdus: self.mpdus, priority: first.priority })
     }
 
-    /// What comes next to a station.
-    fn next(&mut self, to: StationId) -> &mut Next {
-        of_station(&mut self.next, to, || Next { packet: 0, mpdu: 0 })
+    /// What comes next to a peer.
+    fn next(&mut self, to: Peer) -> &mut Next {
+        of_peer(&mut self.next, to, || Next { packet: 0, mpdu: 0 })
     }
 
     /// Adds a packet to the frame: to its last MPDU, or as a new one.
-    fn push(&mut self, to: StationId, mut job: Job<T>, joins: bool) {
+    fn push(&mut self, to: Peer, mut job: Job<T>, joins: bool) {
         let next = self.next(to);
         if !joins {
             next.mpdu = next.mpdu.wrapping_add(1);
@@ -191,8 +201,8 @@ impl<T: Copy> Aggregates<T> {
         self.mpdus += usize::from(!joins);
     }
 
-    /// True if one more MPDU to a station is within the window.
-    fn has_room(&mut self, to: StationId, window: u32) -> bool {
+    /// True if one more MPDU to a peer is within the window.
+    fn has_room(&mut self, to: Peer, window: u32) -> bool {
         let next = self.next(to).mpdu;
         self.batch.first().is_none_or(|oldest| next.wrapping_sub(oldest.sequence) < window)
     }
@@ -213,7 +223,8 @@ impl<T: Copy> Dcf<T> {
         time: Duration,
         out: &mut Effects<T>,
     ) {
-        if let (Some(limits), Some(current)) = (&rules.phy.aggregation, self.traffic.current)
+        if let (Some(limits), Some(current)) =
+            (&rules.phy.aggregation, self.traffic.function.current)
             && let Receiver::Station(to) = current.to
         {
             self.fill(now, &rules.phy.unicast, limits, time, (to, current), out);
@@ -231,14 +242,15 @@ impl<T: Copy> Dcf<T> {
         (to, current): (StationId, Job<T>),
         out: &mut Effects<T>,
     ) {
-        if self.traffic.aggregates.batch.is_empty() {
-            self.traffic.aggregates.push(to, current, false);
+        let to = (to, current.priority);
+        if self.traffic.function.aggregates.batch.is_empty() {
+            self.traffic.function.aggregates.push(to, current, false);
         }
         // Lengths: of all MPDUs but the last, of the last, and of its packets as an A-MSDU.
         let (mut before, mut last, mut amsdu) = (Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
         // More packets may still join the last MPDU.
         let mut open = false;
-        for (place, packets) in self.traffic.aggregates.by_mpdu().enumerate() {
+        for (place, packets) in self.traffic.function.aggregates.by_mpdu().enumerate() {
             if place > 0 {
                 before += subframe(last);
             }
@@ -250,11 +262,11 @@ impl<T: Copy> Dcf<T> {
         let fits = |length| length <= limits.length && mode.duration(length) <= time;
         let mut place = 0;
         loop {
-            let room = self.traffic.aggregates.has_room(to, limits.window);
+            let room = self.traffic.function.aggregates.has_room(to, limits.window);
             if !room && !open {
                 break;
             }
-            let Some(size) = self.waiting_for(now, current.to, &mut place, out) else { break };
+            let Some(size) = self.waiting_for(now, to, &mut place, out) else { break };
             let longer = limits.longer_amsdu(amsdu, size);
             let longer_mpdu = limits.mpdu_overhead + longer;
             let joins = open && longer <= limits.amsdu && fits(limits.length(before, longer_mpdu));
@@ -262,7 +274,7 @@ impl<T: Copy> Dcf<T> {
                 break;
             }
             let Some(job) = self.take_waiting(now, place) else { break };
-            self.traffic.aggregates.push(to, job, joins);
+            self.traffic.function.aggregates.push(to, job, joins);
             if joins {
                 (last, amsdu) = (longer_mpdu, longer);
             } else {
@@ -272,38 +284,39 @@ impl<T: Copy> Dcf<T> {
             }
         }
         let length = limits.length(before, last);
-        let Aggregates { batch, most_attempts, .. } = &mut self.traffic.aggregates;
+        let Aggregates { batch, most_attempts, .. } = &mut self.traffic.function.aggregates;
         *most_attempts = batch.iter().map(|job| job.attempts).max().unwrap_or(0);
-        self.traffic.current = batch.first().copied();
-        if let Some(current) = &mut self.traffic.current {
+        self.traffic.function.current = batch.first().copied();
+        if let Some(current) = &mut self.traffic.function.current {
             (current.size, current.duration) = (length, mode.duration(length));
         }
     }
 
-    /// Size of the MPDU of the next waiting packet for a receiver: in a drop-tail queue the first
+    /// Size of the MPDU of the next waiting packet for a peer: in a drop-tail queue the first
     /// from `place` on, which becomes its place; a discipline gives out packets in its own order.
     fn waiting_for(
         &mut self,
         now: Instant,
-        to: Receiver,
+        (to, priority): Peer,
         place: &mut usize,
         out: &mut Effects<T>,
     ) -> Option<Bytes> {
-        if self.traffic.discipline.is_some() {
-            self.traffic.aggregates.aside = self.take_from_queue(now, out);
-            let aside = self.traffic.aggregates.aside?;
-            return (aside.to == to).then_some(aside.size);
+        let is_next = |job: &Job<T>| job.to == Receiver::Station(to) && job.priority == priority;
+        if self.traffic.function.discipline.is_some() {
+            self.traffic.function.aggregates.aside = self.take_from_queue(now, out);
+            let aside = self.traffic.function.aggregates.aside?;
+            return is_next(&aside).then_some(aside.size);
         }
-        let mut waiting = self.traffic.queue.iter().enumerate().skip(*place);
-        let (found, job) = waiting.find(|(_, job)| job.to == to)?;
+        let mut waiting = self.traffic.function.queue.iter().enumerate().skip(*place);
+        let (found, job) = waiting.find(|(_, job)| is_next(job))?;
         *place = found;
         Some(job.size)
     }
 
     /// Takes the packet that [`Self::waiting_for`] has found.
     fn take_waiting(&mut self, now: Instant, place: usize) -> Option<Job<T>> {
-        match self.traffic.discipline {
-            Some(_) => self.traffic.aggregates.take_aside(),
+        match self.traffic.function.discipline {
+            Some(_) => self.traffic.function.aggregates.take_aside(),
             None => self.take_from_middle(now, place),
         }
     }
@@ -312,9 +325,9 @@ impl<T: Copy> Dcf<T> {
     #[inline(never)]
     pub(crate) fn msdus(&self, rules: &Rules) -> Vec<Msdu<T>> {
         let Some(limits) = &rules.phy.aggregation else { return Vec::new() };
-        let Aggregates { batch, .. } = &self.traffic.aggregates;
+        let Aggregates { batch, .. } = &self.traffic.function.aggregates;
         let mut msdus = Vec::with_capacity(batch.len());
-        for packets in self.traffic.aggregates.by_mpdu() {
+        for packets in self.traffic.function.aggregates.by_mpdu() {
             let mpdu = limits.mpdu(packets);
             msdus.extend(packets.iter().enumerate().map(|(place, job)| {
                 let &Job { packet, waited, number, .. } = job;
@@ -331,6 +344,7 @@ impl<T: Copy> Dcf<T> {
         let mpdu = |packets: &[Job<T>]| {
             let undelivered = packets.iter().filter(|job| !job.delivered);
             SentMpdu {
+                priority: packets[0].priority,
                 packets: undelivered.map(|job| job.packet).collect(),
                 amsdu: packets.len() > 1,
                 sequence: packets[0].sequence,
@@ -338,14 +352,15 @@ impl<T: Copy> Dcf<T> {
                 size: limits.mpdu(packets),
             }
         };
-        self.traffic.aggregates.by_mpdu().map(mpdu).collect()
+        self.traffic.function.aggregates.by_mpdu().map(mpdu).collect()
     }
 
     /// The answer to the A-MPDU that this MAC has sent.
     pub(crate) fn block_ack(&self) -> BlockAck {
-        let Aggregates { batch, .. } = &self.traffic.aggregates;
-        let firsts = self.traffic.aggregates.by_mpdu().map(|packets| packets[0]);
+        let Aggregates { batch, .. } = &self.traffic.function.aggregates;
+        let firsts = self.traffic.function.aggregates.by_mpdu().map(|packets| packets[0]);
         BlockAck {
+            priority: batch.first().map_or(UserPriority::DEFAULT, |job| job.priority),
             start: batch.first().map_or(0, |job| job.sequence),
             received: firsts.filter(|job| job.delivered).map(|job| job.sequence).collect(),
         }
@@ -354,7 +369,7 @@ impl<T: Copy> Dcf<T> {
     /// The receiver has the packet at this place of the frame; this MAC learns it only from the
     /// acknowledgement.
     pub(crate) fn mark_msdu_delivered(&mut self, place: usize) {
-        self.traffic.aggregates.batch[place].delivered = true;
+        self.traffic.function.aggregates.batch[place].delivered = true;
     }
 
     /// An attempt is over. If it was answered, what has been received is done with; what is left has
@@ -362,11 +377,11 @@ impl<T: Copy> Dcf<T> {
     #[inline(never)]
     pub(super) fn settle(&mut self, rules: &Rules, end: End, out: &mut Effects<T>) -> bool {
         let limit = rules.attempts(rules.mac.short_retry_limit);
-        let Some(to) = self.traffic.aggregates.first().map(|job| job.to) else { return false };
+        let Some(first) = self.traffic.function.aggregates.first() else { return false };
         let counters = &mut self.traffic.counters;
         let mut gave_up = false;
         let mut latest = None;
-        self.traffic.aggregates.batch.retain_mut(|job| {
+        self.traffic.function.aggregates.batch.retain_mut(|job| {
             if end == End::Answered && job.delivered {
                 return false;
             }
@@ -384,10 +399,11 @@ impl<T: Copy> Dcf<T> {
             }
             false
         });
-        let aggregates = &mut self.traffic.aggregates;
+        let aggregates = &mut self.traffic.function.aggregates;
         aggregates.mpdus = aggregates.by_mpdu().count();
         aggregates.most_attempts = 0;
-        if let (Receiver::Station(to), true) = (to, gave_up) {
+        if let (Receiver::Station(to), true) = (first.to, gave_up) {
+            let to = (to, first.priority);
             let next = aggregates.next(to).packet;
             let start = aggregates.first().map_or(next, |job| job.number);
             out.skip = Some((to, start));
@@ -396,29 +412,20 @@ impl<T: Copy> Dcf<T> {
     }
 
     /// An intact packet from a station: adds those that are now in order to `released`.
-    pub(crate) fn accept(&mut self, from: StationId, msdu: &Msdu<T>, released: &mut Released<T>) {
-        let duplicate = !self.reorder(from).accept(msdu, released);
+    pub(crate) fn accept(&mut self, from: Peer, msdu: &Msdu<T>, released: &mut Released<T>) {
+        let duplicate = !self.traffic.receptions.from(from).accept(msdu, released);
         self.traffic.counters.duplicates += u64::from(duplicate && msdu.first);
     }
 
     /// A station has given up all packets before number `start` that have not arrived.
-    pub(crate) fn skip_to(&mut self, from: StationId, start: u32, released: &mut Released<T>) {
-        self.reorder(from).skip_to(start, released);
-    }
-
-    fn reorder(&mut self, from: StationId) -> &mut Reorder<T> {
-        let none = || Reorder { start: 0, held: VecDeque::new() };
-        of_station(&mut self.traffic.aggregates.reorder, from, none)
+    pub(crate) fn skip_to(&mut self, from: Peer, start: u32, released: &mut Released<T>) {
+        self.traffic.receptions.from(from).skip_to(start, released);
     }
 }
 
-/// What a list in the order of the stations has of one; `none` if it has nothing yet.
-fn of_station<T>(
-    list: &mut Vec<(StationId, T)>,
-    of: StationId,
-    none: impl FnOnce() -> T,
-) -> &mut T {
-    let place = list.binary_search_by_key(&of, |&(station, _)| station);
+/// What a list in the order of the peers has of one; `none` if it has nothing yet.
+fn of_peer<T>(list: &mut Vec<(Peer, T)>, of: Peer, none: impl FnOnce() -> T) -> &mut T {
+    let place = list.binary_search_by_key(&of, |&(peer, _)| peer);
     let place = place.unwrap_or_else(|place| {
         list.insert(place, (of, none()));
         place
@@ -429,7 +436,7 @@ fn of_station<T>(
 /// Packets, each with the time that it spent in the sender's queue.
 pub(crate) type Released<T> = Vec<(T, Duration)>;
 
-/// A receiver's packets from one station (§10.25.6.6).
+/// A receiver's packets from one peer (§10.25.6.6).
 #[derive(Clone, Debug)]
 struct Reorder<T> {
     /// Number of the first packet that has neither been released nor given up.

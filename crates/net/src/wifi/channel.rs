@@ -297,7 +297,7 @@ impl<T: Copy> Channel<T> {
         self.stations[station].counters()
     }
 
-    /// Packets waiting at a station, not counting the one in the MAC.
+    /// Packets waiting at a station, not counting those in the MAC.
     pub fn queue_len(&self, station: StationId) -> usize {
         self.stations[station].dcf.queue_len()
     }
@@ -465,7 +465,9 @@ impl<T: Copy> Channel<T> {
 
     /// Carries out a station's effects; `flight` is the slot of the frame that it has received.
     fn carry_out(&mut self, station: StationId, flight: Option<u32>) {
-        if let (Some((from, sequence, packet)), Some(slot)) = (self.wanted.deliver.take(), flight) {
+        if let (Some(((from, _), sequence, packet)), Some(slot)) =
+            (self.wanted.deliver.take(), flight)
+        {
             let flight = self.air.flight_mut(slot);
             let unicast = flight.frame.to != Receiver::Broadcast;
             let waited = flight.frame.body.waited();
@@ -498,10 +500,12 @@ impl<T: Copy> Channel<T> {
     /// A station has received an A-MPDU, at least in part, or an A-MSDU.
     fn receive_ampdu(&mut self, station: StationId, slot: u32) {
         let flight = self.air.flight_mut(slot);
+        let Body::Ampdu { priority, .. } = flight.frame.body else { return };
         let (from, msdus) = (flight.frame.from, std::mem::take(&mut flight.msdus));
+        let peer = (from, priority);
         for (place, msdu) in msdus.iter().enumerate().filter(|(_, msdu)| msdu.intact) {
             self.stations[from].dcf.mark_msdu_delivered(place);
-            self.stations[station].dcf.accept(from, msdu, &mut self.released);
+            self.stations[station].dcf.accept(peer, msdu, &mut self.released);
         }
         self.report_released(station, from);
     }
@@ -520,8 +524,8 @@ impl<T: Copy> Channel<T> {
         let reason = DropReason::Retries;
         let lost = self.wanted.lost.drain(..);
         self.outputs.extend(lost.map(|packet| Output::Drop { station, packet, reason }));
-        if let Some((to, start)) = self.wanted.skip.take() {
-            self.stations[to].dcf.skip_to(station, start, &mut self.released);
+        if let Some(((to, priority), start)) = self.wanted.skip.take() {
+            self.stations[to].dcf.skip_to((station, priority), start, &mut self.released);
             self.report_released(to, station);
         }
         if let Some(to) = self.wanted.give_up.take() {
@@ -628,9 +632,10 @@ impl<T: Copy> Channel<T> {
             (Body::BlockAck, Receiver::Station(to)) => {
                 Content::BlockAck(self.stations[to].dcf.block_ack())
             }
-            (Body::Data { sequence, retry, .. }, _) => {
+            (Body::Data { priority, sequence, retry, .. }, _) => {
                 let packets = body.undelivered().into_iter().collect();
-                Content::Data(vec![SentMpdu { packets, amsdu: false, sequence, retry, size }])
+                let amsdu = false;
+                Content::Data(vec![SentMpdu { packets, priority, amsdu, sequence, retry, size }])
             }
             (Body::Ampdu { .. }, _) => {
                 Content::Data(self.stations[from].dcf.sent_mpdus(&self.common.rules))

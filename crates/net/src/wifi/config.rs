@@ -38,7 +38,7 @@ pub struct StationConfig {
     pub position: Position,
 }
 
-const WINDOW: Kind = Kind::Integer { min: 1, max: 65_535 };
+pub(super) const WINDOW: Kind = Kind::Integer { min: 1, max: 65_535 };
 const SIZE: Kind = Kind::Size { min: 0, max: 65_535 };
 const LIMIT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
 const RATIO: Kind = Kind::Number { min: 1.0, max: 1e6, above: false };
@@ -121,10 +121,11 @@ settings! {
         /// packet on only after 25 us.
         pub next_before_report: bool,
         /// Capacity of each station's interface queue, drop-tail, not counting the packet in the
-        /// MAC.
+        /// MAC. With access categories, that of each category's queue.
         pub queue: QueueLimit,
         /// Queue discipline of each station's interface; it replaces drop-tail and `queue`. The MAC
-        /// takes a packet from it when it is done with the one before. Not with routing protocols.
+        /// takes a packet from it when it is done with the one before. With access categories, each
+        /// has one. Not with routing protocols.
         pub queue_discipline: Option<QueueConfig>,
     }
 }
@@ -438,6 +439,14 @@ pub enum WifiError {
     /// A slot of zero length.
     #[error("slot is 0 s: a back-off would take no time")]
     Slot,
+    /// Parameters of an access category that cannot work.
+    #[error("{which}.{error}")]
+    Category {
+        /// The category.
+        which: &'static str,
+        /// The error, as of a cell without categories.
+        error: Box<WifiError>,
+    },
     /// A retry limit of zero.
     #[error("{which} is 0: the first attempt counts, so at least 1")]
     RetryLimit {
@@ -657,6 +666,7 @@ impl WifiError {
             | Self::ContentionWindow { which, .. }
             | Self::RetryLimit { which }
             | Self::Range { which, .. } => which,
+            Self::Category { .. } => "access-categories",
             Self::ContentionWindows { .. } => "cw-min",
             Self::Sifs { .. } => "sifs",
             Self::Slot => "slot",
@@ -668,15 +678,20 @@ impl WifiError {
 }
 
 impl MacConfig {
-    fn check(&self) -> Result<(), WifiError> {
-        for (which, value) in [("cw-min", self.cw_min), ("cw-max", self.cw_max)] {
+    pub(super) fn check_windows(min: u32, max: u32) -> Result<(), WifiError> {
+        for (which, value) in [("cw-min", min), ("cw-max", max)] {
             if value == 0 || !u64::from(value).wrapping_add(1).is_power_of_two() {
                 return Err(WifiError::ContentionWindow { which, value });
             }
         }
-        if self.cw_min > self.cw_max {
-            return Err(WifiError::ContentionWindows { min: self.cw_min, max: self.cw_max });
+        if min > max {
+            return Err(WifiError::ContentionWindows { min, max });
         }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), WifiError> {
+        Self::check_windows(self.cw_min, self.cw_max)?;
         let limits = [
             ("short-retry-limit", self.short_retry_limit),
             ("long-retry-limit", self.long_retry_limit),

@@ -14,27 +14,30 @@
 //!   ([`Dcf::end_sending`]) when something follows.
 //!
 //! Here are the station's state and its contention for the medium; `exchange` has the frames that it
-//! sends and receives, `queue` the packets that wait.
+//! sends and receives, `queue` the packets that wait, `edca` what is different with four access
+//! functions.
 
+mod edca;
 mod exchange;
 mod queue;
 
-use self::queue::Discipline;
-use crate::wifi::aggregate::Aggregates;
+use self::edca::{Edca, Function};
+use crate::wifi::aggregate::{Peer, Receptions};
 use crate::wifi::air::Flight;
+use crate::wifi::category::UserPriority;
 use crate::wifi::config::{BackoffDraw, FirstAccess};
 use crate::wifi::exposure::Exposure;
 use crate::wifi::frame::{self, Body, Frame};
 use crate::wifi::rules::Rules;
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use airtcp_core::{Bytes, Duration, Instant};
-use std::collections::VecDeque;
 
 /// A packet on its way through the MAC.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job<T> {
     pub(super) packet: T,
     pub(super) to: Receiver,
+    pub(super) priority: UserPriority,
     /// Size of the packet.
     packet_size: Bytes,
     /// Size and duration of its frame; of the first packet of an A-MPDU or A-MSDU: of the whole.
@@ -125,7 +128,7 @@ pub(crate) struct Effects<T> {
     /// Send a frame.
     pub(crate) transmit: Option<Frame<T>>,
     /// A packet has arrived: from whom, its number at the sender, the packet.
-    pub(crate) deliver: Option<(StationId, u32, T)>,
+    pub(crate) deliver: Option<(Peer, u32, T)>,
     /// All attempts for a receiver are used up.
     pub(crate) give_up: Option<StationId>,
     /// Packets given up that had not arrived.
@@ -133,7 +136,7 @@ pub(crate) struct Effects<T> {
     /// An A-MPDU for this station has arrived, at least in part.
     pub(crate) ampdu: bool,
     /// Packets of A-MPDUs to this receiver were given up, all those before this number.
-    pub(crate) skip: Option<(StationId, u32)>,
+    pub(crate) skip: Option<(Peer, u32)>,
     /// Packets that the queue's discipline dropped.
     pub(crate) dropped: Vec<T>,
     /// Packets that the MAC has taken from the queue came out of it marked.
@@ -206,22 +209,16 @@ pub(crate) struct Traffic<T> {
     response: Response,
     /// End of the latest own transmission.
     sent_until: Instant,
-    cw: u32,
-    short_retries: u32,
-    long_retries: u32,
-    /// The packet to send.
-    pub(super) current: Option<Job<T>>,
-    pub(super) aggregates: Aggregates<T>,
+    /// The access function at hand: the only one, or that of the exchange in progress.
+    pub(super) function: Function<T>,
+    /// All four, if there are so many.
+    edca: Option<Box<Edca<T>>>,
     /// End of the TXOP in progress.
     txop_until: Instant,
-    pub(super) queue: VecDeque<Job<T>>,
-    queue_bytes: Bytes,
-    /// In the place of `queue`.
-    pub(crate) discipline: Option<Box<Discipline<T>>>,
     next_sequence: u32,
-    /// The latest packet from each station that has sent one, in the order of the stations: the
-    /// duplicate filter.
-    latest: Vec<(StationId, u32)>,
+    /// The latest packet from each peer, in their order: the duplicate filter.
+    latest: Vec<(Peer, u32)>,
+    pub(super) receptions: Receptions<T>,
     pub(crate) streams: StationStreams,
     pub(crate) counters: StationCounters,
     /// The frame that the radio follows, if noise causes bit errors.
@@ -264,21 +261,12 @@ impl<T: Copy> Dcf<T> {
             traffic: Box::new(Traffic {
                 response: Response::Data,
                 sent_until: Instant::ZERO,
-                cw: rules.mac.cw_min,
-                short_retries: 0,
-                long_retries: 0,
-                current: None,
-                aggregates: Aggregates::none(),
+                function: Function::new(0, rules, streams.queue.clone()),
+                edca: rules.has_categories.then(|| Box::new(Edca::new(rules, &streams))),
                 txop_until: Instant::ZERO,
-                queue: VecDeque::new(),
-                queue_bytes: Bytes::ZERO,
-                discipline: rules
-                    .mac
-                    .queue_discipline
-                    .as_ref()
-                    .map(|config| Box::new(Discipline::new(config, streams.queue.clone()))),
                 next_sequence: 0,
                 latest: Vec::new(),
+                receptions: Receptions::none(),
                 streams,
                 counters: StationCounters::default(),
                 exposure: Exposure::new(Instant::ZERO, rules.phy.control),
@@ -331,6 +319,10 @@ impl<T: Copy> Dcf<T> {
         begin: Instant,
         end: Instant,
     ) -> Option<Instant> {
+        if rules.has_categories {
+            // A function in the first slot of its back-off will have counted one.
+            return None;
+        }
         let stops =
             self.phase == Phase::Contend && self.deadline > begin && self.deadline < Instant::MAX;
         // Whole slots count, so that a little more may remain.
@@ -356,8 +348,9 @@ impl<T: Copy> Dcf<T> {
 
     /// True if the attempt in progress may be the last one for its packet.
     pub(crate) fn may_give_up(&self, rules: &Rules) -> bool {
-        let (short, long) = (self.traffic.short_retries, self.traffic.long_retries);
-        let short = short.max(self.traffic.aggregates.most_attempts());
+        let Function { short_retries: short, long_retries: long, aggregates, .. } =
+            &self.traffic.function;
+        let short = (*short).max(aggregates.most_attempts());
         matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
             && (short.saturating_add(1) >= rules.attempts(rules.mac.short_retry_limit)
                 || long.saturating_add(1) >= rules.attempts(rules.mac.long_retry_limit))
@@ -365,7 +358,8 @@ impl<T: Copy> Dcf<T> {
 
     /// The receiver has the packet `sequence`; this MAC learns it only from the ACK.
     pub(crate) fn mark_delivered(&mut self, sequence: u32) {
-        if let Some(job) = self.traffic.current.as_mut().filter(|job| job.sequence == sequence) {
+        let current = &mut self.traffic.function.current;
+        if let Some(job) = current.as_mut().filter(|job| job.sequence == sequence) {
             job.delivered = true;
         }
     }
@@ -471,7 +465,7 @@ impl<T: Copy> Dcf<T> {
         }
         match (frame.body, self.phase) {
             (Body::Cts, Phase::AwaitCts) => {
-                self.traffic.short_retries = 0;
+                self.traffic.function.short_retries = 0;
                 self.respond(now, rules, Response::Data);
             }
             (Body::Ack | Body::BlockAck, Phase::AwaitAck) => self.succeed(now, rules, out),
@@ -479,8 +473,9 @@ impl<T: Copy> Dcf<T> {
                 self.fail_by_reception(now, rules, out);
                 match body {
                     Body::Rts => self.receive_rts(now, rules, frame),
-                    Body::Data { packet, sequence, retry, .. } => {
-                        self.receive_data(now, rules, frame.from, (packet, sequence, retry), out);
+                    Body::Data { packet, priority, sequence, retry, .. } => {
+                        let peer = (frame.from, priority);
+                        self.receive_data(now, rules, peer, (packet, sequence, retry), out);
                     }
                     Body::Ampdu { mpdus, .. } => {
                         self.receive_ampdu(now, rules, frame.from, mpdus, out);
@@ -502,6 +497,7 @@ impl<T: Copy> Dcf<T> {
     ) {
         self.deadline = Instant::MAX;
         match self.phase {
+            Phase::Contend if rules.has_categories => self.access_by_category(now, rules, out),
             Phase::Contend => self.access(now, rules, out),
             Phase::AwaitCts | Phase::AwaitAck => {
                 let begun = receiving_since.is_some_and(|at| at + rules.rx_start_delay <= now);
@@ -527,6 +523,9 @@ impl<T: Copy> Dcf<T> {
 
     /// The packet that has just become the current one asks for the medium.
     fn first_access(&mut self, now: Instant, rules: &Rules) {
+        if rules.has_categories {
+            return self.first_access_at_boundary(now, rules);
+        }
         let idle = now >= self.nav.end();
         let from = self.counting_from;
         let counts = from < Instant::MAX;
@@ -536,23 +535,27 @@ impl<T: Copy> Dcf<T> {
                 FirstAccess::Immediate => {}
                 FirstAccess::AfterDifs => self.counting_from = from.max(now + rules.phy.difs),
                 FirstAccess::Backoff => {
-                    self.draw_backoff(rules);
+                    self.draw_backoff(now, rules);
                     self.counting_from = from.max(now + rules.phy.difs);
                 }
             }
         } else if self.backoff == Backoff::NONE {
-            self.draw_backoff(rules);
+            self.draw_backoff(now, rules);
         }
         self.set_access_deadline(now);
     }
 
-    fn draw_backoff(&mut self, rules: &Rules) {
+    fn draw_backoff(&mut self, now: Instant, rules: &Rules) {
         let values = match rules.mac.backoff_draw {
-            BackoffDraw::Inclusive => u64::from(self.traffic.cw) + 1,
-            BackoffDraw::Exclusive => u64::from(self.traffic.cw),
+            BackoffDraw::Inclusive => u64::from(self.traffic.function.cw) + 1,
+            BackoffDraw::Exclusive => u64::from(self.traffic.function.cw),
         };
         let slots = self.traffic.streams.backoff.below(values);
-        self.backoff = Backoff(rules.phy.slot * slots);
+        let mut rest = rules.phy.slot * slots;
+        if rules.has_categories {
+            rest += self.counted_until_next_boundary(now, rules);
+        }
+        self.backoff = Backoff(rest);
     }
 
     /// The medium is no longer idle: subtracts what has been counted.
@@ -564,6 +567,9 @@ impl<T: Copy> Dcf<T> {
         }
         self.counting_from = Instant::MAX;
         self.deadline = Instant::MAX;
+        if rules.has_categories {
+            return self.freeze_functions(now, rules, from);
+        }
         match self.backoff.rest() {
             Some(rest) => {
                 let mut counted = now.since(from);
@@ -574,7 +580,7 @@ impl<T: Copy> Dcf<T> {
                 self.backoff = if done { Backoff::NONE } else { Backoff(rest - counted) };
             }
             // A packet was about to be sent without a back-off.
-            None if self.has_packet => self.draw_backoff(rules),
+            None if self.has_packet => self.draw_backoff(now, rules),
             None => {}
         }
     }
@@ -602,14 +608,16 @@ impl<T: Copy> Dcf<T> {
     fn contend(&mut self, now: Instant, rules: &Rules) {
         self.phase = Phase::Contend;
         self.deadline = Instant::MAX;
+        self.leave(now, rules);
         self.resume(now, rules);
     }
 
     /// The back-off is over: the current packet is sent, or its RTS.
     fn access(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        self.traffic.txop_until = now + rules.phy.txop_limit;
-        self.assemble(now, rules, rules.longest_data(), out);
-        let Some(job) = self.traffic.current else { return };
+        let limit = self.traffic.function.rules.txop_limit;
+        self.traffic.txop_until = now + limit;
+        self.assemble(now, rules, rules.longest_data(limit), out);
+        let Some(job) = self.traffic.function.current else { return };
         self.counting_from = Instant::MAX;
         self.backoff = Backoff::NONE;
         match job.to {

@@ -1,5 +1,6 @@
 //! What stations send each other.
 
+use crate::wifi::category::UserPriority;
 use crate::wifi::station::{Receiver, StationId};
 use airtcp_core::{Bytes, Duration, Instant};
 
@@ -90,13 +91,15 @@ impl<T> Content<T> {
             Self::Ack => Content::Ack,
             Self::BlockAck(block) => Content::BlockAck(block),
             Self::Data(mpdus) => {
-                let mapped = |SentMpdu { packets, amsdu, sequence, retry, size }| SentMpdu {
-                    packets: packets.into_iter().map(&mut to).collect(),
-                    amsdu,
-                    sequence,
-                    retry,
-                    size,
-                };
+                let mapped =
+                    |SentMpdu { packets, priority, amsdu, sequence, retry, size }| SentMpdu {
+                        packets: packets.into_iter().map(&mut to).collect(),
+                        priority,
+                        amsdu,
+                        sequence,
+                        retry,
+                        size,
+                    };
                 Content::Data(mpdus.into_iter().map(mapped).collect())
             }
         }
@@ -108,6 +111,8 @@ impl<T> Content<T> {
 pub struct SentMpdu<T> {
     /// The packets; none in a retry of an MPDU that its receiver has already.
     pub packets: Vec<T>,
+    /// The TID in its QoS Control field.
+    pub priority: UserPriority,
     /// It is an A-MSDU.
     pub amsdu: bool,
     /// The sender's number of the packet; in A-MPDUs and A-MSDUs, the number of the MPDU among
@@ -122,6 +127,8 @@ pub struct SentMpdu<T> {
 /// What a block ACK says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockAck {
+    /// The TID of the MPDUs.
+    pub priority: UserPriority,
     /// Number of the oldest MPDU in the A-MPDU that it answers.
     pub start: u32,
     /// The MPDUs of that A-MPDU that have arrived.
@@ -177,6 +184,7 @@ pub(crate) enum Body<T> {
     Ack,
     Data {
         packet: T,
+        priority: UserPriority,
         /// The sender's number of the packet.
         sequence: u32,
         /// It has been sent before.
@@ -193,6 +201,7 @@ pub(crate) enum Body<T> {
         first: Option<T>,
         /// Number of MPDUs.
         mpdus: usize,
+        priority: UserPriority,
     },
     BlockAck,
 }

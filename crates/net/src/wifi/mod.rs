@@ -7,7 +7,8 @@
 //! (the machine). Its parts can be read alone, from the bottom up: `station` and `frame` (the
 //! vocabulary), `phy` and `ofdm` (how long a frame takes), `dsss`, `convolutional` and `exposure`
 //! (its bit errors), `radio` (which frame a station receives), `dcf` (one station's MAC),
-//! `rules` (its times), `aggregate` (its A-MPDUs), [`level`] (when a level crosses thresholds), `audience` (who senses whom), `agenda` (what
+//! `rules` (its times), [`category`] (which of its access functions a packet
+//! goes through), `aggregate` (its A-MPDUs), [`level`] (when a level crosses thresholds), `audience` (who senses whom), `agenda` (what
 //! comes next), `air` (frames on the air), `faint` (interference from afar), `terminal` (one whole
 //! station).
 //!
@@ -20,6 +21,7 @@ mod agenda;
 mod aggregate;
 mod air;
 mod audience;
+pub mod category;
 pub mod channel;
 pub mod config;
 mod convolutional;
@@ -39,6 +41,7 @@ mod station;
 mod terminal;
 
 pub use airtcp_core::Position;
+pub use category::{AccessCategories, AccessCategory, CategoryConfig, UserPriority};
 pub use channel::{Channel, Output};
 pub use config::{
     Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, FrameErrors, MacConfig,

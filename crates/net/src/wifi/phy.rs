@@ -1,5 +1,6 @@
 //! How long a frame takes, and the spaces between frames: what a MAC needs of its PHY.
 
+use crate::wifi::category::AccessCategories;
 use crate::wifi::config::MacConfig;
 use crate::wifi::frame;
 use crate::wifi::ofdm::{Format, OfdmMode};
@@ -81,7 +82,7 @@ pub(crate) struct Aggregation {
 pub(crate) struct Phy {
     pub(crate) slot: Duration,
     pub(crate) sifs: Duration,
-    /// DIFS, or AIFS.
+    /// DIFS, or AIFS: the shortest of several.
     pub(crate) difs: Duration,
     pub(crate) unicast: Mode,
     pub(crate) broadcast: Mode,
@@ -145,7 +146,9 @@ impl Phy {
     }
 
     fn mimo(format: Format, config: &MimoConfig, mac: &MacConfig) -> Self {
-        let &MimoConfig { band, width, guard_interval, streams, mcs, aifsn, .. } = config;
+        let &MimoConfig { band, width, guard_interval, streams, mcs, .. } = config;
+        let categories = config.access_categories.as_ref();
+        let aifsn = categories.map_or(config.aifsn, AccessCategories::least_aifsn);
         let mode = OfdmMode::of_mcs(format, band, (width, guard_interval), (streams, mcs));
         let amsdu = config.longest_amsdu(format, mac.header);
         let ampdus = config.ampdu_limit > Bytes::ZERO;

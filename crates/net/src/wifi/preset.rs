@@ -76,6 +76,26 @@ fn idle(config: &ChannelConfig, preset: &ChannelConfig) -> Option<(&'static str,
     if !ampdus && mimo.block_ack_window != usual.block_ack_window {
         return Some(("block-ack-window", "with ampdu-limit = \"0 B\""));
     }
+    if mimo.access_categories.is_some() {
+        let (mac, other) = (&config.mac, &preset.mac);
+        let own = "with access-categories: each has its own";
+        let at_boundaries = "with access-categories, which act at slot boundaries";
+        let changed = [
+            ("aifsn", mimo.aifsn != usual.aifsn, own),
+            ("txop-limit", mimo.txop_limit != usual.txop_limit, own),
+            ("cw-min", mac.cw_min != other.cw_min, own),
+            ("cw-max", mac.cw_max != other.cw_max, own),
+            ("first-access", mac.first_access != other.first_access, at_boundaries),
+            (
+                "repeat-interrupted-slot",
+                mac.repeat_interrupted_slot != other.repeat_interrupted_slot,
+                at_boundaries,
+            ),
+        ];
+        if let Some((key, _, why)) = changed.into_iter().find(|(_, changed, _)| *changed) {
+            return Some((key, why));
+        }
+    }
     if (ampdus || amsdus) && config.mac.long_retry_limit != preset.mac.long_retry_limit {
         let why =
             "on frames that packets share: short-retry-limit is theirs, whatever their length";
@@ -326,6 +346,7 @@ pub fn ieee80211n() -> ChannelConfig {
         mcs: 7,
         aifsn: 3,
         txop_limit: Duration::ZERO,
+        access_categories: None,
         ampdu_limit: Format::Ht.ampdu_limit(),
         amsdu_limit: Bytes::ZERO,
         block_ack_window: Format::Ht.block_ack_window(),

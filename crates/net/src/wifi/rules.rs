@@ -1,5 +1,6 @@
 //! The rules of one station's MAC: the configuration, and the times derived from it.
 
+use crate::wifi::category::{AccessCategory, CategoryConfig};
 use crate::wifi::config::{Attempts, ChannelConfig, EifsRule, MacConfig, ResponseTimeout};
 use crate::wifi::exposure::Exposure;
 use crate::wifi::frame::{self, Body, Frame};
@@ -28,6 +29,22 @@ pub(crate) struct Rules {
     pub(super) nav_reset: Duration,
     /// NAV after a frame received in error ([`Self::nav_after_error`]).
     nav_after_error: Duration,
+    /// Of each access function, in ascending order of priority. Without categories, all are the
+    /// same, and stations have only one.
+    pub(super) functions: [FunctionRules; 4],
+    /// Stations have the access functions of EDCA.
+    pub(super) has_categories: bool,
+}
+
+/// The rules of an access function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FunctionRules {
+    /// Difference of its AIFS from the shortest, which is [`Phy::difs`]; whole slots.
+    pub(super) later: Duration,
+    pub(super) cw_min: u32,
+    pub(super) cw_max: u32,
+    /// Time for which a station that has won the medium may use it; zero for one exchange.
+    pub(super) txop_limit: Duration,
 }
 
 /// An acknowledgement.
@@ -56,7 +73,23 @@ impl Rules {
         };
         let block_ack = phy.aggregation.map_or(frame::ACK, |limits| limits.block_ack());
         let eifs = phy.sifs + phy.eifs_ack + phy.difs;
+        let categories = config.phy.access_categories();
+        let functions = AccessCategory::ALL.map(|category| match categories {
+            None => FunctionRules {
+                later: Duration::ZERO,
+                cw_min: mac.cw_min,
+                cw_max: mac.cw_max,
+                txop_limit: phy.txop_limit,
+            },
+            Some(categories) => {
+                let &CategoryConfig { aifsn, cw_min, cw_max, txop_limit } = categories.of(category);
+                let later = phy.slot * u64::from(aifsn - categories.least_aifsn());
+                FunctionRules { later, cw_min, cw_max, txop_limit }
+            }
+        });
         Self {
+            functions,
+            has_categories: categories.is_some(),
             rts,
             cts,
             ack: acknowledgement(frame::ACK),
@@ -96,9 +129,10 @@ impl Rules {
         self.ack.duration.max(self.block_ack.duration)
     }
 
-    /// Time that data may take in a TXOP that begins with them, or with an RTS if they may need one.
-    pub(super) fn longest_data(&self) -> Duration {
-        let Phy { txop_limit, sifs, aggregation, .. } = self.phy;
+    /// Time that data may take in a TXOP of this limit that begins with them, or with an RTS if they
+    /// may need one.
+    pub(super) fn longest_data(&self, txop_limit: Duration) -> Duration {
+        let Phy { sifs, aggregation, .. } = self.phy;
         if txop_limit.is_zero() {
             return Duration::MAX;
         }
@@ -117,11 +151,12 @@ impl Rules {
         Exposure::new(now, *mode)
     }
 
-    /// From any step of a station to what comes out of it: a frame, unless its queue drops packets.
+    /// From any step of a station to what comes out of it: a frame, unless its queue drops packets,
+    /// or an internal collision can be the last attempt for one.
     pub(crate) fn quiet(&self) -> Duration {
         match self.mac.queue_discipline {
-            None => self.phy.shortest_frame,
-            Some(_) => Duration::ZERO,
+            None if !self.has_categories => self.phy.shortest_frame,
+            _ => Duration::ZERO,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The physical layers of IEEE 802.11, as configured: each preset belongs to one.
 
+use crate::wifi::category::AccessCategories;
 use crate::wifi::config::{MimoError, WifiError};
 use crate::wifi::frame::FrameKind;
 use crate::wifi::ofdm::{CodingScheme, Format, Width};
@@ -76,14 +77,14 @@ settings! {
 
 const STREAMS: Kind = Kind::Integer { min: 1, max: 4 };
 const MCS: Kind = Kind::Integer { min: 0, max: 11 };
-const AIFSN: Kind = Kind::Integer { min: 2, max: 15 };
+pub(super) const AIFSN: Kind = Kind::Integer { min: 2, max: 15 };
 const MPDUS: Kind = Kind::Integer { min: 1, max: 256 };
 const AMPDU: Kind = Kind::Size { min: 0, max: 6_500_631 };
 const AMSDU: Kind = Kind::Size { min: 0, max: 11_454 };
 
 settings! {
     #[partial]
-    /// The rate of OFDM on several antennas, access for one category of traffic, and aggregation.
+    /// The rate of OFDM on several antennas, access to the medium, and aggregation.
     #[derive(Clone, Debug, PartialEq)]
     pub struct MimoConfig {
         /// Frequency band. It sets SIFS (10 us at 2.4 GHz, otherwise 16 us); at 2.4 GHz each frame
@@ -114,6 +115,11 @@ settings! {
         /// within it; only the first may be longer. Zero: one exchange.
         #[source = "802.11-2020 §10.23.2.8"]
         pub txop_limit: Duration,
+        /// EDCA's access categories, in the place of `aifsn`, `cw-min`, `cw-max` and `txop-limit`;
+        /// back-offs count at slot boundaries. Without them, all packets have one queue and one
+        /// back-off. Not with routing protocols.
+        #[source = "802.11-2020 §10.23.2"]
+        pub access_categories: Option<AccessCategories>,
         /// Longest A-MPDU. Zero: none, each MPDU has its own ACK.
         #[kind = AMPDU]
         #[source = "802.11-2020 §10.12.2"]
@@ -231,7 +237,10 @@ impl PhyConfig {
         match self {
             Self::Dsss(dsss) => dsss.check(),
             Self::Ofdm(ofdm) | Self::Erp(ofdm) => self.check_rate("data-rate", ofdm.data_rate),
-            Self::Mimo(format, mimo) => mimo.check(*format).map_err(WifiError::Mimo),
+            Self::Mimo(format, mimo) => {
+                mimo.check(*format).map_err(WifiError::Mimo)?;
+                mimo.access_categories.iter().try_for_each(AccessCategories::check)
+            }
         }
     }
 
@@ -251,6 +260,14 @@ impl PhyConfig {
     /// True if packets share A-MPDUs and are acknowledged in blocks.
     pub fn makes_ampdus(&self) -> bool {
         matches!(self, Self::Mimo(_, mimo) if mimo.ampdu_limit > Bytes::ZERO)
+    }
+
+    /// The access categories of its stations, if they have several.
+    pub fn access_categories(&self) -> Option<&AccessCategories> {
+        match self {
+            Self::Mimo(_, mimo) => mimo.access_categories.as_ref(),
+            Self::Dsss(_) | Self::Ofdm(_) | Self::Erp(_) => None,
+        }
     }
 
     /// True if packets share A-MSDUs.
@@ -282,6 +299,14 @@ impl DsssConfig {
     }
 }
 
+/// A TXOP limit is a field of 16 bits, in units of 32 us (§9.4.2.28).
+pub(super) fn check_txop(limit: Duration) -> Result<(), MimoError> {
+    const UNIT: Duration = Duration::from_micros(32);
+    let units = limit.as_nanos().saturating_add(UNIT.as_nanos() / 2) / UNIT.as_nanos();
+    let nearest = UNIT * units.min(u64::from(u16::MAX));
+    if limit == nearest { Ok(()) } else { Err(MimoError::Txop { limit, nearest }) }
+}
+
 impl MimoConfig {
     /// Longest A-MSDU in MPDUs with `overhead` bytes of MAC header and FCS; zero for none.
     pub(super) fn longest_amsdu(&self, format: Format, overhead: Bytes) -> Bytes {
@@ -306,17 +331,8 @@ impl MimoConfig {
             return Err(MimoError::GuardInterval { set, standard, nearest });
         }
         self.check_mcs(format)?;
-        self.check_txop()?;
+        check_txop(self.txop_limit)?;
         self.check_aggregation(format)
-    }
-
-    /// The limit is a field of 16 bits, in units of 32 us (§9.4.2.28).
-    fn check_txop(&self) -> Result<(), MimoError> {
-        const UNIT: Duration = Duration::from_micros(32);
-        let limit = self.txop_limit;
-        let units = limit.as_nanos().saturating_add(UNIT.as_nanos() / 2) / UNIT.as_nanos();
-        let nearest = UNIT * units.min(u64::from(u16::MAX));
-        if limit == nearest { Ok(()) } else { Err(MimoError::Txop { limit, nearest }) }
     }
 
     fn check_mcs(&self, format: Format) -> Result<(), MimoError> {

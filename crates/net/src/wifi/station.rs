@@ -51,6 +51,9 @@ pub struct StationCounters {
     pub broadcasts_sent: u64,
     /// Attempts that failed and were repeated.
     pub retries: u64,
+    /// Attempts that an access function lost to one of higher priority in the station. They are
+    /// among `retries`, unless they were the last or for a broadcast.
+    pub internal_collisions: u64,
     /// Packets given up that had not reached their receiver.
     pub mac_drops: u64,
     /// Packets given up, including those that lost only their ACK.
@@ -66,7 +69,8 @@ pub struct StationCounters {
     pub errors: u64,
     /// Duplicate frames, filtered.
     pub duplicates: u64,
-    /// Longest queue in packets, not counting the one in the MAC.
+    /// Longest queue in packets, not counting the one in the MAC; with access categories, of one of
+    /// their queues.
     pub max_queue: u64,
     /// Time during which the medium was busy or the station was sending.
     pub busy: Duration,

@@ -3,7 +3,8 @@
 //! A script has one line for each event, with its time in microseconds:
 //!
 //! ```text
-//! 0     send A>B 1500      input: packet for B queued at A, 1500 B; packets are numbered from 0
+//! 0     send A>B 1500      input: packet for B queued at A, 1500 B; packets are numbered from 0. A
+//!                          DSCP may follow
 //! 0     A>B DATA           A begins to send a frame (RTS, CTS, ACK, DATA); `A>*` is a broadcast
 //! 1304  B got 0            B receives packet 0
 //! 1314  B>A ACK
@@ -12,7 +13,8 @@
 //! Also `A drop 0` (the packet never arrived), `A lost B` (link failure) and `A full 0` (queue).
 
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_core::{Bytes, Dscp, Duration, Instant};
+use airtcp_net::PacketMeta;
 use airtcp_net::wifi::{
     Channel, ChannelConfig, DsssConfig, FrameKind, Output, PhyConfig, Position, Receiver,
     StationConfig, StationId, StationStreams,
@@ -87,7 +89,9 @@ pub(crate) fn play(channel: &mut Channel<u32>, script: &str) {
         run_until(channel, at, &mut happened);
         let (from, to) = words[2].split_once('>').unwrap();
         let size = Bytes(words[3].parse().unwrap());
-        if channel.send(at, station(from), receiver(to), packet, size).is_err() {
+        let dscp = words.get(4).map_or(Dscp::DEFAULT, |name| Dscp::named(name).unwrap());
+        let meta = PacketMeta { dscp, ..PacketMeta::from(size) };
+        if channel.send(at, station(from), receiver(to), packet, meta).is_err() {
             happened.push((at, format!("{from} full {packet}")));
         }
         packet += 1;

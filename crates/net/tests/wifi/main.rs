@@ -3,6 +3,7 @@
 
 mod common;
 mod config;
+mod edca;
 mod ofdm;
 mod outage;
 mod properties;

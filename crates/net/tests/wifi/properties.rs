@@ -1,7 +1,7 @@
 //! Properties of every cell, whatever its rules, positions and traffic.
 
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, DataRate, Duration, Ecn, Instant};
+use airtcp_core::{Bytes, DataRate, Dscp, Duration, Ecn, Instant};
 use airtcp_net::PacketMeta;
 use airtcp_net::config::{QueueConfig, QueueLimit};
 use airtcp_net::queue::codel::CodelConfig;
@@ -10,8 +10,9 @@ use airtcp_net::queue::fq_codel::FqCodelConfig;
 use airtcp_net::queue::pie::PieConfig;
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, Format, FrameErrors, Output, PhyConfig, Position, Power, ReceivedFrame,
-    Receiver, Reception, SentFrame, StationConfig, StationId, StationStreams, preset,
+    AccessCategories, Channel, ChannelConfig, Format, FrameErrors, Output, PhyConfig, Position,
+    Power, ReceivedFrame, Receiver, Reception, SentFrame, StationConfig, StationId, StationStreams,
+    UserPriority, preset,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -96,9 +97,17 @@ fn ofdm() -> impl Strategy<Value = ChannelConfig> {
     ]);
     let errors = prop::sample::select(vec![0.0, 1e-5, 3e-4]);
     let threshold = prop::sample::select(vec![0, 2000, 65_535]);
-    let shared = any::<[bool; 3]>();
+    let shared = any::<[bool; 4]>();
     (base, errors, 0_u64..20, discipline(), threshold, 1_u32..8, shared).prop_map(
-        |(base, errors, queue, discipline, threshold, attempts, [txop, ampdu, amsdu])| {
+        |(
+            base,
+            errors,
+            queue,
+            discipline,
+            threshold,
+            attempts,
+            [txop, ampdu, amsdu, categories],
+        )| {
             let mut config = base;
             config.radio.bit_error_rate = errors;
             config.mac.queue = QueueLimit::Packets(queue);
@@ -113,6 +122,7 @@ fn ofdm() -> impl Strategy<Value = ChannelConfig> {
                 phy.amsdu_limit = Bytes(if amsdu { longest } else { 0 });
                 phy.txop_limit = Duration::from_micros(if txop { 2_528 } else { 0 });
                 phy.block_ack_window = 8;
+                phy.access_categories = categories.then(AccessCategories::default);
             }
             config
         },
@@ -148,11 +158,12 @@ fn scenario_of(config: BoxedStrategy<ChannelConfig>, gap: u64) -> impl Strategy<
     })
 }
 
-/// Of three flows, one of which takes part in ECN.
+/// Of three flows, one of which takes part in ECN, with any DSCP.
 fn meta(packet: usize, size: u64) -> PacketMeta {
     let flow = packet as u32 % 3;
     let ecn = if flow == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-    PacketMeta { flow, ecn, ..PacketMeta::from(Bytes(size)) }
+    let dscp = Dscp::new((packet * 11 % 64) as u8).unwrap();
+    PacketMeta { flow, ecn, dscp, ..PacketMeta::from(Bytes(size)) }
 }
 
 /// Outputs of a run.
@@ -265,10 +276,11 @@ proptest! {
     }
 
     /// A receiver gets the packets of a sender in their order, whatever of an A-MPDU is lost, unless
-    /// a queue discipline changes it.
+    /// a queue discipline changes it. With access categories, those of one user priority.
     #[test]
     fn the_packets_of_a_sender_arrive_in_order(scenario in scenario_of(ofdm().boxed(), 300)) {
         let mut scenario = scenario;
+        let categories = scenario.config.phy.access_categories().is_some();
         scenario.config.mac.queue_discipline = None;
         let (_, log) = run(&scenario);
         let mut latest = BTreeMap::new();
@@ -276,7 +288,8 @@ proptest! {
             let Output::Deliver { station, from, packet, .. } = output else { continue };
             let (_, _, to, _) = scenario.packets[packet];
             if station.0 as usize == to {
-                let before = latest.insert((from, station), packet);
+                let priority = categories.then(|| UserPriority::of(meta(packet, 1).dscp));
+                let before = latest.insert((from, station, priority), packet);
                 prop_assert!(before.is_none_or(|before| before < packet), "{before:?}, {packet}");
             }
         }
@@ -446,6 +459,33 @@ fn a_packet_whose_ack_was_lost_is_acknowledged_again_but_not_delivered_again() {
     let delivered =
         log.outputs.iter().filter(|(_, o)| matches!(o, Output::Deliver { .. })).count() as u64;
     assert_eq!(counters.acks_sent, delivered + counters.duplicates);
+}
+
+#[test]
+fn a_retry_is_known_after_packets_of_other_priorities() {
+    // §10.3.2.14.3. Half of the data frames are lost, and one ACK in 9; packets of other user
+    // priorities arrive between a packet and its retry.
+    let mut scenario = noisy(1e-3, false);
+    scenario.config = ChannelConfig { mac: scenario.config.mac, ..preset::ieee80211n() };
+    scenario.config.radio.bit_error_rate = 1e-3;
+    let PhyConfig::Mimo(_, phy) = &mut scenario.config.phy else { unreachable!() };
+    phy.ampdu_limit = Bytes::ZERO;
+    phy.access_categories = Some(AccessCategories::default());
+    scenario.places[1].x = 1.0;
+    scenario.packets = vec![(0, 0, 1, 50); 1000];
+    let (channel, log) = run(&scenario);
+    let counters = channel.counters(StationId(1));
+    assert!(counters.duplicates > 50, "{counters:?}");
+    let delivered = log.outputs.iter().filter_map(|(_, output)| match output {
+        Output::Deliver { packet, .. } => Some(*packet),
+        _ => None,
+    });
+    let mut delivered: Vec<_> = delivered.collect();
+    let all = delivered.len();
+    delivered.sort_unstable();
+    delivered.dedup();
+    assert_eq!(delivered.len(), all);
+    assert_eq!(counters.acks_sent, all as u64 + counters.duplicates);
 }
 
 #[test]

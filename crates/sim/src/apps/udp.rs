@@ -7,7 +7,7 @@ use crate::metrics::{CallMetrics, UdpMetrics, percentiles};
 use crate::packet::{Datagram, UDP_OVERHEAD};
 use crate::scenario::{DatagramArrivals, Datagrams, FRAME, OnOff, Sizes, UdpId, UdpSpec};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, Duration, Flow, Histogram, Instant, Length, Stream};
+use airtcp_core::{Bytes, Dscp, Duration, Flow, Histogram, Instant, Length, Stream};
 use airtcp_routing::{LinkId, NodeId};
 
 /// Packets of a saturated source at its radio: one in service, one behind it.
@@ -26,6 +26,8 @@ pub(crate) struct UdpSource {
     /// The receiving node.
     pub(crate) destination: NodeId,
     pub(crate) flow: Flow,
+    /// The DSCP of its packets.
+    pub(crate) dscp: Dscp,
     id: UdpId,
     size: Sizes,
     sizes: Stream,
@@ -60,7 +62,7 @@ enum Pace {
 impl UdpSource {
     /// The source `id` of the scenario.
     pub(crate) fn new(id: UdpId, spec: &UdpSpec, seed: u64) -> Self {
-        let UdpSpec { name, from, to, start, stop, datagrams } = spec;
+        let UdpSpec { name, from, to, dscp, start, stop, datagrams } = spec;
         let stream = |of: &str| Stream::new(seed, &format!("cbr/{name}{of}"));
         let (size, pace, call) = match datagrams {
             Datagrams::Saturated { size } => {
@@ -93,6 +95,7 @@ impl UdpSource {
             node: *from,
             destination: *to,
             flow: addr::of_flow(id.0, *from, *to),
+            dscp: *dscp,
             id,
             size,
             sizes: stream("/sizes"),

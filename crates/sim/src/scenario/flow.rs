@@ -6,7 +6,7 @@ use super::node::NodeId;
 use super::quic::{QuicConfig, QuicSpec, Transport};
 use super::traffic::{Network, ends, groups, is_new, name_by_ends};
 use airtcp_config::Section;
-use airtcp_core::{Bytes, Duration, Instant, Stream};
+use airtcp_core::{Bytes, Dscp, Duration, Instant, Stream};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
 use airtcp_settings::{InTable, Name, Reader, Settings, Value, choice};
@@ -42,6 +42,27 @@ pub struct FlowSpec {
     pub sender: Arc<TcpConfig>,
     /// Endpoint of `to`, likewise.
     pub receiver: Arc<TcpConfig>,
+    /// The DSCPs of its packets.
+    pub marks: Marks,
+}
+
+/// The DSCPs of a flow's packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Of those that the data sender sends.
+    pub sender: Dscp,
+    /// Of those that the data receiver sends, ACKs most of all.
+    pub receiver: Dscp,
+}
+
+impl Marks {
+    /// Of those that this end sends.
+    pub const fn of(&self, end: End) -> Dscp {
+        match end {
+            End::Sender => self.sender,
+            End::Receiver => self.receiver,
+        }
+    }
 }
 
 choice! {
@@ -164,6 +185,21 @@ pub(super) static FLOW: Table = Table::new(
         )
         .only(TRANSPORT, TCP)
         .essential(),
+        field(
+            "dscp",
+            Dscp::KIND,
+            Is("CS0"),
+            "DSCP in the IP headers of what the data sender sends. In a cell with \
+             `access-categories`, the packets' category follows from it.",
+        )
+        .source("RFC 2474"),
+        field(
+            "reply-dscp",
+            Dscp::KIND,
+            Is("CS0"),
+            "The same of what the data receiver sends: ACKs. A receiver does not copy the DSCP of the \
+             data, nor does Linux's (`net.ipv4.tcp_reflect_tos = 0`).",
+        ),
         field("count", COUNT, Absent("one flow"), "Number of flows (between each pair)."),
         field("start", TIME, Is("0 s"), "Time at which the application opens the connection."),
         field(
@@ -228,6 +264,7 @@ enum ByTransport {
 struct Pattern {
     jitter: Duration,
     opens: End,
+    marks: Marks,
     by_transport: ByTransport,
 }
 
@@ -240,7 +277,7 @@ impl Flows {
         (from, to): (NodeId, NodeId),
         start: Instant,
     ) {
-        let &Pattern { jitter, opens, ref by_transport } = pattern;
+        let &Pattern { jitter, opens, marks, ref by_transport } = pattern;
         match by_transport {
             ByTransport::Tcp { application, sender, receiver } => self.tcp.push(FlowSpec {
                 name,
@@ -252,10 +289,21 @@ impl Flows {
                 opens,
                 sender: Arc::clone(sender),
                 receiver: Arc::clone(receiver),
+                marks,
             }),
             &ByTransport::Quic { bytes, ref config } => {
                 let config = Arc::clone(config);
-                self.quic.push(QuicSpec { name, from, to, start, jitter, bytes, opens, config });
+                self.quic.push(QuicSpec {
+                    name,
+                    from,
+                    to,
+                    start,
+                    jitter,
+                    bytes,
+                    opens,
+                    config,
+                    marks,
+                });
             }
         }
     }
@@ -307,13 +355,15 @@ fn table(
     let start = section.get::<Instant>("start");
     let stagger = section.get::<Duration>("stagger");
     let jitter = section.get::<Duration>("jitter");
+    let marks = section.get::<Dscp>("dscp").zip(section.get::<Dscp>("reply-dscp"));
+    let marks = marks.map(|(sender, receiver)| Marks { sender, receiver });
     let by_transport = match transport {
         Transport::Tcp => by_tcp(section, tcp, network),
         Transport::Quic => by_quic(section),
     };
     let Some((pairs, random)) = listed_or_drawn(section, transport, network) else { return };
-    let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter)) =
-        (name, count, start, stagger, jitter)
+    let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(marks)) =
+        (name, count, start, stagger, jitter, marks)
     else {
         return;
     };
@@ -328,7 +378,7 @@ fn table(
     if let ByTransport::Tcp { application, sender, receiver } = &by_transport {
         check_application(section, application, start, [sender, receiver]);
     }
-    let pattern = Pattern { jitter, opens, by_transport };
+    let pattern = Pattern { jitter, opens, marks, by_transport };
     let first = flows.tcp.len();
     for k in 0..total {
         let (from, to) = pairs[(k / each) as usize];

@@ -30,7 +30,7 @@ pub use application::{Adaptation, Application, Arrivals, Ladder, OnOffStream, Re
 pub use cell::{Cell, CellId};
 pub use distribution::{Sizes, Times};
 pub use document::{json_schema, markdown};
-pub use flow::{End, FlowId, FlowSpec, RandomPairs};
+pub use flow::{End, FlowId, FlowSpec, Marks, RandomPairs};
 pub use link::{Link, LinkSender};
 pub use middlebox::{MechanismSpec, MiddleboxSpec, SignalSpec};
 pub use node::{Node, NodeId, NodeOutage, Nodes, OutageLayer};

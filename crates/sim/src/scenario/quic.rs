@@ -1,6 +1,6 @@
 //! `transport = "quic"` of a `[[flow]]`: QUIC connections and their settings.
 
-use super::flow::End;
+use super::flow::{End, Marks};
 use super::node::NodeId;
 use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_settings::schema::{Kind, POSITIVE_TIME, at_least};
@@ -37,6 +37,8 @@ pub struct QuicSpec {
     pub opens: End,
     /// Settings of both ends; the flows of a table share them.
     pub config: Arc<QuicConfig>,
+    /// The DSCPs of its packets.
+    pub marks: Marks,
 }
 
 airtcp_core::ids! {

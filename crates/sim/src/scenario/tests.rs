@@ -4,7 +4,7 @@ use super::{
     Application, ConfigError, DatagramArrivals, Datagrams, LinkSender, MechanismSpec, NodeId,
     OnOff, OutageLayer, Scenario, SignalSpec, Sizes, Times, UdpSpec,
 };
-use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
+use airtcp_core::{Bytes, DataRate, Dscp, Duration, Instant, Position};
 use airtcp_edge::{
     Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Open, Resume,
     SnoopConfig,
@@ -2571,6 +2571,7 @@ fn cross_traffic_is_read_and_checked() {
         name: "x".to_owned(),
         from: NodeId(0),
         to: NodeId(1),
+        dscp: Dscp::DEFAULT,
         start: Instant::from_secs(1),
         stop: Some(Instant::from_secs(2)),
         datagrams: Datagrams::Paced {

@@ -5,9 +5,9 @@ use super::names::{A_NODE, fits};
 use super::node::NodeId;
 use super::traffic::{Network, ends, is_new, name_by_ends};
 use airtcp_config::Section;
-use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_core::{Bytes, DataRate, Dscp, Duration, Instant};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
-use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, TIME, Table, field};
+use airtcp_settings::schema::{Field, Key, Kind, POSITIVE_TIME, TIME, Table, field};
 use airtcp_settings::{Name, Settings, Value, choice, settings};
 use std::collections::BTreeSet;
 
@@ -20,6 +20,8 @@ pub struct UdpSpec {
     pub from: NodeId,
     /// The receiving node.
     pub to: NodeId,
+    /// The DSCP of its packets.
+    pub dscp: Dscp,
     /// Time at which it starts.
     pub start: Instant,
     /// Time at which it stops; `None`: at the end of the run.
@@ -86,6 +88,16 @@ choice! {
     }
 }
 
+/// The DSCP of a source's packets.
+const DSCP: Field = field(
+    "dscp",
+    Dscp::KIND,
+    Is("CS0"),
+    "DSCP in the IP headers of its packets. In a cell with `access-categories`, their category \
+     follows from it.",
+)
+.source("RFC 2474");
+
 pub(super) static UDP: Table = Table::new(
     "udp",
     "UDP cross traffic: datagrams at a rate, perhaps with pauses, or as fast as the first hop accepts them.",
@@ -118,6 +130,7 @@ pub(super) static UDP: Table = Table::new(
             Is("constant"),
             "Times of the packets: so far apart, on average, that mean-sized packets make `rate`.",
         ),
+        DSCP,
         field("start", TIME, Is("0 s"), "Time of the first datagram."),
         field(
             "stop",
@@ -200,6 +213,7 @@ pub(super) static CALL: Table = Table::new(
             ),
             field("from", A_NODE, Required, "The node of the speaker."),
             field("to", A_NODE, Required, "The node of the listener; paired as for a flow."),
+            DSCP,
             field("start", TIME, Is("0 s"), "Time of the first frame."),
             field(
                 "stop",
@@ -227,8 +241,10 @@ pub(super) fn sources(
         let name = section.get::<Option<Name>>("name");
         let start = section.get::<Instant>("start");
         let stop = section.get::<Option<Instant>>("stop");
+        let dscp = section.get::<Dscp>("dscp");
         let pairs = ends(section, network);
         let (Some(name), Some(start), Some(stop)) = (name, start, stop) else { continue };
+        let Some(dscp) = dscp else { continue };
         let (Some(datagrams), Some(pairs)) = (datagrams, pairs) else { continue };
         if network.duration.is_some_and(|d| start.since_start() >= d) {
             let message = format!("starts at {}, after the end of the run", start.since_start());
@@ -259,7 +275,7 @@ pub(super) fn sources(
                 break;
             }
             let datagrams = datagrams.clone();
-            sources.push(UdpSpec { name, from, to, start, stop, datagrams });
+            sources.push(UdpSpec { name, from, to, dscp, start, stop, datagrams });
         }
     }
     sources

@@ -88,6 +88,7 @@ pub(super) static WLAN: Table = Table::new(
 );
 
 const DISCIPLINE: &str = "queue-discipline";
+const CATEGORIES: &str = "access-categories";
 const AMPDU: &str = "ampdu-limit";
 const AMSDU: &str = "amsdu-limit";
 
@@ -114,6 +115,13 @@ pub(super) fn wlans(
         let Some(arp) = section.get::<bool>("arp") else { continue };
         if config.mac.queue_discipline.is_some() && !static_routes {
             let problem = section.problem(DISCIPLINE, "with a routing protocol");
+            section.push(problem.expected(
+                "shortest paths: routing protocols send their packets first and take others back",
+            ));
+            continue;
+        }
+        if config.phy.access_categories().is_some() && !static_routes {
+            let problem = section.problem(CATEGORIES, "with a routing protocol");
             section.push(problem.expected(
                 "shortest paths: routing protocols send their packets first and take others back",
             ));

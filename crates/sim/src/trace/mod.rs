@@ -16,7 +16,7 @@ use crate::scenario::{NodeId, WlanId};
 #[cfg(doc)]
 use airtcp_core::Ecn;
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, Duration, Instant, Source};
+use airtcp_core::{Bytes, Dscp, Duration, Instant, Source};
 use airtcp_net::Departure;
 use airtcp_net::wifi::Content;
 use airtcp_routing::LinkId;
@@ -52,6 +52,8 @@ pub struct Crossing<'a> {
     pub wlan: Option<WlanId>,
     /// The TTL in its IP header.
     pub ttl: u8,
+    /// The DSCP in its IP header.
+    pub dscp: Dscp,
     /// The packet, without link framing.
     pub packet: &'a Packet,
     /// The header that the routing protocol wrote into a data packet.

@@ -26,8 +26,8 @@ use airtcp_core::{Ecn, Instant, Length};
 use airtcp_net::wifi::ChannelConfig;
 use airtcp_routing::arp;
 use airtcp_wire::{
-    EncodeError, encode, encode_aodv, encode_dsr, encode_udp, insert_source_route, set_ecn,
-    set_hop_limit,
+    EncodeError, encode, encode_aodv, encode_dsr, encode_udp, insert_source_route, set_dscp,
+    set_ecn, set_hop_limit,
 };
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -308,7 +308,7 @@ fn place(crossing: &Crossing<'_>) -> Option<Place> {
 
 /// The packet's bytes.
 pub(super) fn encode_packet(crossing: &Crossing<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let Crossing { node, direction, neighbour, ttl, packet, header, .. } = *crossing;
+    let Crossing { node, direction, neighbour, ttl, dscp, packet, header, .. } = *crossing;
     let sender = match direction {
         Direction::Sent => node,
         Direction::Received => neighbour.unwrap_or(node),
@@ -333,6 +333,7 @@ pub(super) fn encode_packet(crossing: &Crossing<'_>, out: &mut Vec<u8>) -> Resul
             };
         }
     }
+    set_dscp(out, dscp);
     set_hop_limit(out, ttl);
     match header.and_then(|header| header.downcast_ref()) {
         Some(route) => insert_source_route(route, sender, addr::v4_of_node, out),
@@ -398,7 +399,7 @@ fn into_io_error(error: PcapError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::Segment;
+    use airtcp_core::{Dscp, Segment};
 
     /// A, joined to R, and both in a cell with B.
     const SCENARIO: &str = r#"
@@ -457,6 +458,7 @@ mod tests {
             neighbour: Some(NodeId(1)),
             wlan: None,
             ttl: 64,
+            dscp: Dscp::DEFAULT,
             packet: &Packet::Tcp(segment),
             header: None,
         });

@@ -67,15 +67,15 @@ pub(super) fn encode(
             write_block_ack(config, block, out);
         }
         Content::Data(mpdus) => {
-            let SentMpdu { packets, amsdu, sequence, retry, size } = &mpdus[place];
+            let SentMpdu { packets, priority, amsdu, sequence, retry, size } = &mpdus[place];
             let quality = matches!(config.phy, PhyConfig::Mimo(..));
             head([if quality { 0x88 } else { 0x08 }, if *retry { 0x08 } else { 0 }]);
             out.extend(address(frame.from));
             out.extend(cell_address(frame.wlan));
             out.extend((((sequence & 0xfff) << 4) as u16).to_le_bytes());
             if quality {
-                // Best effort, and an answer as it follows from the frame.
-                out.extend([if *amsdu { AMSDU_PRESENT } else { 0 }, 0]);
+                // The TID, and an answer as it follows from the frame.
+                out.extend([priority.get() | if *amsdu { AMSDU_PRESENT } else { 0 }, 0]);
             }
             match &packets[..] {
                 packets @ [_, ..] if *amsdu => write_amsdu(frame, packets, out)?,
@@ -171,12 +171,12 @@ fn write_arp(message: &arp::Message, out: &mut Vec<u8>) {
 /// BA Control, Starting Sequence Control and bitmap of a compressed block ACK (§9.3.1.8.2; 802.11ax
 /// Table 9-30a).
 fn write_block_ack(config: &ChannelConfig, block: &BlockAck, out: &mut Vec<u8>) {
-    /// Compressed, TID 0.
-    const CONTROL: u16 = 2 << 1;
+    const COMPRESSED: u16 = 2 << 1;
+    let control = COMPRESSED | u16::from(block.priority.get()) << 12;
     let long = matches!(&config.phy, PhyConfig::Mimo(_, mimo) if mimo.block_ack_window > 64);
     // The fragment number tells the length of the bitmap.
     let (fragment, length) = if long { (4, 32) } else { (0, 8) };
-    out.extend(CONTROL.to_le_bytes());
+    out.extend(control.to_le_bytes());
     out.extend((((block.start & 0xfff) << 4) as u16 | fragment).to_le_bytes());
     let mut bitmap = [0_u8; 32];
     for sequence in &block.received {

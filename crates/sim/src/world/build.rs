@@ -19,8 +19,8 @@ use crate::apps::video::Player;
 use crate::apps::{App, BulkSource, Inbox, OnOffSource, OutageWatch, Requests, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{
-    self, Application, End, FlowId, FlowSpec, LinkSender, Node, NodeOutage, OutageLayer, Scenario,
-    Station, UdpId, Wlan, WlanId,
+    self, Application, End, FlowId, FlowSpec, LinkSender, Marks, Node, NodeOutage, OutageLayer,
+    Scenario, Station, UdpId, Wlan, WlanId,
 };
 use airtcp_core::{
     Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, LinkSignal, SeqNum, Stream,
@@ -150,6 +150,7 @@ impl World {
             feeds: IdVec::new(),
             routers: IdVec::new(),
             packets: Packets::new(scenario.queues_look_at_flows()),
+            marks: flows.iter().any(|flow| flow.marks != Marks::default()),
             outbox: Vec::new(),
             actions: Actions::new(),
             routing_actions: Vec::new(),
@@ -201,6 +202,7 @@ impl World {
 
     /// Adds the two ends of a flow.
     fn open(&mut self, scenario: &Scenario, id: FlowId, flow: &FlowSpec) {
+        let &FlowSpec { marks, .. } = flow;
         let FlowSpec { name, from, to, application, opens, sender, receiver, .. } = flow;
         let start = self.flows[id].start;
         let mut isn = Stream::new(self.seed, &format!("flow/{name}/isn"));
@@ -266,6 +268,7 @@ impl World {
             peer: *to,
             flow: id,
             is: End::Sender,
+            marks,
         });
         self.sockets.push(Socket {
             endpoint: receiving,
@@ -275,6 +278,7 @@ impl World {
             peer: *from,
             flow: id,
             is: End::Receiver,
+            marks,
         });
     }
 

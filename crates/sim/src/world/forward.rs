@@ -15,7 +15,7 @@ use crate::scenario::WlanId;
 use crate::trace::Direction;
 use crate::world::Observers;
 use airtcp_core::event::DropReason;
-use airtcp_core::{Event, Flow, Length, Segment, Source};
+use airtcp_core::{Dscp, Event, Flow, Length, Segment, Source};
 use airtcp_edge::{Action, Side};
 use airtcp_net::Dropped;
 use airtcp_net::wifi::{Receiver, StationId};
@@ -413,7 +413,13 @@ impl World {
         }
     }
 
-    /// Sends a mechanism's segment towards its destination.
+    /// The DSCP of a flow's packets with these addresses.
+    fn dscp_of(&self, flow: &Flow) -> Dscp {
+        let to = if self.marks { self.socket_of(flow) } else { None };
+        to.map(|to| &self.sockets[to]).map_or(Dscp::DEFAULT, |to| to.marks.of(to.is.opposite()))
+    }
+
+    /// Sends a mechanism's segment towards its destination, marked as those of its end.
     fn send_from(
         &mut self,
         node: NodeId,
@@ -423,6 +429,8 @@ impl World {
     ) {
         match addr::node(segment.flow.dst.ip) {
             Some(destination) => {
+                let dscp = self.dscp_of(&segment.flow);
+                let journey = Journey { dscp, ..journey };
                 let packet = self.packets.insert_segment(destination, journey, &segment);
                 self.originate(node, packet, observers);
             }

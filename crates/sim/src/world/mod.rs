@@ -37,11 +37,11 @@ use crate::apps::udp::UdpSource;
 use crate::engine::Wakeups;
 use crate::packet::{Packet, UDP};
 use crate::quic::QuicFlow;
-use crate::scenario::{End, FlowId, QuicId, UdpId, WlanId};
+use crate::scenario::{End, FlowId, Marks, QuicId, UdpId, WlanId};
 use crate::trace::{AirFrame, Crossing, Direction, LinkTap, PacketTap};
 use airtcp_core::event::DropReason;
 use airtcp_core::{
-    Bytes, Connection, Duration, Event, Events, Flags, Histogram, Id, IdVec, Instant, Length,
+    Bytes, Connection, Dscp, Duration, Event, Events, Flags, Histogram, Id, IdVec, Instant, Length,
     LinkSignal, Segment, Source, Subscriber,
 };
 use airtcp_edge::Actions;
@@ -200,6 +200,8 @@ struct Socket {
     flow: FlowId,
     /// The end of the flow that it is.
     is: End,
+    /// The DSCPs of the flow's packets.
+    marks: Marks,
 }
 
 impl Socket {
@@ -294,6 +296,8 @@ pub struct World {
     /// For the nodes that have one.
     routers: IdVec<RouterId, NodeRouter>,
     packets: Packets,
+    /// Some flow by TCP has a DSCP.
+    marks: bool,
     /// Segments sent by the endpoint being called; empty between calls.
     outbox: Vec<Segment<Length>>,
     /// Actions requested by the mechanism being called; empty between calls.
@@ -589,7 +593,8 @@ impl World {
         let datagram = Packet::Udp(source.datagram(self.now));
         let size = datagram.wire_len();
         let (node, destination) = (source.node, source.destination);
-        let datagram = self.packets.insert(destination, Journey::START, datagram);
+        let journey = Journey::marked(source.dscp);
+        let datagram = self.packets.insert(destination, journey, datagram);
         self.originate(node, datagram, observers);
         size
     }
@@ -676,18 +681,24 @@ impl World {
         let events = observers.events(socket.source(transfer));
         action(socket, &mut self.packets, &mut Io { out: &mut self.outbox, events });
         if !self.outbox.is_empty() {
-            let Socket { node, peer, .. } = *socket;
-            self.send_outbox(node, peer, observers);
+            let Socket { node, peer, is, marks, .. } = *socket;
+            self.send_outbox(node, peer, marks.of(is), observers);
         }
     }
 
     /// Sends what an endpoint on this node had to say to its peer.
     #[inline(never)]
-    fn send_outbox(&mut self, node: NodeId, peer: NodeId, observers: &mut Observers<'_>) {
+    fn send_outbox(
+        &mut self,
+        node: NodeId,
+        peer: NodeId,
+        dscp: Dscp,
+        observers: &mut Observers<'_>,
+    ) {
         // What this causes may call another endpoint.
         let mut out = std::mem::take(&mut self.outbox);
         for segment in &out {
-            let packet = self.packets.insert_segment(peer, Journey::START, segment);
+            let packet = self.packets.insert_segment(peer, Journey::marked(dscp), segment);
             self.originate(node, packet, observers);
         }
         out.clear();

@@ -5,7 +5,7 @@ use crate::addr;
 use crate::packet::{Control, Packet, TCP};
 use crate::scenario::WlanId;
 use crate::trace::{Crossing, Direction};
-use airtcp_core::{Duration, Ecn, Flow, IdVec, Instant, Length, Payload, Segment};
+use airtcp_core::{Dscp, Duration, Ecn, Flow, IdVec, Instant, Length, Payload, Segment};
 use airtcp_net::link::{PacketMeta, Passage};
 use airtcp_net::queue::flow::flow_number;
 use airtcp_routing::NodeId;
@@ -20,13 +20,20 @@ pub(super) const TTL: u8 = 64;
 pub(super) struct Journey {
     /// Number of links it may still cross.
     pub(super) ttl: u8,
+    /// The DSCP in its IP header.
+    pub(super) dscp: Dscp,
     /// Total time spent in queues.
     pub(super) waited: Duration,
 }
 
 impl Journey {
-    /// That of a new packet.
-    pub(super) const START: Self = Self { ttl: TTL, waited: Duration::ZERO };
+    /// That of a new packet, which is not marked.
+    pub(super) const START: Self = Self { ttl: TTL, dscp: Dscp::DEFAULT, waited: Duration::ZERO };
+
+    /// That of a new packet with this DSCP.
+    pub(super) const fn marked(dscp: Dscp) -> Self {
+        Self { dscp, ..Self::START }
+    }
 }
 
 /// The destination of a broadcast meant for everyone it reaches.
@@ -79,6 +86,7 @@ impl Packets {
             flow: self.flow_number(&flow, packet.protocol()),
             data: packet.has_data(),
             ecn: packet.ecn(),
+            dscp: journey.dscp,
         };
         let first_hop = matches!(packet, Packet::Udp(_));
         let id = self.place(Header { destination, first_hop, journey, meta });
@@ -99,6 +107,7 @@ impl Packets {
             flow: self.flow_number(&segment.flow, TCP),
             data: !segment.payload.is_empty(),
             ecn: segment.ecn,
+            dscp: journey.dscp,
         };
         let id = self.place(Header { destination, first_hop: false, journey, meta });
         match &mut self.packets[id] {
@@ -176,9 +185,10 @@ impl Packets {
         wlan: Option<WlanId>,
         id: PacketId,
     ) -> Crossing<'_> {
-        let ttl = self.headers[id].journey.ttl;
+        let Journey { ttl, dscp, .. } = self.headers[id].journey;
         let header = self.written.get(id).and_then(Option::as_deref);
-        Crossing { at, node, direction, neighbour, wlan, ttl, packet: self.packet(id), header }
+        let packet = self.packet(id);
+        Crossing { at, node, direction, neighbour, wlan, ttl, dscp, packet, header }
     }
 
     /// Its destination node.

@@ -9,7 +9,7 @@ use crate::apps::OutageWatch;
 use crate::packet::{Packet, QuicDatagram};
 use crate::quic::{Clock, QuicEnd, QuicFlow, Role, Sent};
 use crate::scenario::{End, QuicId, QuicSpec, Scenario};
-use airtcp_core::{Addr, Duration, Flow, Id, Instant};
+use airtcp_core::{Addr, Dscp, Duration, Flow, Id, Instant};
 use airtcp_edge::Side;
 use airtcp_routing::NodeId;
 use airtcp_routing::router::PacketId;
@@ -28,6 +28,8 @@ pub(super) struct QuicSocket {
     pub(super) peer: NodeId,
     flow: QuicId,
     is: End,
+    /// The DSCP of the packets that it sends.
+    dscp: Dscp,
     /// Its address, without a NAT.
     own: Addr,
     /// Of a client behind a NAT: see [`QuicConfig::nat_rebind_interval`].
@@ -64,7 +66,7 @@ impl World {
     pub(super) fn add_quic(&mut self, scenario: &Scenario) {
         let clock = Clock::new();
         for (id, spec) in (0..).map(QuicId).zip(&scenario.quic) {
-            let QuicSpec { name, from, to, start, jitter, bytes, opens, config } = spec;
+            let QuicSpec { name, from, to, start, jitter, bytes, opens, config, marks } = spec;
             let start = start_of(name, *start, *jitter, self.seed);
             // UDP sources have the first numbers.
             let tuple = addr::of_flow((scenario.udp.len() + id.index()) as u32, *from, *to);
@@ -82,6 +84,7 @@ impl World {
                     peer,
                     flow: id,
                     is,
+                    dscp: marks.of(is),
                     own,
                     nat_rebind_interval,
                     next: 0,
@@ -140,8 +143,9 @@ impl World {
         datagram: QuicDatagram,
         observers: &mut Observers<'_>,
     ) {
-        let to = self.quic[QuicEndId::of(datagram.source, datagram.from)].peer;
-        let packet = self.packets.insert(to, Journey::START, Packet::Quic(datagram));
+        let &QuicSocket { peer: to, dscp, .. } =
+            &self.quic[QuicEndId::of(datagram.source, datagram.from)];
+        let packet = self.packets.insert(to, Journey::marked(dscp), Packet::Quic(datagram));
         self.originate(node, packet, observers);
     }
 

@@ -12,7 +12,7 @@ use super::{Socket, World};
 use crate::addr;
 use crate::apps::tally::{Alone, Tally};
 use crate::apps::{App, BulkSource, Inbox, Sink};
-use crate::scenario::{Arrivals, End, FlowId, FlowSpec};
+use crate::scenario::{Arrivals, End, FlowId, FlowSpec, Marks};
 use crate::world::Observers;
 use airtcp_core::{Bytes, Duration, Instant, Length, SeqNum, Stream};
 use airtcp_routing::NodeId;
@@ -25,6 +25,7 @@ pub(super) struct ArrivalProcess {
     flow: FlowId,
     from: NodeId,
     to: NodeId,
+    marks: Marks,
     sender: EndpointSpec,
     receiver: EndpointSpec,
     spec: Arrivals,
@@ -42,7 +43,7 @@ impl ArrivalProcess {
     /// The process of flow `flow`, which starts at `start`.
     pub(super) fn new(
         flow: FlowId,
-        FlowSpec { name, from, to, .. }: &FlowSpec,
+        &FlowSpec { ref name, from, to, marks, .. }: &FlowSpec,
         spec: Arrivals,
         [sender, receiver]: [EndpointSpec; 2],
         start: Instant,
@@ -52,8 +53,9 @@ impl ArrivalProcess {
         let stream = |of: &str| Stream::new(seed, &format!("flow/{name}/{of}"));
         let mut process = Self {
             flow,
-            from: *from,
-            to: *to,
+            from,
+            to,
+            marks,
             sender,
             receiver,
             spec,
@@ -209,7 +211,7 @@ impl World {
         let bytes = process.spec.size.draw(&mut process.sizes);
         let number = process.tally.started();
         process.tally.start();
-        let (flow, node, peer) = (process.flow, process.from, process.to);
+        let &mut ArrivalProcess { flow, from: node, to: peer, marks, .. } = process;
         let buffer = process.sender.config.send_buffer;
         let ends = [
             Socket {
@@ -220,6 +222,7 @@ impl World {
                 peer,
                 flow,
                 is: End::Sender,
+                marks,
             },
             Socket {
                 endpoint: receiver,
@@ -229,6 +232,7 @@ impl World {
                 peer: node,
                 flow,
                 is: End::Receiver,
+                marks,
             },
         ];
         let begun = self.now;

@@ -7,8 +7,8 @@ use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation,
 };
 use airtcp_sim::scenario::{
-    Application, End, FlowSpec, Link, LinkSender, MechanismSpec, MiddleboxSpec, Node, NodeId,
-    Scenario,
+    Application, End, FlowSpec, Link, LinkSender, Marks, MechanismSpec, MiddleboxSpec, Node,
+    NodeId, Scenario,
 };
 use airtcp_tcp::TcpConfig;
 use std::sync::Arc;
@@ -68,6 +68,7 @@ impl Network {
             opens: End::Sender,
             sender: Arc::clone(&tcp),
             receiver: tcp,
+            marks: Marks::default(),
         });
     }
 }

@@ -1,8 +1,8 @@
 //! Exchanges of frames: what a station sends, what it makes of frames for it, and how an attempt
 //! ends.
 
-use super::{Dcf, Effects, Job, Phase, Response};
-use crate::wifi::aggregate::End;
+use super::{Dcf, Effects, Function, Job, Phase, Response};
+use crate::wifi::aggregate::{End, Peer};
 use crate::wifi::config::CtsRule;
 use crate::wifi::frame::{self, Body, Frame};
 use crate::wifi::rules::{Acknowledgement, Rules};
@@ -14,15 +14,16 @@ impl<T: Copy> Dcf<T> {
 
     pub(super) fn send_data(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         let ack = *self.acknowledgement(rules);
-        let ampdu = self.traffic.aggregates.body();
-        let Some(job) = &mut self.traffic.current else { return };
-        let Job { packet, to, size, duration, sequence, retry, delivered, waited, .. } = *job;
+        let ampdu = self.traffic.function.aggregates.body();
+        let Some(job) = &mut self.traffic.function.current else { return };
+        let Job { packet, to, priority, size, duration, sequence, .. } = *job;
+        let Job { retry, delivered, waited, .. } = *job;
         job.retry = true;
         let reserves = match to {
             Receiver::Station(_) => rules.phy.sifs + ack.duration,
             Receiver::Broadcast => Duration::ZERO,
         };
-        let single = Body::Data { packet, sequence, retry, delivered, waited };
+        let single = Body::Data { packet, priority, sequence, retry, delivered, waited };
         let body = ampdu.unwrap_or(single);
         self.transmit(now, Frame { from: self.id, to, reserves, duration, size, body }, out);
         match to {
@@ -39,7 +40,7 @@ impl<T: Copy> Dcf<T> {
 
     /// The acknowledgement of the frame to send.
     pub(super) fn acknowledgement<'a>(&self, rules: &'a Rules) -> &'a Acknowledgement {
-        rules.acknowledgement(self.traffic.aggregates.mpdus())
+        rules.acknowledgement(self.traffic.function.aggregates.mpdus())
     }
 
     /// An RTS, CTS or ACK.
@@ -95,8 +96,8 @@ impl<T: Copy> Dcf<T> {
                 }
             }
             Response::Data if rules.mac.sense_before_data && !idle => {
-                self.double_cw(rules);
-                self.draw_backoff(rules);
+                self.double_cw();
+                self.draw_backoff(now, rules);
                 self.contend(now, rules);
             }
             Response::Data => self.send_data(now, rules, out),
@@ -136,8 +137,10 @@ impl<T: Copy> Dcf<T> {
             Some(reserves) => self.nav.extend(now, now + reserves, Instant::MAX),
             None => self.nav.extend(now, now + frame.reserves, now + rules.nav_reset),
         }
-        if let (Body::Data { packet, sequence, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
-            out.deliver = Some((frame.from, sequence, packet));
+        if let (Body::Data { packet, priority, sequence, .. }, Receiver::Broadcast) =
+            (frame.body, frame.to)
+        {
+            out.deliver = Some(((frame.from, priority), sequence, packet));
         }
     }
 
@@ -157,23 +160,23 @@ impl<T: Copy> Dcf<T> {
         &mut self,
         now: Instant,
         rules: &Rules,
-        from: StationId,
+        peer: Peer,
         (packet, sequence, retry): (T, u32, bool),
         out: &mut Effects<T>,
     ) {
         if !matches!(self.phase, Phase::Contend | Phase::AwaitData) {
             return;
         }
-        self.respond(now, rules, Response::Ack { to: from });
-        match self.traffic.latest.binary_search_by_key(&from, |&(station, _)| station) {
+        self.respond(now, rules, Response::Ack { to: peer.0 });
+        match self.traffic.latest.binary_search_by_key(&peer, |&(peer, _)| peer) {
             Ok(index) if retry && self.traffic.latest[index].1 == sequence => {
                 self.traffic.counters.duplicates += 1;
                 return;
             }
             Ok(index) => self.traffic.latest[index].1 = sequence,
-            Err(index) => self.traffic.latest.insert(index, (from, sequence)),
+            Err(index) => self.traffic.latest.insert(index, (peer, sequence)),
         }
-        out.deliver = Some((from, sequence, packet));
+        out.deliver = Some((peer, sequence, packet));
     }
 
     /// An A-MPDU for this station has come, of so many MPDUs; which of them are intact is known to
@@ -209,14 +212,41 @@ impl<T: Copy> Dcf<T> {
     }
 
     pub(super) fn fail(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        let Some(job) = self.traffic.current else { return };
-        let gives_up = if self.traffic.aggregates.mpdus() > 0 {
-            let sent = self.phase == Phase::AwaitAck;
-            let end = if sent { End::Unanswered } else { End::Unsent };
+        let Some(job) = self.traffic.function.current else { return };
+        let sent = self.phase == Phase::AwaitAck;
+        let end = if sent { End::Unanswered } else { End::Unsent };
+        let gives_up = self.attempt_failed(job, rules, end, out);
+        self.back_off_or_give_up(now, rules, job, gives_up, out);
+        if rules.mac.difs_after_timeout {
+            self.idle_from = self.idle_from.max(now);
+        }
+        self.contend(now, rules);
+    }
+
+    /// An attempt for the frame of `job` failed. True if it was the last, at least for a part of it.
+    pub(super) fn attempt_failed(
+        &mut self,
+        job: Job<T>,
+        rules: &Rules,
+        end: End,
+        out: &mut Effects<T>,
+    ) -> bool {
+        if self.traffic.function.aggregates.mpdus() > 0 {
             self.settle(rules, end, out)
         } else {
             self.fail_single(job, rules, out)
-        };
+        }
+    }
+
+    /// After a failed attempt.
+    pub(super) fn back_off_or_give_up(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        job: Job<T>,
+        gives_up: bool,
+        out: &mut Effects<T>,
+    ) {
         if gives_up {
             self.traffic.counters.link_failures += 1;
             if let Receiver::Station(to) = job.to {
@@ -225,22 +255,18 @@ impl<T: Copy> Dcf<T> {
             // The packet keeps its place until `go_on`.
             self.has_packet = false;
         } else {
-            self.double_cw(rules);
-            self.draw_backoff(rules);
+            self.double_cw();
+            self.draw_backoff(now, rules);
         }
-        if rules.mac.difs_after_timeout {
-            self.idle_from = self.idle_from.max(now);
-        }
-        self.contend(now, rules);
     }
 
     /// An attempt for a packet sent alone failed. True if it was the last.
     fn fail_single(&mut self, job: Job<T>, rules: &Rules, out: &mut Effects<T>) -> bool {
         let long = self.phase == Phase::AwaitAck && job.size > rules.mac.rts_threshold;
         let (retries, limit) = if long {
-            (&mut self.traffic.long_retries, rules.mac.long_retry_limit)
+            (&mut self.traffic.function.long_retries, rules.mac.long_retry_limit)
         } else {
-            (&mut self.traffic.short_retries, rules.mac.short_retry_limit)
+            (&mut self.traffic.function.short_retries, rules.mac.short_retry_limit)
         };
         *retries = retries.saturating_add(1);
         let last = *retries >= rules.attempts(limit) && limit < u32::MAX;
@@ -257,6 +283,9 @@ impl<T: Copy> Dcf<T> {
     /// what waited for the lost neighbour may have left the queue by then, and an urgent packet
     /// goes first (ns-2 calls `xmit_failure_` before it asks the queue for a packet).
     pub(crate) fn go_on(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        if rules.has_categories {
+            return self.go_on_by_category(now, rules, out);
+        }
         self.next_packet(now, rules, out);
         if self.phase == Phase::Contend {
             self.set_access_deadline(now);
@@ -265,36 +294,38 @@ impl<T: Copy> Dcf<T> {
 
     /// The current packet is acknowledged; of an A-MPDU, at least one is.
     pub(super) fn succeed(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        if self.traffic.aggregates.mpdus() > 0 {
+        if self.traffic.function.aggregates.mpdus() > 0 {
             self.settle(rules, End::Answered, out);
         }
-        self.load_next(now, rules, out);
+        self.load_next(now, out);
         if self.goes_on_in_txop(now, rules, out) {
             return self.respond(now, rules, Response::Data);
         }
-        self.back_off_after_packet(rules);
+        self.back_off_after_packet(now, rules);
         // The medium is still busy with the ACK; counting begins when it is idle.
         self.phase = Phase::Contend;
         self.deadline = Instant::MAX;
+        self.leave(now, rules);
     }
 
     /// Done with the current packet, acknowledged, given up or broadcast.
     pub(super) fn next_packet(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        self.load_next(now, rules, out);
-        self.back_off_after_packet(rules);
+        self.load_next(now, out);
+        self.back_off_after_packet(now, rules);
     }
 
-    fn load_next(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        self.traffic.cw = rules.mac.cw_min;
-        self.traffic.short_retries = 0;
-        self.traffic.long_retries = 0;
-        let job = self.traffic.aggregates.first().or_else(|| self.take_from_queue(now, out));
+    fn load_next(&mut self, now: Instant, out: &mut Effects<T>) {
+        self.traffic.function.cw = self.traffic.function.rules.cw_min;
+        self.traffic.function.short_retries = 0;
+        self.traffic.function.long_retries = 0;
+        let job =
+            self.traffic.function.aggregates.first().or_else(|| self.take_from_queue(now, out));
         self.set_current(job);
     }
 
-    fn back_off_after_packet(&mut self, rules: &Rules) {
+    fn back_off_after_packet(&mut self, now: Instant, rules: &Rules) {
         if rules.mac.post_backoff || self.has_packet {
-            self.draw_backoff(rules);
+            self.draw_backoff(now, rules);
         }
     }
 
@@ -302,21 +333,25 @@ impl<T: Copy> Dcf<T> {
     fn goes_on_in_txop(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) -> bool {
         let rest = self.traffic.txop_until.since(now);
         let unicast = |job: Job<T>| matches!(job.to, Receiver::Station(_));
-        if rest.is_zero() || !self.traffic.current.is_some_and(unicast) {
+        if rest.is_zero() || !self.traffic.function.current.is_some_and(unicast) {
             return false;
         }
         let time = rest - rules.phy.sifs * 2 - rules.longest_answer();
         self.assemble(now, rules, time, out);
         let answer = rules.phy.sifs + self.acknowledgement(rules).duration;
-        self.traffic.current.is_some_and(|job| rules.phy.sifs + job.duration + answer <= rest)
+        self.traffic
+            .function
+            .current
+            .is_some_and(|job| rules.phy.sifs + job.duration + answer <= rest)
     }
 
     pub(super) fn set_current(&mut self, job: Option<Job<T>>) {
         self.has_packet = job.is_some();
-        self.traffic.current = job;
+        self.traffic.function.current = job;
     }
 
-    fn double_cw(&mut self, rules: &Rules) {
-        self.traffic.cw = (self.traffic.cw * 2 + 1).min(rules.mac.cw_max);
+    fn double_cw(&mut self) {
+        let Function { cw, rules, .. } = &mut self.traffic.function;
+        *cw = (*cw * 2 + 1).min(rules.cw_max);
     }
 }

@@ -1,10 +1,11 @@
 //! The queue of a station's MAC: drop-tail, or a queue discipline.
 
-use super::{Dcf, Effects, Job, Traffic};
+use super::{Dcf, Effects, Function, Job, Traffic};
 use crate::config::{QueueConfig, QueueLimit};
 use crate::link::PacketMeta;
 use crate::queue::admission::{Admission, Arrival, Verdict};
 use crate::queue::{Queue, Server, Waiting};
+use crate::wifi::category::UserPriority;
 use crate::wifi::rules::Rules;
 use crate::wifi::station::{Receiver, StationId};
 use airtcp_core::{Bytes, Duration, Ecn, Instant, Stream};
@@ -28,10 +29,7 @@ impl<T> Discipline<T> {
 
 impl<T: Copy> Dcf<T> {
     pub(crate) fn queue_len(&self) -> usize {
-        match &self.traffic.discipline {
-            None => self.traffic.queue.len(),
-            Some(discipline) => discipline.queue.len() + self.traffic.aggregates.aside_len(),
-        }
+        self.functions().map(Function::queue_len).sum()
     }
 
     /// Accepts a packet to send, ahead of the waiting ones if it is `urgent` (a discipline knows no
@@ -45,7 +43,27 @@ impl<T: Copy> Dcf<T> {
         urgent: bool,
         out: &mut Effects<T>,
     ) -> bool {
-        if self.traffic.discipline.is_some() {
+        if !rules.has_categories {
+            let to = (to, UserPriority::DEFAULT);
+            return self.send_by_function(now, rules, to, (packet, meta), urgent, out);
+        }
+        let priority = UserPriority::of(meta.dscp);
+        self.as_function(now, priority.category(), |dcf| {
+            dcf.send_by_function(now, rules, (to, priority), (packet, meta), urgent, out)
+        })
+    }
+
+    #[inline]
+    fn send_by_function(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        to: (Receiver, UserPriority),
+        (packet, meta): (T, PacketMeta),
+        urgent: bool,
+        out: &mut Effects<T>,
+    ) -> bool {
+        if self.traffic.function.discipline.is_some() {
             return self.send_by_discipline(now, rules, to, (packet, meta), out);
         }
         let packet_size = meta.size;
@@ -53,29 +71,29 @@ impl<T: Copy> Dcf<T> {
         let room = if urgent {
             (0, Bytes::ZERO)
         } else {
-            (self.traffic.queue.len(), self.traffic.queue_bytes)
+            (self.traffic.function.queue.len(), self.traffic.function.queue_bytes)
         };
         let arrival = Arrival {
             size: packet_size,
             ecn: Ecn::NotEct,
             packets: room.0,
             bytes: room.1,
-            idle: self.traffic.current.is_none().then_some(Duration::ZERO),
+            idle: self.traffic.function.current.is_none().then_some(Duration::ZERO),
         };
         if !admits(rules.mac.queue, arrival) {
             self.traffic.counters.queue_drops += 1;
             return false;
         }
         let job = self.job(now, rules, to, packet, packet_size);
-        if self.traffic.current.is_some() {
-            self.traffic.queue_bytes += packet_size;
+        if self.traffic.function.current.is_some() {
+            self.traffic.function.queue_bytes += packet_size;
             if urgent {
-                self.traffic.queue.push_front(job);
+                self.traffic.function.queue.push_front(job);
             } else {
-                self.traffic.queue.push_back(job);
+                self.traffic.function.queue.push_back(job);
             }
             self.traffic.counters.max_queue =
-                self.traffic.counters.max_queue.max(self.traffic.queue.len() as u64);
+                self.traffic.counters.max_queue.max(self.traffic.function.queue.len() as u64);
         } else {
             self.set_current(Some(job));
             self.first_access(now, rules);
@@ -87,7 +105,7 @@ impl<T: Copy> Dcf<T> {
         &mut self,
         now: Instant,
         rules: &Rules,
-        to: Receiver,
+        (to, priority): (Receiver, UserPriority),
         packet: T,
         packet_size: Bytes,
     ) -> Job<T> {
@@ -98,6 +116,7 @@ impl<T: Copy> Dcf<T> {
         Job {
             packet,
             to,
+            priority,
             packet_size,
             size,
             duration,
@@ -117,14 +136,15 @@ impl<T: Copy> Dcf<T> {
         &mut self,
         now: Instant,
         rules: &Rules,
-        to: Receiver,
+        to: (Receiver, UserPriority),
         (packet, meta): (T, PacketMeta),
         out: &mut Effects<T>,
     ) -> bool {
         let job = self.job(now, rules, to, packet, meta.size);
-        let free = self.traffic.current.is_none();
-        let Traffic { discipline, counters, .. } = &mut *self.traffic;
-        let Some(Discipline { queue, dropped, free_from }) = discipline.as_deref_mut() else {
+        let free = self.traffic.function.current.is_none();
+        let Traffic { function, counters, .. } = &mut *self.traffic;
+        let Some(Discipline { queue, dropped, free_from }) = function.discipline.as_deref_mut()
+        else {
             return false;
         };
         let idle = free.then(|| now.since(*free_from));
@@ -139,7 +159,7 @@ impl<T: Copy> Dcf<T> {
                 self.first_access(now, rules);
             }
         }
-        let waiting = self.queue_len() as u64;
+        let waiting = self.traffic.function.queue_len() as u64;
         let most = &mut self.traffic.counters.max_queue;
         *most = waiting.max(*most);
         accepted
@@ -147,14 +167,14 @@ impl<T: Copy> Dcf<T> {
 
     /// The packet that the MAC sends next.
     pub(crate) fn take_from_queue(&mut self, now: Instant, out: &mut Effects<T>) -> Option<Job<T>> {
-        let traffic = &mut *self.traffic;
-        if let Some(job) = traffic.aggregates.take_aside() {
+        let Traffic { function, counters, .. } = &mut *self.traffic;
+        if let Some(job) = function.aggregates.take_aside() {
             return Some(job);
         }
-        let mut job = match traffic.discipline.as_deref_mut() {
+        let mut job = match function.discipline.as_deref_mut() {
             None => {
-                let job = traffic.queue.pop_front()?;
-                traffic.queue_bytes -= job.packet_size;
+                let job = function.queue.pop_front()?;
+                function.queue_bytes -= job.packet_size;
                 job
             }
             Some(Discipline { queue, dropped, free_from }) => {
@@ -162,11 +182,11 @@ impl<T: Copy> Dcf<T> {
                 if next.is_none() {
                     *free_from = now;
                 }
-                traffic.counters.queue_drops += dropped.len() as u64;
+                counters.queue_drops += dropped.len() as u64;
                 out.dropped.extend(dropped.drain(..).map(|waiting| waiting.item.packet));
                 let Waiting { item, marked, .. } = next?;
                 if marked {
-                    traffic.counters.ecn_marks += 1;
+                    counters.ecn_marks += 1;
                     out.marked.push(item.packet);
                 }
                 item
@@ -176,37 +196,52 @@ impl<T: Copy> Dcf<T> {
         Some(job)
     }
 
-    /// Takes out the last waiting packet if the queue exceeds its limit.
+    /// Takes out the last waiting packet of a queue that exceeds its limit.
     pub(crate) fn overflow(&mut self, rules: &Rules) -> Option<T> {
-        let full = match rules.mac.queue {
-            QueueLimit::Packets(limit) => self.traffic.queue.len() as u64 > limit,
-            QueueLimit::Bytes(limit) => self.traffic.queue_bytes > limit,
-        };
-        let job = if full { self.traffic.queue.pop_back()? } else { return None };
-        self.traffic.queue_bytes -= job.packet_size;
+        let limit = rules.mac.queue;
+        let function = self.functions_mut().find(|function| function.overflows(limit))?;
+        let job = function.queue.pop_back()?;
+        function.queue_bytes -= job.packet_size;
         self.traffic.counters.queue_drops += 1;
         Some(job.packet)
     }
 
     /// Takes the packets for a station out of the queue, in order. One in the MAC stays.
     pub(crate) fn take_back(&mut self, to: StationId, taken: &mut Vec<T>) {
-        let bytes = &mut self.traffic.queue_bytes;
-        self.traffic.queue.retain(|job| {
-            let take = job.to == Receiver::Station(to);
-            if take {
-                taken.push(job.packet);
-                *bytes -= job.packet_size;
-            }
-            !take
-        });
+        for Function { queue, queue_bytes, .. } in self.functions_mut() {
+            queue.retain(|job| {
+                let take = job.to == Receiver::Station(to);
+                if take {
+                    taken.push(job.packet);
+                    *queue_bytes -= job.packet_size;
+                }
+                !take
+            });
+        }
     }
 
     /// Takes a packet out of the middle of a drop-tail queue.
     pub(crate) fn take_from_middle(&mut self, now: Instant, place: usize) -> Option<Job<T>> {
-        let mut job = self.traffic.queue.remove(place)?;
-        self.traffic.queue_bytes -= job.packet_size;
+        let mut job = self.traffic.function.queue.remove(place)?;
+        self.traffic.function.queue_bytes -= job.packet_size;
         job.waited = now.since(job.offered);
         Some(job)
+    }
+}
+
+impl<T: Copy> Function<T> {
+    fn queue_len(&self) -> usize {
+        match &self.discipline {
+            None => self.queue.len(),
+            Some(discipline) => discipline.queue.len() + self.aggregates.aside_len(),
+        }
+    }
+
+    fn overflows(&self, limit: QueueLimit) -> bool {
+        match limit {
+            QueueLimit::Packets(limit) => self.queue.len() as u64 > limit,
+            QueueLimit::Bytes(limit) => self.queue_bytes > limit,
+        }
     }
 }
 
