@@ -11,7 +11,7 @@ use airtcp_sim::scenario::{
     Application, Cell, DatagramArrivals, Datagrams, LinkSender, NodeId, Scenario, Sizes, UdpSpec,
 };
 use airtcp_sim::trace::{Crossing, PacketTap};
-use airtcp_sim::{Observers, World};
+use airtcp_sim::{Observers, RunMetrics, World};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{AckConfig, RtoConfig};
 use proptest::prelude::*;
@@ -105,6 +105,37 @@ fn a_run_in_slices_is_the_same_run() {
     assert_eq!(sliced, fingerprint(7, World::run));
 }
 
+type Outcome = ([Fingerprint; 2], RunMetrics);
+
+/// A run at once, and one in slices.
+fn whole_and_sliced(scenario: &Scenario) -> (Outcome, Outcome) {
+    let run = |steps: &[u64]| {
+        let mut world = World::new(scenario, 7);
+        let prints = fingerprint_of(&mut world, |world, observers| {
+            for &step in steps {
+                world.run_until(Instant::from_nanos(step), observers);
+            }
+            world.run(observers);
+        });
+        (prints, world.metrics())
+    };
+    let end = scenario.duration.as_nanos();
+    (run(&[]), run(&(0..end).step_by(1_234_567).collect::<Vec<_>>()))
+}
+
+/// With access categories, where a collision inside a station can be a packet's last attempt.
+#[test]
+fn a_cell_with_access_categories_in_slices_is_the_same_run() {
+    let set = [("duration", "2 s"), ("wlan.cell.short-retry-limit", "1")];
+    let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let text = include_str!("../../../examples/voice.toml");
+    let scenario = Scenario::parse("t.toml", text, &set).unwrap_or_else(|e| panic!("{e}"));
+    let (whole, sliced) = whole_and_sliced(&scenario);
+    let ap = &whole.1.stations[0];
+    assert!(ap.internal_collisions > 0 && ap.mac_drops > 0, "nothing happened: {ap:?}");
+    assert_eq!(sliced, whole);
+}
+
 /// A run in slices reports at the same instants what a station's queue discipline drops or marks.
 #[test]
 fn a_cell_with_queue_disciplines_in_slices_is_the_same_run() {
@@ -135,18 +166,7 @@ receiver = {{ ecn = "rfc3168" }}
 "#
         );
         let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
-        let run = |steps: &[u64]| {
-            let mut world = World::new(&scenario, 7);
-            let prints = fingerprint_of(&mut world, |world, observers| {
-                for &step in steps {
-                    world.run_until(Instant::from_nanos(step), observers);
-                }
-                world.run(observers);
-            });
-            (prints, world.metrics())
-        };
-        let steps: Vec<u64> = (0..3_000_000_000).step_by(1_234_567).collect();
-        let (whole, sliced) = (run(&[]), run(&steps));
+        let (whole, sliced) = whole_and_sliced(&scenario);
         assert!(whole.1.stations[0].queue_drops > 0, "{kind}: nothing happened");
         assert_eq!(whole, sliced, "{kind}");
     }

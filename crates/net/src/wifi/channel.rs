@@ -465,9 +465,7 @@ impl<T: Copy> Channel<T> {
 
     /// Carries out a station's effects; `flight` is the slot of the frame that it has received.
     fn carry_out(&mut self, station: StationId, flight: Option<u32>) {
-        if let (Some(((from, _), sequence, packet)), Some(slot)) =
-            (self.wanted.deliver.take(), flight)
-        {
+        if let (Some((from, sequence, packet)), Some(slot)) = (self.wanted.deliver.take(), flight) {
             let flight = self.air.flight_mut(slot);
             let unicast = flight.frame.to != Receiver::Broadcast;
             let waited = flight.frame.body.waited();

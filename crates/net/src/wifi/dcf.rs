@@ -128,7 +128,7 @@ pub(crate) struct Effects<T> {
     /// Send a frame.
     pub(crate) transmit: Option<Frame<T>>,
     /// A packet has arrived: from whom, its number at the sender, the packet.
-    pub(crate) deliver: Option<(Peer, u32, T)>,
+    pub(crate) deliver: Option<(StationId, u32, T)>,
     /// All attempts for a receiver are used up.
     pub(crate) give_up: Option<StationId>,
     /// Packets given up that had not arrived.

@@ -137,10 +137,8 @@ impl<T: Copy> Dcf<T> {
             Some(reserves) => self.nav.extend(now, now + reserves, Instant::MAX),
             None => self.nav.extend(now, now + frame.reserves, now + rules.nav_reset),
         }
-        if let (Body::Data { packet, priority, sequence, .. }, Receiver::Broadcast) =
-            (frame.body, frame.to)
-        {
-            out.deliver = Some(((frame.from, priority), sequence, packet));
+        if let (Body::Data { packet, sequence, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
+            out.deliver = Some((frame.from, sequence, packet));
         }
     }
 
@@ -176,7 +174,7 @@ impl<T: Copy> Dcf<T> {
             Ok(index) => self.traffic.latest[index].1 = sequence,
             Err(index) => self.traffic.latest.insert(index, (peer, sequence)),
         }
-        out.deliver = Some((peer, sequence, packet));
+        out.deliver = Some((peer.0, sequence, packet));
     }
 
     /// An A-MPDU for this station has come, of so many MPDUs; which of them are intact is known to
