@@ -2,9 +2,10 @@
 # ra 3.0.8.2 (argus-client of Debian 12), which prints the records of flows that argus makes, tells a jitter of TCP
 # connections that is larger than the connection was long. sjit, "source jitter (mSec)", is the standard deviation of
 # the times between packets. argus keeps two sets of these, one for packets sent while data was under way (active) and
-# one for those sent when all had been acknowledged (idle). Where a connection has both, ra adds up the squares of both
-# as a thousand times what they are, and takes the squared mean off in its own unit. So the jitter is about 32 times the
-# root mean square. The mean of both (sintpkt) is right, and so is the jitter of UDP, which has the active set alone.
+# one for those sent when all had been acknowledged (idle). Where a connection has both, ra, by its numbers, adds up
+# their squares as a thousand times what they are, and takes the squared mean off in its own unit. So the jitter is
+# about 32 times the root mean square. The mean of both (sintpkt) is right, and so is the jitter of UDP, which has the
+# active set alone.
 #
 # Seen, a connection of 440 ms that sends a segment each 10 ms, 100 ms after its handshake of 100 ms: 1021 ms; right is
 # 26.4. With pauses of 200 ms after each five segments: 2891 ms, right is 77.2. UDP with the same times: 26.4 and 77.2.

@@ -2,10 +2,10 @@
 # Two Perl modules for positions move them far away, and nothing is said. Geo::Coordinates::Transform 0.10
 # (libgeo-coordinates-transform-perl of Debian 12) writes degrees as an integer where it turns them into degrees and
 # minutes, or seconds (_cnv_to_ddm and _cnv_to_dms in Transform.pm: sprintf("%d ...", int(-0.5))), which has no sign
-# where it is 0. So what is less than a degree west of Greenwich, as London, Accra or the sea off Spain, or south of the
-# equator, as parts of Quito or of Kampala, is mirrored; -1 degree and beyond are right. GPS::Point 0.20
-# (libgps-point-perl) hands the latitude over as latitude and as longitude where it computes coordinates from the centre
-# of the Earth (ecef in Point.pm: $self->lat, $self->lat, $self->alt).
+# where it is 0. So what is less than a degree west of Greenwich, as London and Accra, or south of the equator, as
+# Quito, is mirrored; -1 degree and beyond are right. GPS::Point 0.20 (libgps-point-perl) hands the latitude over as
+# latitude and as longitude where it computes coordinates from the centre of the Earth (ecef in Point.pm: $self->lat,
+# $self->lat, $self->alt).
 #
 # Seen, -0.1278 degrees: "0 7 40.08" and "0 7.668", which read back are 18 km further east. The point at 51.5 N 0.1278
 # W: what is handed over is 51.5, 51.5 (a stand-in for Geo::ECEF, which Debian lacks, tells it), a place in Kazakhstan.
