@@ -7,6 +7,7 @@ use airtcp_core::{
     Addr, Duration, Ecn, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum,
     Timestamps,
 };
+use airtcp_routing::router::PacketId;
 use airtcp_sim::packet::{Datagram, Packet};
 use airtcp_sim::scenario::{NodeId, Scenario, UdpId};
 use airtcp_sim::trace::{Crossing, Direction, Interface, PacketTap, PcapWriter};
@@ -148,7 +149,8 @@ fn tapped() -> Vec<Tapped> {
 
 fn crossing(at: Instant, node: NodeId, direction: Direction, packet: &Packet) -> Crossing<'_> {
     let neighbour = Some(if node == FH { MH } else { FH });
-    Crossing { at, node, direction, neighbour, wlan: None, ttl: 64, packet, header: None }
+    let (id, ttl) = (PacketId(0), 64);
+    Crossing { at, node, direction, neighbour, wlan: None, ttl, id, packet, header: None }
 }
 
 /// Shows a packet to a writer as a run does over links without queues.

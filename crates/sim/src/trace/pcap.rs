@@ -399,6 +399,7 @@ fn into_io_error(error: PcapError) -> io::Error {
 mod tests {
     use super::*;
     use airtcp_core::Segment;
+    use airtcp_routing::router::PacketId;
 
     /// A, joined to R, and both in a cell with B.
     const SCENARIO: &str = r#"
@@ -457,6 +458,7 @@ mod tests {
             neighbour: Some(NodeId(1)),
             wlan: None,
             ttl: 64,
+            id: PacketId(0),
             packet: &Packet::Tcp(segment),
             header: None,
         });

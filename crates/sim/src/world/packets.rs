@@ -178,7 +178,8 @@ impl Packets {
     ) -> Crossing<'_> {
         let ttl = self.headers[id].journey.ttl;
         let header = self.written.get(id).and_then(Option::as_deref);
-        Crossing { at, node, direction, neighbour, wlan, ttl, packet: self.packet(id), header }
+        let packet = self.packet(id);
+        Crossing { at, node, direction, neighbour, wlan, ttl, id, packet, header }
     }
 
     /// Its destination node.
