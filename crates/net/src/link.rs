@@ -824,6 +824,11 @@ impl<T> Link<T> {
         self.in_transit() > 0
     }
 
+    /// True if the link decides on a packet when it is offered, not when its service starts.
+    pub fn decides_on_arrival(&self) -> bool {
+        self.deferred.is_none()
+    }
+
     /// True if packets arrive in the order in which they are offered, at times known beforehand.
     pub fn keeps_order(&self) -> bool {
         let steps = self.slots.as_ref().is_some_and(|slots| slots.changes_delay());

@@ -315,6 +315,36 @@ fn what_others_lose_is_not_the_loss_of_a_saturated_source() {
     observed_or_not(&scenario, &[]).unwrap();
 }
 
+/// A transport block brings packets at whole milliseconds, when datagrams are sent as well: which of
+/// them is first depends on when the link knew that it would wake up.
+#[test]
+fn a_link_that_decides_later_knows_no_packets_ahead_of_time() {
+    for more in [
+        r#"queue = { kind = "codel" }"#,
+        r#"mobile = "B", handover = { interruption = "50 ms", data = "forward", interval = "700 ms" }"#,
+    ] {
+        let text = format!(
+            r#"duration = "4 s"
+node = [{{ name = "A" }}, {{ name = "R" }}, {{ name = "B" }}]
+link = [{{ between = ["A", "R"], rate = "100 Mbit/s", delay = "1 ms", queue = {{ limit = "1000 packets" }} }},
+        {{ between = ["R", "B"], rate = "8 Mbit/s", delay = "20 ms", rlc = {{ bler = 0.3 }}, {more} }}]
+flow = [{{ from = "A", to = "B" }}]
+udp = [{{ from = "A", to = "B", rate = "2 Mbit/s", arrivals = "poisson" }},
+       {{ from = "B", to = "A", rate = "1 Mbit/s", size = "200 B" }}]
+"#
+        );
+        let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        for seed in 1..=10 {
+            let (mut watched, mut alone) =
+                (World::new(&scenario, seed), World::new(&scenario, seed));
+            let mut events = Fingerprint::EMPTY;
+            watched.run(&mut Observers { events: Some(&mut events), ..Observers::default() });
+            alone.run(&mut Observers::default());
+            assert_eq!(alone.metrics(), watched.metrics(), "{more}, seed {seed}");
+        }
+    }
+}
+
 fn slices() -> impl Strategy<Value = Vec<(u64, bool)>> {
     proptest::collection::vec((1..1500u64, any::<bool>()), 0..6)
 }
