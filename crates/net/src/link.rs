@@ -203,6 +203,8 @@ pub struct Link<T> {
     free_at: Instant,
     /// The latest arrival of a packet so far accepted.
     latest_arrival: Instant,
+    /// The latest [`Fate::next_since`].
+    latest_since: Instant,
     in_flight: InFlight<T>,
     /// Present if packets are decided when their service starts.
     deferred: Option<Box<Deferred<T>>>,
@@ -530,6 +532,7 @@ impl<T> Link<T> {
             waiting_bytes: Bytes::ZERO,
             free_at: Instant::ZERO,
             latest_arrival: Instant::ZERO,
+            latest_since: Instant::ZERO,
             accepted: (0, Bytes::ZERO),
             counters: LinkCounters::default(),
             waits: Histogram::default(),
@@ -1392,7 +1395,12 @@ impl<T> Link<T> {
         match self.in_flight {
             // It comes out after its predecessors.
             InFlight::InOrder(_) => {
-                Fate { next_since: offered.max(before), arrival: self.latest_arrival, lost }
+                let arrival = self.latest_arrival;
+                // One that arrives with its predecessor is the next one as long as that is.
+                if arrival > before || offered >= before {
+                    self.latest_since = offered.max(before);
+                }
+                Fate { next_since: self.latest_since, arrival, lost }
             }
             InFlight::Overtaking(_) => Fate { next_since: offered, arrival, lost },
         }
