@@ -81,8 +81,9 @@ pub struct AirFrame<'a> {
     pub content: Content<Crossing<'a>>,
 }
 
-/// Sees every packet at every node, in order of simulated time, as tcpdump would on that node's
-/// interfaces; also where packets are lost and, if it asks, what is on the air.
+/// Sees every packet at every node, in order of simulated time; also where packets are lost and, if
+/// it asks, what is on the air, and when links begin to serve packets, which is where tcpdump sees
+/// those that are sent.
 ///
 /// A packet that the outgoing queue refuses, or that an outage above the MAC drops before the
 /// interface, does not count as sent; one that such an outage drops on its way up counts as
