@@ -205,13 +205,13 @@ pub struct Link<T> {
     free_at: Instant,
     /// The latest arrival of a packet so far accepted.
     latest_arrival: Instant,
+    /// The latest [`Fate::next_since`].
+    latest_since: Instant,
     in_flight: InFlight<T>,
     /// Present if packets are decided when their service starts.
     deferred: Option<Box<Deferred<T>>>,
-    /// Departures not yet reported, if the caller asked for them.
-    departures: Option<Box<Departures>>,
-    /// Starts of service not yet reported, if the caller asked for them.
-    service_starts: Option<Box<ServiceStarts<T>>>,
+    /// What the caller asked for.
+    reports: Option<Box<Reports<T>>>,
     /// Only a rate, a constant delay and a drop-tail queue.
     is_plain: bool,
     /// Packets and bytes accepted, for RED; a plain link does not count them.
@@ -223,20 +223,40 @@ pub struct Link<T> {
     latest_wait: Duration,
 }
 
-/// Departures of a link, ordered by time. Few links keep them.
-#[derive(Clone, Debug, Default)]
-struct Departures(VecDeque<Departure>);
+/// Reports that the caller has yet to take. Few links keep them.
+#[derive(Clone, Debug)]
+struct Reports<T> {
+    /// Ordered by time.
+    departures: Option<VecDeque<Departure>>,
+    service_starts: Option<ServiceStarts<T>>,
+}
 
-/// Starts of service of a link. Few links keep them.
+/// Starts of service of a link.
 #[derive(Clone, Debug)]
 struct ServiceStarts<T> {
     starts: VecDeque<ServiceStart<T>>,
     copy: fn(&T) -> T,
 }
 
-impl<T> ServiceStarts<T> {
-    fn note(&mut self, at: Instant, item: &T, marked: bool) {
-        self.starts.push_back(ServiceStart { at, item: (self.copy)(item), marked });
+impl<T> Default for Reports<T> {
+    fn default() -> Self {
+        Self { departures: None, service_starts: None }
+    }
+}
+
+impl<T> Reports<T> {
+    fn departure(&mut self, departure: Departure) {
+        if let Some(departures) = &mut self.departures {
+            // A queue may drop packets while one is in service that departs later.
+            let place = departures.partition_point(|earlier| earlier.at <= departure.at);
+            departures.insert(place, departure);
+        }
+    }
+
+    fn service_start(&mut self, at: Instant, item: &T, marked: bool) {
+        if let Some(ServiceStarts { starts, copy }) = &mut self.service_starts {
+            starts.push_back(ServiceStart { at, item: copy(item), marked });
+        }
     }
 }
 
@@ -517,8 +537,7 @@ impl<T> Link<T> {
             service,
             in_flight: InFlight::new(delay.reorders() || deferred.is_some()),
             deferred,
-            departures: None,
-            service_starts: None,
+            reports: None,
             delay,
             is_plain,
             loss: loss_model.map(Box::new),
@@ -532,6 +551,7 @@ impl<T> Link<T> {
             waiting_bytes: Bytes::ZERO,
             free_at: Instant::ZERO,
             latest_arrival: Instant::ZERO,
+            latest_since: Instant::ZERO,
             accepted: (0, Bytes::ZERO),
             counters: LinkCounters::default(),
             waits: Histogram::default(),
@@ -629,7 +649,7 @@ impl<T> Link<T> {
     /// From now on the link keeps its departures for [`Link::next_departure`]. Call before the
     /// first packet.
     pub fn report_departures(&mut self) {
-        self.departures = Some(Box::default());
+        self.reports().departures = Some(VecDeque::new());
     }
 
     /// From now on the link keeps the starts of services for [`Link::next_service_start`].
@@ -637,9 +657,12 @@ impl<T> Link<T> {
     where
         T: Copy,
     {
-        self.service_starts.get_or_insert_with(|| {
-            Box::new(ServiceStarts { starts: VecDeque::new(), copy: |item| *item })
-        });
+        let none = || ServiceStarts { starts: VecDeque::new(), copy: |item| *item };
+        self.reports().service_starts.get_or_insert_with(none);
+    }
+
+    fn reports(&mut self) -> &mut Reports<T> {
+        self.reports.get_or_insert_default()
     }
 
     /// The next start of a service, in the order in which packets are served, if the link reports
@@ -647,7 +670,7 @@ impl<T> Link<T> {
     /// in a cell send. A packet that a handover interrupts is reported when it is served to its end.
     #[inline]
     pub fn next_service_start(&mut self) -> Option<ServiceStart<T>> {
-        self.service_starts.as_deref_mut()?.starts.pop_front()
+        self.reports.as_mut()?.service_starts.as_mut()?.starts.pop_front()
     }
 
     /// Begins an outage at `now` that lasts until [`Link::take_up`]. It does what a scheduled
@@ -667,7 +690,8 @@ impl<T> Link<T> {
             OutageMode::Drop => {
                 deferred.in_service.retain(|departure| *departure > now);
                 let lost = deferred.in_service.len();
-                for departure in self.departures.iter_mut().flat_map(|it| it.0.iter_mut()) {
+                let departures = self.reports.iter_mut().filter_map(|it| it.departures.as_mut());
+                for departure in departures.flatten() {
                     departure.lost |= departure.at > now;
                 }
                 self.in_flight.lose_newest(lost);
@@ -760,7 +784,7 @@ impl<T> Link<T> {
         if self.deferred.is_some() {
             self.start_services(now);
         }
-        let Departures(departures) = self.departures.as_deref_mut()?;
+        let departures = self.reports.as_mut()?.departures.as_mut()?;
         departures.front().filter(|departure| departure.at <= now)?;
         departures.pop_front()
     }
@@ -789,12 +813,10 @@ impl<T> Link<T> {
             Ok(fate) => fate,
             Err(reason) => return Err(Dropped(item, reason)),
         };
-        if self.departures.is_some() {
+        if let Some(reports) = &mut self.reports {
             let (at, lost) = (self.free_at, fate.lost.is_some());
-            self.report_departure(Departure { arrived: now, at, size: meta.size, lost });
-        }
-        if let Some(starts) = &mut self.service_starts {
-            starts.note(now + self.latest_wait, &item, false);
+            reports.departure(Departure { arrived: now, at, size: meta.size, lost });
+            reports.service_start(now + self.latest_wait, &item, false);
         }
         if fate.lost.is_none() && until.is_some_and(|until| fate.arrival <= until) {
             self.counters.packets_sent += 1;
@@ -824,6 +846,11 @@ impl<T> Link<T> {
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.in_transit() > 0
+    }
+
+    /// True if the link decides on a packet when it is offered, not when its service starts.
+    pub fn decides_on_arrival(&self) -> bool {
+        self.deferred.is_none()
     }
 
     /// True if packets arrive in the order in which they are offered, at times known beforehand.
@@ -1277,16 +1304,14 @@ impl<T> Link<T> {
     }
 
     fn report_service_start(&mut self, start: Instant, packet: &Queued<T>) {
-        if let Some(starts) = &mut self.service_starts {
-            starts.note(start, &packet.item, packet.marked);
+        if let Some(reports) = &mut self.reports {
+            reports.service_start(start, &packet.item, packet.marked);
         }
     }
 
     fn report_departure(&mut self, departure: Departure) {
-        if let Some(Departures(departures)) = self.departures.as_deref_mut() {
-            // A queue may drop packets while one is in service that departs later.
-            let place = departures.partition_point(|earlier| earlier.at <= departure.at);
-            departures.insert(place, departure);
+        if let Some(reports) = &mut self.reports {
+            reports.departure(departure);
         }
     }
 
@@ -1389,7 +1414,12 @@ impl<T> Link<T> {
         match self.in_flight {
             // It comes out after its predecessors.
             InFlight::InOrder(_) => {
-                Fate { next_since: offered.max(before), arrival: self.latest_arrival, lost }
+                let arrival = self.latest_arrival;
+                // One that arrives with its predecessor is the next one as long as that is.
+                if arrival > before || offered >= before {
+                    self.latest_since = offered.max(before);
+                }
+                Fate { next_since: self.latest_since, arrival, lost }
             }
             InFlight::Overtaking(_) => Fate { next_since: offered, arrival, lost },
         }

@@ -336,6 +336,60 @@ fn what_others_lose_is_not_the_loss_of_a_saturated_source() {
     observed_or_not(&scenario, &[]).unwrap();
 }
 
+/// A transport block brings packets at whole milliseconds, when datagrams are sent as well: which of
+/// them is first depends on when the link knew that it would wake up.
+#[test]
+fn a_link_that_decides_later_knows_no_packets_ahead_of_time() {
+    for more in [
+        r#"queue = { kind = "codel" }"#,
+        r#"mobile = "B", handover = { interruption = "50 ms", data = "forward", interval = "700 ms" }"#,
+    ] {
+        let text = format!(
+            r#"duration = "4 s"
+node = [{{ name = "A" }}, {{ name = "R" }}, {{ name = "B" }}]
+link = [{{ between = ["A", "R"], rate = "100 Mbit/s", delay = "1 ms", queue = {{ limit = "1000 packets" }} }},
+        {{ between = ["R", "B"], rate = "8 Mbit/s", delay = "20 ms", rlc = {{ bler = 0.3 }}, {more} }}]
+flow = [{{ from = "A", to = "B" }}]
+udp = [{{ from = "A", to = "B", rate = "2 Mbit/s", arrivals = "poisson" }},
+       {{ from = "B", to = "A", rate = "1 Mbit/s", size = "200 B" }}]
+"#
+        );
+        let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        for seed in 1..=10 {
+            let (mut watched, mut alone) =
+                (World::new(&scenario, seed), World::new(&scenario, seed));
+            let mut events = Fingerprint::EMPTY;
+            watched.run(&mut Observers { events: Some(&mut events), ..Observers::default() });
+            alone.run(&mut Observers::default());
+            assert_eq!(alone.metrics(), watched.metrics(), "{more}, seed {seed}");
+        }
+    }
+}
+
+/// A transport block brings several packets at once: some go on ahead of time, and the others arrive
+/// in their place among simultaneous wake-ups.
+#[test]
+fn what_arrives_together_does_so_though_a_part_goes_ahead() {
+    const TEXT: &str = r#"duration = "3 s"
+node = [{ name = "A" }, { name = "R" }, { name = "S" }, { name = "B" }, { name = "C" }]
+link = [{ between = ["A", "R"], rate = "1 Mbit/s", delay = "5 ms", queue = { limit = "200 packets" } },
+        { between = ["R", "S"], rate = "12 Mbit/s", delay = "5 ms", rlc = { bler = 0.2 } },
+        { between = ["S", "B"], rate = "12 Mbit/s", delay = "5 ms" },
+        { between = ["S", "C"], rate = "100 Mbit/s", delay = "1 ms" }]
+flow = [{ from = "B", to = "R" }]
+udp = [{ from = "S", to = "B", rate = "1 Mbit/s", size = "125 B" },
+       { from = "A", to = "C", rate = "1 Mbit/s", size = "125 B", arrivals = "poisson" }]
+"#;
+    let scenario = Scenario::parse("t.toml", TEXT, &[]).unwrap_or_else(|e| panic!("{e}"));
+    for seed in 1..=10 {
+        let (mut watched, mut alone) = (World::new(&scenario, seed), World::new(&scenario, seed));
+        let mut events = Fingerprint::EMPTY;
+        watched.run(&mut Observers { events: Some(&mut events), ..Observers::default() });
+        alone.run(&mut Observers::default());
+        assert_eq!(alone.metrics(), watched.metrics(), "seed {seed}");
+    }
+}
+
 fn slices() -> impl Strategy<Value = Vec<(u64, bool)>> {
     proptest::collection::vec((1..1500u64, any::<bool>()), 0..6)
 }

@@ -7,6 +7,7 @@ use airtcp_core::{
     Addr, Dscp, Duration, Ecn, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum,
     Timestamps,
 };
+use airtcp_routing::router::PacketId;
 use airtcp_sim::packet::{Datagram, Packet};
 use airtcp_sim::scenario::{NodeId, Scenario, UdpId};
 use airtcp_sim::trace::{Crossing, Direction, Interface, PacketTap, PcapWriter};
@@ -148,8 +149,8 @@ fn tapped() -> Vec<Tapped> {
 
 fn crossing(at: Instant, node: NodeId, direction: Direction, packet: &Packet) -> Crossing<'_> {
     let neighbour = Some(if node == FH { MH } else { FH });
-    let dscp = Dscp::DEFAULT;
-    Crossing { at, node, direction, neighbour, wlan: None, ttl: 64, dscp, packet, header: None }
+    let (id, ttl, dscp) = (PacketId(0), 64, Dscp::DEFAULT);
+    Crossing { at, node, direction, neighbour, wlan: None, ttl, dscp, id, packet, header: None }
 }
 
 /// Shows a packet to a writer as a run does over links without queues.

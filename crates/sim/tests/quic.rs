@@ -1,6 +1,7 @@
 //! Flows by QUIC: transfers, outages, wake, marks, repeatability, and what is refused.
 
 use airtcp_core::{Duration, Ecn, Instant, Source, event::DropReason};
+use airtcp_routing::router::PacketId;
 use airtcp_sim::metrics::{QuicMetrics, RunMetrics};
 use airtcp_sim::scenario::{End, Scenario};
 use airtcp_sim::trace::{Crossing, Direction, PacketTap};
@@ -72,7 +73,14 @@ impl PacketTap for Tap {
         }
     }
 
-    fn on_drop(&mut self, at: Instant, _: Source, reason: DropReason, packet: &Packet) {
+    fn on_drop(
+        &mut self,
+        at: Instant,
+        _: Source,
+        reason: DropReason,
+        _: Option<PacketId>,
+        packet: &Packet,
+    ) {
         if let Packet::Quic(datagram) = packet
             && datagram.from == End::Sender
             && reason == DropReason::Outage

@@ -20,7 +20,7 @@ use airtcp_core::{Bytes, Dscp, Duration, Instant, Source};
 use airtcp_net::Departure;
 use airtcp_net::wifi::Content;
 use airtcp_routing::LinkId;
-use airtcp_routing::router::Message;
+use airtcp_routing::router::{Message, PacketId};
 
 pub use animation::Animation;
 pub use events::EventWriter;
@@ -54,6 +54,8 @@ pub struct Crossing<'a> {
     pub ttl: u8,
     /// The DSCP in its IP header.
     pub dscp: Dscp,
+    /// The number of the packet, which no other has while it is in the network, not even a copy.
+    pub id: PacketId,
     /// The packet, without link framing.
     pub packet: &'a Packet,
     /// The header that the routing protocol wrote into a data packet.
@@ -81,8 +83,9 @@ pub struct AirFrame<'a> {
     pub content: Content<Crossing<'a>>,
 }
 
-/// Sees every packet at every node, in order of simulated time, as tcpdump would on that node's
-/// interfaces; also where packets are lost and, if it asks, what is on the air.
+/// Sees every packet at every node, in order of simulated time; also where packets are lost and, if
+/// it asks, what is on the air, and when links begin to serve packets, which is where tcpdump sees
+/// those that are sent.
 ///
 /// A packet that the outgoing queue refuses, or that an outage above the MAC drops before the
 /// interface, does not count as sent; one that such an outage drops on its way up counts as
@@ -104,8 +107,16 @@ pub trait PacketTap {
     /// All that happens up to `until` has been reported, as far as the run has got.
     fn on_pause(&mut self, _until: Instant) {}
 
-    /// A link or a node dropped a packet.
-    fn on_drop(&mut self, _at: Instant, _place: Source, _reason: DropReason, _packet: &Packet) {}
+    /// A link or a node dropped a packet. `id`: as in [`Crossing`]; `None`: a mechanism had it.
+    fn on_drop(
+        &mut self,
+        _at: Instant,
+        _place: Source,
+        _reason: DropReason,
+        _id: Option<PacketId>,
+        _packet: &Packet,
+    ) {
+    }
 
     /// True to receive calls of [`PacketTap::on_frame`] and [`PacketTap::on_reception`].
     fn sees_frames(&self) -> bool {
@@ -143,8 +154,15 @@ impl PacketTap for Vec<&mut dyn PacketTap> {
     fn on_pause(&mut self, until: Instant) {
         self.iter_mut().for_each(|tap| tap.on_pause(until));
     }
-    fn on_drop(&mut self, at: Instant, place: Source, reason: DropReason, packet: &Packet) {
-        self.iter_mut().for_each(|tap| tap.on_drop(at, place, reason, packet));
+    fn on_drop(
+        &mut self,
+        at: Instant,
+        place: Source,
+        reason: DropReason,
+        id: Option<PacketId>,
+        packet: &Packet,
+    ) {
+        self.iter_mut().for_each(|tap| tap.on_drop(at, place, reason, id, packet));
     }
     fn sees_frames(&self) -> bool {
         self.iter().any(|tap| tap.sees_frames())

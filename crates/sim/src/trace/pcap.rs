@@ -400,6 +400,7 @@ fn into_io_error(error: PcapError) -> io::Error {
 mod tests {
     use super::*;
     use airtcp_core::{Dscp, Segment};
+    use airtcp_routing::router::PacketId;
 
     /// A, joined to R, and both in a cell with B.
     const SCENARIO: &str = r#"
@@ -459,6 +460,7 @@ mod tests {
             wlan: None,
             ttl: 64,
             dscp: Dscp::DEFAULT,
+            id: PacketId(0),
             packet: &Packet::Tcp(segment),
             header: None,
         });

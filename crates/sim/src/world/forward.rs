@@ -288,7 +288,7 @@ impl World {
         source: Source,
         observers: &mut Observers<'_>,
     ) {
-        observers.dropped(self.now, source, reason, self.packets.packet(packet));
+        observers.dropped(self.now, source, reason, Some(packet), self.packets.packet(packet));
         match self.packets.packet(packet) {
             Packet::Tcp(segment) => {
                 if let Some(socket) = self.socket_of(&segment.flow) {
@@ -403,7 +403,7 @@ impl World {
                     self.send_from(node, Journey::START, segment, observers);
                 }
                 Action::Drop { segment, reason } => {
-                    observers.dropped(self.now, source, reason, &Packet::Tcp(segment));
+                    observers.dropped(self.now, source, reason, None, &Packet::Tcp(segment));
                 }
             }
         }
@@ -437,7 +437,7 @@ impl World {
             None => {
                 let source = Source::Node(node.0);
                 let packet = Packet::Tcp(segment);
-                observers.dropped(self.now, source, DropReason::NoRoute, &packet);
+                observers.dropped(self.now, source, DropReason::NoRoute, None, &packet);
             }
         }
     }

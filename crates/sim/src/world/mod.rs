@@ -85,11 +85,18 @@ impl Observers<'_> {
         Events::new(subscriber.map(|s| &mut **s as &mut dyn Subscriber), source)
     }
 
-    fn dropped(&mut self, at: Instant, source: Source, reason: DropReason, packet: &Packet) {
+    fn dropped(
+        &mut self,
+        at: Instant,
+        source: Source,
+        reason: DropReason,
+        id: Option<PacketId>,
+        packet: &Packet,
+    ) {
         let (flow, seq, len) = packet.summary();
         self.events(source).emit(at, || Event::Dropped { reason, flow, seq, len });
         if let Some(tap) = &mut self.packets {
-            tap.on_drop(at, source, reason, packet);
+            tap.on_drop(at, source, reason, id, packet);
         }
     }
 

@@ -188,7 +188,7 @@ impl Packets {
         let Journey { ttl, dscp, .. } = self.headers[id].journey;
         let header = self.written.get(id).and_then(Option::as_deref);
         let packet = self.packet(id);
-        Crossing { at, node, direction, neighbour, wlan, ttl, dscp, packet, header }
+        Crossing { at, node, direction, neighbour, wlan, ttl, dscp, id, packet, header }
     }
 
     /// Its destination node.

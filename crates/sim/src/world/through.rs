@@ -3,7 +3,9 @@
 //! If a link gets all its packets from one other link, and that one keeps their order, the outcome
 //! at the node between them is known as soon as the first link accepts a packet. Whatever else
 //! happens until the packet arrives, the second link accepts or refuses it at that instant. So the
-//! packet is offered to the second link at once, with its arrival time.
+//! packet is offered to the second link at once, with its arrival time. Not to a link that decides
+//! on packets when their services start: its place among simultaneous wake-ups depends on what has
+//! come to it until then.
 //!
 //! If a link gets all its packets from several such links, they must be offered to it in the order
 //! of their arrivals. They wait for each other in a [`Junction`]. Nothing that is still to be sent
@@ -106,9 +108,10 @@ impl World {
             links.sort_unstable();
             links.dedup();
             let entrance = match links[..] {
-                // Packets are copied when they are there, and a cell's scheduler sees them then.
+                // Packets are copied when they are there.
                 _ if self.links[link].link.makes_duplicates() => Entrance::Open,
-                _ if self.cells.of_link(link).is_some() => Entrance::Open,
+                // It wakes up for services in between, and a cell's scheduler sees packets then.
+                _ if !self.links[link].link.decides_on_arrival() => Entrance::Open,
                 _ if others || !links.iter().all(|&link| self.looks_ahead(link)) => Entrance::Open,
                 [feeder] => Entrance::Behind(feeder),
                 _ => self.join(link, &links),

@@ -21,7 +21,8 @@ use airtcp_core::event::DropReason;
 use airtcp_core::{Connection, Duration, Event, Id, IdVec, Instant, Source, Subscriber};
 use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::FrameKind;
-use std::collections::{BTreeMap, VecDeque};
+use airtcp_routing::router::PacketId;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
 
@@ -238,30 +239,23 @@ struct NewPath {
     nodes: Vec<NodeId>,
 }
 
-/// A packet that a link serves, or will serve, until its end.
-#[derive(Clone, Debug)]
-struct OnWire {
-    packet: Packet,
-    /// Its index in [`Traffic::wires`], if it is shown.
-    shown: Option<usize>,
-}
-
 /// Collects what nodes send each other.
 #[derive(Debug)]
 struct Traffic<'a> {
     scenario: &'a Scenario,
     span: Range<Instant>,
     limit: usize,
-    /// Time of the latest crossing.
+    /// Time that the run has reached, as far as is known.
     now: Instant,
+    /// The limit was reached: what begins from here on is not shown.
     cut_at: Option<Instant>,
     count: usize,
     cells: IdVec<WlanId, CellFrames>,
     /// Content of the latest data frame of each node, which a retry repeats.
     latest: IdVec<NodeId, Content>,
     wires: Vec<Transmission>,
-    /// The packets on each link.
-    on_wires: BTreeMap<(NodeId, NodeId), VecDeque<OnWire>>,
+    /// The packets shown that links serve, or will serve, until their ends: indices in `wires`.
+    on_wires: BTreeMap<PacketId, usize>,
     drops: Vec<Drop>,
     /// The nodes that the data packets under way have passed, by flow and sequence number.
     under_way: BTreeMap<(FlowId, u32), Vec<NodeId>>,
@@ -272,7 +266,6 @@ struct Traffic<'a> {
 
 impl<'a> Traffic<'a> {
     fn new(scenario: &'a Scenario, span: &Range<Instant>, limit: usize) -> Self {
-        let links = scenario.links.iter();
         Self {
             scenario,
             span: span.clone(),
@@ -283,7 +276,7 @@ impl<'a> Traffic<'a> {
             cells: vec![CellFrames::default(); scenario.wlans.len()].into(),
             latest: vec![Content::NONE; scenario.nodes.len()].into(),
             wires: Vec::new(),
-            on_wires: links.map(|link| ((link.from, link.to), VecDeque::new())).collect(),
+            on_wires: BTreeMap::new(),
             drops: Vec::new(),
             under_way: BTreeMap::new(),
             current: vec![Vec::new(); scenario.flows.len()].into(),
@@ -292,7 +285,8 @@ impl<'a> Traffic<'a> {
     }
 
     fn shows(&self, at: Instant) -> bool {
-        at >= self.span.start && at <= self.span.end && self.cut_at.is_none()
+        let cut = self.cut_at.is_some_and(|cut| at >= cut);
+        at >= self.span.start && at <= self.span.end && !cut
     }
 
     /// The same of a transmission, which then counts. Without room for it, the part ends.
@@ -300,7 +294,8 @@ impl<'a> Traffic<'a> {
         if !self.shows(at) {
             return false;
         }
-        if self.count == self.limit {
+        // Frames from before the cut may be told after it.
+        if self.count >= self.limit && self.cut_at.is_none() {
             // Links say ahead when they will serve packets.
             self.cut_at = Some(at.min(self.now));
             return false;
@@ -309,11 +304,13 @@ impl<'a> Traffic<'a> {
         true
     }
 
-    /// The transmission of a packet that comes out of a link.
-    fn off_the_wire(&mut self, ends: (NodeId, NodeId), packet: &Packet) -> Option<usize> {
-        let queue = self.on_wires.get_mut(&ends)?;
-        let at = queue.iter().position(|other| other.packet == *packet)?;
-        queue.remove(at)?.shown
+    /// The transmission of a packet that comes out of a link at `at`; `None`: it is not shown, or
+    /// the link did not serve the packet.
+    fn off_the_wire(&mut self, at: Instant, id: PacketId) -> Option<&mut Transmission> {
+        let index = self.on_wires.remove(&id)?;
+        let sent = &mut self.wires[index];
+        sent.duration = at.since(sent.start);
+        Some(sent)
     }
 
     /// A data packet of a flow is at a node.
@@ -357,16 +354,13 @@ fn data_of(packet: &Packet) -> Option<(FlowId, u32)> {
 
 impl PacketTap for Traffic<'_> {
     fn on_packet(&mut self, crossing: &Crossing<'_>) {
-        let Crossing { at, node, direction, neighbour, packet, .. } = *crossing;
+        let Crossing { at, direction, id, .. } = *crossing;
         self.now = at;
         if at <= self.span.end && self.cut_at.is_none() {
             self.follow(crossing);
         }
-        if let (Direction::Received, Some(neighbour)) = (direction, neighbour)
-            && let Some(index) = self.off_the_wire((neighbour, node), packet)
-        {
-            let sent = &mut self.wires[index];
-            sent.duration = at.since(sent.start);
+        if direction == Direction::Received {
+            self.off_the_wire(at, id);
         }
     }
 
@@ -374,45 +368,42 @@ impl PacketTap for Traffic<'_> {
         true
     }
 
-    fn on_service_start(&mut self, crossing: &Crossing<'_>, marked: bool) {
-        let Crossing { at, node, neighbour, .. } = *crossing;
-        let Some(neighbour) = neighbour else { return };
-        let mut packet = crossing.packet.clone();
-        if marked {
-            packet.mark();
-        }
-        let shown = self.has_room(at).then_some(self.wires.len());
-        if shown.is_some() {
+    fn on_service_start(&mut self, crossing: &Crossing<'_>, _marked: bool) {
+        let Crossing { at, node, neighbour, id, packet, .. } = *crossing;
+        if self.has_room(at) {
+            self.on_wires.insert(id, self.wires.len());
             self.wires.push(Transmission {
                 start: at,
                 duration: self.span.end.since(at),
                 from: node,
-                to: Some(neighbour),
+                to: neighbour,
                 carrier: Carrier::Wire,
-                content: Content::of(&packet),
+                content: Content::of(packet),
                 fate: Fate::Received,
             });
         }
-        let queue = self.on_wires.entry((node, neighbour)).or_default();
-        queue.push_back(OnWire { packet, shown });
     }
 
-    fn on_drop(&mut self, at: Instant, place: Source, reason: DropReason, packet: &Packet) {
+    fn on_drop(
+        &mut self,
+        at: Instant,
+        place: Source,
+        reason: DropReason,
+        id: Option<PacketId>,
+        packet: &Packet,
+    ) {
+        self.now = at;
         if let Some(flow_and_seq) = data_of(packet) {
             self.under_way.remove(&flow_and_seq);
         }
         let node = match place {
             Source::Node(node) => NodeId(node),
             Source::Link(link) => {
-                let Some(link) = self.scenario.links.get(link as usize) else { return };
-                // A queue refuses what was never on the link.
-                if reason != DropReason::Queue
-                    && let Some(index) = self.off_the_wire((link.from, link.to), packet)
-                {
-                    let sent = &mut self.wires[index];
-                    (sent.duration, sent.fate) = (at.since(sent.start), Fate::Lost);
+                if let Some(sent) = id.and_then(|id| self.off_the_wire(at, id)) {
+                    sent.fate = Fate::Lost;
                     return;
                 }
+                let Some(link) = self.scenario.links.get(link as usize) else { return };
                 link.from
             }
             Source::Sender(_) | Source::Receiver(_) => return,
@@ -428,6 +419,7 @@ impl PacketTap for Traffic<'_> {
 
     fn on_frame(&mut self, frame: &AirFrame<'_>) {
         let AirFrame { wlan, number, at, duration, from, to, .. } = *frame;
+        self.now = self.now.max(at);
         let kind = frame.content.kind();
         let content = match (kind, frame.content.packet()) {
             (FrameKind::Data, Some(crossing)) => {
@@ -461,11 +453,21 @@ impl PacketTap for Traffic<'_> {
 }
 
 impl Traffic<'_> {
+    /// Forgets what was collected beyond the cut.
+    fn cut(&mut self) {
+        let Some(end) = self.cut_at else { return };
+        self.wires.retain(|transmission| transmission.start < end);
+        for cell in &mut self.cells {
+            cell.frames.retain(|frame| frame.start < end);
+        }
+        self.drops.retain(|drop| drop.at < end);
+        self.paths.retain(|path| path.at < end);
+    }
+
     /// All transmissions in order of time, those lost in cells with the reason.
     fn transmissions(&mut self, movement: &IdVec<NodeId, Option<Mobility>>) -> Vec<Transmission> {
-        let end = self.cut_at.unwrap_or(self.span.end);
+        self.cut();
         let mut all = std::mem::take(&mut self.wires);
-        all.retain(|transmission| transmission.start <= end);
         let run_end = Instant::ZERO + self.scenario.duration;
         for (cell, wlan) in self.cells.iter_mut().zip(&self.scenario.wlans) {
             let ranges = wlan.config.radio.ranges();

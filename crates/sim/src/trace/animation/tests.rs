@@ -1,6 +1,7 @@
 //! What an animation collects.
 
 use super::*;
+use crate::metrics::LinkMetrics;
 use crate::{Observers, World};
 use std::fmt::Write as _;
 
@@ -168,8 +169,55 @@ fn a_packet_is_on_its_way_from_when_it_leaves_the_queue() {
         let sent = sent.iter().filter(|it| it.end() < Instant::ZERO + scenario.duration);
         assert!(sent.clone().count() > 3000, "{kind}");
         assert!(sent.clone().all(|it| it.duration <= on_the_way), "{kind}");
-        let left_on_wires: usize = animation.traffic.on_wires.values().map(VecDeque::len).sum();
-        assert!(left_on_wires < 1000, "{kind}: {left_on_wires}");
+        assert!(animation.traffic.on_wires.len() < 1000, "{kind}");
+    }
+}
+
+/// Of packets that look the same, the one that a link lost is shown as lost, and its copy is not;
+/// a mark changes nothing.
+#[test]
+fn each_packet_on_a_link_ends_as_it_did() {
+    let lossy = r#", queue = { kind = "codel", ce-threshold = "1 ms" }"#;
+    let cases = [
+        (lossy, r#"kind = "bernoulli", p = 0.05"#, true),
+        (", duplicate = 0.3", r#"kind = "bernoulli", p = 0.1"#, true),
+        (", duplicate = 0.3", r#"kind = "bernoulli", p = 0.1, place = "before-queue""#, false),
+        (
+            r#", duplicate = 0.3, policer = { rate = "4 Mbit/s", burst = "30 kB" }"#,
+            r#"kind = "none""#,
+            false,
+        ),
+        (
+            r#", duplicate = 0.3, mobile = "B", handover = { interval = "300 ms", interruption = "50 ms", data = "discard" }"#,
+            r#"kind = "none""#,
+            false,
+        ),
+    ];
+    for (keys, loss, loses) in cases {
+        let text = format!(
+            r#"
+            duration = "6 s"
+            node = [{{ name = "A" }}, {{ name = "B" }}]
+            link = [{{ between = ["A", "B"], rate = "8 Mbit/s", delay = "20 ms", loss = {{ {loss} }} {keys} }}]
+            flow = [{{ from = "A", to = "B" }}, {{ from = "B", to = "A" }}]
+            udp = [{{ from = "A", to = "B", rate = "2 Mbit/s" }}]
+            tcp.ecn = "rfc3168""#
+        );
+        let scenario = scenario(&text);
+        let mut world = World::new(&scenario, 1);
+        world.run(&mut Observers::default());
+        let links = world.metrics().links;
+        let count = |count: fn(&LinkMetrics) -> u64| links.iter().map(count).sum::<u64>() as usize;
+        assert_eq!(count(|it| it.ecn_marks) > 0, keys == lossy, "{keys}");
+        let mut animation = run(&scenario, whole(), MAX_TRANSMISSIONS, 1);
+        let shown = animation.traffic.transmissions(&vec![None; 2].into());
+        let lost = shown.iter().filter(|it| it.fate == Fate::Lost).count();
+        let drops = count(|it| it.loss_drops + it.policer_drops + it.outage_drops);
+        assert!(drops > 10, "{keys}: {drops}");
+        assert_eq!(lost, if loses { drops } else { 0 }, "{keys}");
+        let end = Instant::ZERO + scenario.duration;
+        let ended = shown.iter().filter(|it| it.end() < end).count();
+        assert_eq!(ended, count(|it| it.packets_sent), "{keys}");
     }
 }
 
@@ -226,6 +274,42 @@ fn a_full_animation_ends_early_and_says_so() {
     let data = data(&page(animation));
     assert_eq!(data["cut"], true);
     assert_eq!(data["to"], cut_at.as_nanos() / 1000);
+}
+
+/// Up to there it is what a whole one is, and nothing is later.
+#[test]
+fn a_full_animation_has_all_up_to_its_end() {
+    // Links decide packets when they come, or when their service starts; frames are told late.
+    const ALL: &str = r#"
+        duration = "1 s"
+        node = [{ name = "A" }, { name = "B" }, { name = "AP" }, { name = "s" }, { name = "t" }]
+        link = [{ between = ["A", "B"], rate = "2 Mbit/s", delay = "20 ms" },
+                { between = ["B", "AP"], rate = "3 Mbit/s", delay = "300 ms", queue = { kind = "codel" } }]
+        wlan = [{ name = "one", stations = ["AP", "s"], preset = "ns2" }, { name = "two", stations = ["B", "t"] }]
+        flow = [{ from = "A", to = "t" }]
+        udp = [{ from = "A", to = "s", rate = "3 Mbit/s" }, { from = "t", to = "A", rate = "1 Mbit/s" }]"#;
+    for text in [CHAIN, LINK, ALL] {
+        let scenario = scenario(text);
+        let nodes: IdVec<_, _> = scenario.nodes.iter().map(|_| None).collect();
+        let shown = |limit| {
+            let mut animation = run(&scenario, whole(), limit, 1);
+            let end = animation.cut_at();
+            let all = animation.traffic.transmissions(&nodes);
+            let drops: Vec<Instant> = animation.traffic.drops.iter().map(|it| it.at).collect();
+            let all: Vec<_> = all.iter().map(|it| (it.start, it.end(), it.from, it.to)).collect();
+            (all, drops, end)
+        };
+        let (all, all_drops, end) = shown(MAX_TRANSMISSIONS);
+        assert!(end.is_none() && all.len() > 400, "{}", all.len());
+        for limit in (0..400).step_by(7) {
+            let (some, drops, end) = shown(limit);
+            let end = end.expect("there is more");
+            assert!(some.len() * 2 >= limit && some.len() < limit + 10, "{limit}: {}", some.len());
+            let before = all.iter().filter(|it| it.0 < end);
+            assert!(some.iter().eq(before), "{limit}");
+            assert!(drops.iter().eq(all_drops.iter().filter(|at| **at < end)), "{limit}");
+        }
+    }
 }
 
 #[test]
