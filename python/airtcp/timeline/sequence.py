@@ -44,7 +44,7 @@ _MOST_PACKETS = 20_000
 """In the captures of a run: finding each again on the next leg takes its number squared."""
 
 _FORWARDED = 1e-3
-"""What the edge node sends on leaves it within this time, s."""
+"""What the edge node sends on leaves it within this time, or as soon as the link is free, s."""
 
 _COLOURS = {
     "data": "#1f77b4",
@@ -137,11 +137,11 @@ def sequence_svg(
             f"{path}: {count} packets (expected at most {_MOST_PACKETS}): choose an early time "
             "with --until, or a slower link"
         )
-    arrows = [
+    arrows = _trains(
         arrow
-        for arrow in _trains(_arrows(packets))
+        for arrow in _arrows(packets)
         if arrow.sent >= start and (until is None or arrow.sent <= until)
-    ]
+    )
     if not arrows:
         raise NotPlottableError(f"{path}: no segment is sent in this time")
     if len(arrows) > _MOST_ARROWS:
@@ -180,18 +180,19 @@ def _outages(text: Mapping[str, Any]) -> list[tuple[float, float]]:
 def _arrows(packets: Sequence[Sequence[Packet]]) -> list[Arrow]:
     """An arrow for each packet on each of the two legs, in order of time."""
     sender = next(packet.source for packet in packets[0] if packet.sent)
+    legs = {
+        (begin, end): _leg(
+            [packet for packet in packets[begin] if (packet.source == sender) == (begin < end)],
+            [packet for packet in packets[end] if (packet.source == sender) == (begin < end)],
+        )
+        for begin, end in ((0, 1), (1, 2), (2, 1), (1, 0))
+    }
     arrows: list[Arrow] = []
-    for begin, end in ((0, 1), (1, 2), (2, 1), (1, 0)):
-        of_source = [
-            [packet for packet in of_node if (packet.source == sender) == (begin < end)]
-            for of_node in packets
-        ]
-        leaving = [packet for packet in of_source[begin] if packet.sent]
-        arriving = [packet for packet in of_source[end] if not packet.sent]
-        # What came to the edge on the leg before, or leaves it on the leg behind.
-        at_edge = [packet for packet in of_source[1] if packet.sent == (end == 1)]
+    for (begin, end), leg in legs.items():
+        # The way on from the edge, and the way to it.
+        on, to = legs[1, 2 if begin < end else 0], legs[0 if begin < end else 2, 1]
         highest = 0
-        for packet, arrival in zip(leaving, _arrivals(leaving, arriving), strict=True):
+        for packet, arrival in leg:
             first, last = packet.seq, packet.seq + packet.length
             if packet.length:
                 kind = "sent again" if last <= highest else "data"
@@ -201,12 +202,23 @@ def _arrows(packets: Sequence[Sequence[Packet]]) -> list[Arrow]:
                 kind = "ACK" if packet.window else "window 0"
                 first = last = packet.ack
             highest = max(highest, packet.seq + packet.length)
-            made = begin == 1 and not any(_forwarded(came, packet) for came in at_edge)
+            came = [arrival for _, arrival in to if arrival]
+            made = begin == 1 and not any(_forwarded(other, packet, on) for other in came)
             kept = end == 1 and arrival is not None
-            kept = kept and not any(_forwarded(arrival, sent) for sent in at_edge if arrival)
+            kept = kept and not any(_forwarded(arrival, sent, on) for sent, _ in on if arrival)
             time = arrival.time if arrival else None
             arrows.append(Arrow(begin, end, packet.time, time, kind, first, last, 1, made, kept))
     return sorted(arrows, key=lambda arrow: (arrow.sent, arrow.begin, arrow.first))
+
+
+_Leg = list[tuple[Packet, Packet | None]]
+"""What a node sends to another, each with its arrival, or none if it is lost."""
+
+
+def _leg(of_begin: Sequence[Packet], of_end: Sequence[Packet]) -> _Leg:
+    leaving = [packet for packet in of_begin if packet.sent]
+    arriving = [packet for packet in of_end if not packet.sent]
+    return list(zip(leaving, _arrivals(leaving, arriving), strict=True))
 
 
 def _arrivals(leaving: Sequence[Packet], arriving: Sequence[Packet]) -> list[Packet | None]:
@@ -230,8 +242,21 @@ def _arrivals(leaving: Sequence[Packet], arriving: Sequence[Packet]) -> list[Pac
     return found[::-1]
 
 
-def _forwarded(came: Packet, sent: Packet) -> bool:
-    return came.same_as(sent) and 0 <= sent.time - came.time < _FORWARDED
+def _forwarded(came: Packet, sent: Packet, leg: _Leg) -> bool:
+    """Whether the edge node sent on what came, at once or after others that waited for the link."""
+    if not came.same_as(sent) or sent.time < came.time:
+        return False
+    # The link takes so long for a packet: the next one never leaves sooner.
+    takes: dict[int, float] = {}
+    for (packet, _), (behind, _) in itertools.pairwise(leg):
+        gap = behind.time - packet.time
+        takes[packet.length] = min(gap, takes.get(packet.length, gap))
+    free = came.time
+    for packet, _ in leg:
+        if packet.time >= sent.time or packet.time > free + _FORWARDED:
+            break
+        free = max(free, packet.time + takes[packet.length])
+    return sent.time <= free + _FORWARDED
 
 
 def _trains(arrows: Iterable[Arrow]) -> list[Arrow]:
