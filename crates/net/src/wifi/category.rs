@@ -38,17 +38,18 @@ impl UserPriority {
     /// Best effort, and that of all packets where there are no categories.
     pub const DEFAULT: Self = Self(0);
 
-    /// That of a packet with this DSCP, as in Linux from 6.8 on (`cfg80211_classify8021d` without a
-    /// QoS Map): its upper three bits, except where RFC 8325 §4 says otherwise of a DSCP that is in
-    /// use. (Before 6.8, Linux took the three bits of all: EF was video.)
+    /// That of a packet with this DSCP: its upper three bits, except where RFC 8325 §4 says otherwise
+    /// of a DSCP that is in use. So it is in Linux from 6.12 on (`cfg80211_classify8021d` without a
+    /// QoS Map). (From 6.8 to 6.11 it takes the three bits of AF3x, which is then best effort; before,
+    /// of all: EF is video.)
     pub const fn of(dscp: Dscp) -> Self {
         Self(match dscp.bits() {
             // AF1x (bulk data) and CS2 (management).
             10 | 12 | 14 | 16 => 0,
             // AF2x (interactive data).
             18 | 20 | 22 => 3,
-            // CS3 (broadcast video).
-            24 => 4,
+            // CS3 (broadcast video) and AF3x (multimedia streaming).
+            24 | 26 | 28 | 30 => 4,
             // VOICE-ADMIT and EF (voice).
             44 | 46 => 6,
             // CS6 (routing).
@@ -165,8 +166,8 @@ static CATEGORIES: Table = Table::new(
     "wlan.access-categories",
     "EDCA's four access categories. Each has a queue of its own in every station, its own back-off \
      and retries, and A-MPDUs and A-MSDUs of its packets alone. A packet's category follows from its \
-     DSCP as in Linux: EF, VOICE-ADMIT, CS6 and CS7 are voice; CS3 to CS5 and AF4x video; CS0, LE, CS2 \
-     and AF1x to AF3x best effort; CS1 background; other numbers go by their upper three bits. An \
+     DSCP as in Linux: EF, VOICE-ADMIT, CS6 and CS7 are voice; CS3 to CS5, AF3x and AF4x video; CS0, \
+     LE, CS2, AF1x and AF2x best effort; CS1 background; other numbers go by their upper three bits. An \
      empty table has the standard's values.",
     AccessCategories::KEYS,
 );
@@ -232,13 +233,12 @@ mod tests {
 
     #[test]
     fn a_dscp_has_the_user_priority_of_rfc_8325() {
-        // RFC 8325 §4, Figure 1, but AF3x: there 4; Linux leaves it its upper three bits. LE (RFC
-        // 8622) came later.
+        // RFC 8325 §4, Figure 1. LE (RFC 8622) came later.
         let expected = [
             (0, "CS0 LE AF11 AF12 AF13 CS2"),
             (1, "CS1"),
-            (3, "AF21 AF22 AF23 AF31 AF32 AF33"),
-            (4, "CS3 CS4 AF41 AF42 AF43"),
+            (3, "AF21 AF22 AF23"),
+            (4, "CS3 CS4 AF31 AF32 AF33 AF41 AF42 AF43"),
             (5, "CS5"),
             (6, "VOICE-ADMIT EF"),
             (7, "CS6 CS7"),
