@@ -54,7 +54,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The same work for all simulators: `NAME.toml`, `NAME.tcl` and, for ns-3, `NAME.cc`."""
+    """The same work for all that take part: `NAME.toml`, for ns-2 `NAME.tcl`, for ns-3 `NAME.cc`."""
 
     name: str
     measure: str
@@ -67,7 +67,7 @@ class Benchmark:
     """Decimals of the Mbit/s printed."""
     ns3_libraries: tuple[str, ...]
     """None at all: ns-3 takes no part."""
-    more: Callable[[dict[str, Any], float], list[Line]]
+    more: Callable[[dict[str, Any], float], list[Line]] = lambda result, seconds: []
     """Further lines, from our result and our median time."""
     ns3_rules: tuple[str, ...] = ()
     """Overrides by which ours follows the rules of ns-3: ns-3's result is compared with that run's,
@@ -134,7 +134,8 @@ def compile_by(command: list[str], what: str) -> None:
 def compile_ns3(source: Path, names: tuple[str, ...]) -> Path:
     """Compiles a program against these libraries of ns-3, unless already done."""
     program = BUILD / f"{source.stem}-ns3"
-    if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
+    newest = max(file.stat().st_mtime for file in [source, *HERE.glob("*.h")])
+    if program.exists() and program.stat().st_mtime > newest:
         return program
     BUILD.mkdir(parents=True, exist_ok=True)
     libraries = [f"-lns3-{name}" for name in names]
@@ -306,7 +307,6 @@ BENCHMARKS = {
             tolerance=0.03,
             digits=2,
             ns3_libraries=("wifi", "propagation", "mobility", "network", "core"),
-            more=lambda result, seconds: [],
         ),
         Benchmark(
             name="ax",
@@ -315,7 +315,6 @@ BENCHMARKS = {
             tolerance=0.04,
             digits=1,
             ns3_libraries=("wifi", "propagation", "mobility", "network", "core"),
-            more=lambda result, seconds: [],
             ns2=False,
         ),
         Benchmark(
@@ -333,7 +332,6 @@ BENCHMARKS = {
                 "network",
                 "core",
             ),
-            more=lambda result, seconds: [],
             ns3_rules=(
                 "wlan.0.preset=ieee",
                 "wlan.0.data-rate=2 Mbit/s",
@@ -352,7 +350,6 @@ BENCHMARKS = {
             tolerance=0.15,
             digits=3,
             ns3_libraries=(),
-            more=lambda result, seconds: [],
             mobile=True,
         ),
     )

@@ -1,35 +1,11 @@
 // The saturated 802.11b cell of benches/peers/README.md in ns-3 3.37.
-// Prints one JSON object: throughput in bit/s, packets delivered.
-#include "ns3/core-module.h"
-#include "ns3/mobility-module.h"
-#include "ns3/network-module.h"
-#include "ns3/wifi-module.h"
-
-#include <cstdio>
+#include "saturated.h"
 
 using namespace ns3;
 
-int
-main()
+NetDeviceContainer
+Install(YansWifiPhyHelper& phy, const NodeContainer& nodes)
 {
-    const uint32_t stations = 20;
-    const double stop = 60.0;
-    // MSDUs of 1500 bytes: ns-3 puts 8 bytes of LLC before the packet.
-    const uint32_t size = 1500;
-    const uint32_t llc = 8;
-
-    Config::SetDefault("ns3::WifiMacQueue::MaxSize", StringValue("50p"));
-    Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(stop)));
-
-    NodeContainer nodes(stations);
-    // All at one point: of two frames that overlap, neither is stronger.
-    MobilityHelper().Install(nodes);
-
-    YansWifiPhyHelper phy;
-    phy.SetChannel(YansWifiChannelHelper::Default().Create());
-    // As in the other simulators, a receiver follows the first of overlapping frames and waits EIFS
-    // after it.
-    phy.DisablePreambleDetectionModel();
     WifiMacHelper mac;
     mac.SetType("ns3::AdhocWifiMac");
     WifiHelper wifi;
@@ -42,48 +18,24 @@ main()
     NetDeviceContainer devices = wifi.Install(phy, mac, nodes);
     // 1 Mbit/s, the rate of the ACKs, is the only basic rate. An ad hoc station adds to it the
     // mandatory rates of every peer that it does not know yet, so all are made known first.
-    for (uint32_t i = 0; i < stations; ++i)
+    for (uint32_t i = 0; i < devices.GetN(); ++i)
     {
         Ptr<WifiRemoteStationManager> manager =
             DynamicCast<WifiNetDevice>(devices.Get(i))->GetRemoteStationManager();
         manager->AddBasicMode(WifiMode("DsssRate1Mbps"));
-        for (uint32_t j = 0; j < stations; ++j)
+        for (uint32_t j = 0; j < devices.GetN(); ++j)
         {
             Mac48Address peer = Mac48Address::ConvertFrom(devices.Get(j)->GetAddress());
             manager->AddSupportedMode(peer, WifiMode("DsssRate11Mbps"));
             manager->RecordDisassociated(peer);
         }
     }
+    return devices;
+}
 
-    PacketSocketHelper().Install(nodes);
-    uint64_t delivered = 0;
-    for (uint32_t i = 0; i < stations; ++i)
-    {
-        PacketSocketAddress receiver;
-        receiver.SetSingleDevice(devices.Get(i)->GetIfIndex());
-        receiver.SetPhysicalAddress(devices.Get((i + 10) % stations)->GetAddress());
-        receiver.SetProtocol(1);
-        Ptr<PacketSocketClient> source = CreateObject<PacketSocketClient>();
-        source->SetRemote(receiver);
-        source->SetAttribute("PacketSize", UintegerValue(size - llc));
-        source->SetAttribute("Interval", TimeValue(MilliSeconds(20)));
-        source->SetAttribute("MaxPackets", UintegerValue(0));
-        nodes.Get(i)->AddApplication(source);
-    }
-    for (uint32_t i = 0; i < stations; ++i)
-    {
-        devices.Get(i)->SetReceiveCallback(
-            [&delivered](Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&) {
-                ++delivered;
-                return true;
-            });
-    }
-
-    Simulator::Stop(Seconds(stop));
-    Simulator::Run();
-    std::printf("{\"throughput\": %.0f, \"packets\": %lu}\n",
-                8.0 * size * static_cast<double>(delivered) / stop,
-                delivered);
-    Simulator::Destroy();
+int
+main()
+{
+    RunSaturated({60.0, "50p", MilliSeconds(20)}, Install);
     return 0;
 }

@@ -612,8 +612,7 @@ mod tests {
         FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Mechanism, MechanismConfig,
         SnoopConfig, WakeCounters,
     };
-    use std::io::Write as _;
-    use std::process::{Command, Stdio};
+    use airtcp_testing::prometheus::{check_metrics, program};
 
     fn counts(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
         pairs.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect()
@@ -813,19 +812,7 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
 
     #[test]
     fn promtool_finds_no_fault() {
-        /// The path at which `scripts/setup test` installs it.
-        const TAKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/promtool");
-        let start = |program| {
-            Command::new(program)
-                .args(["check", "metrics"])
-                .stdin(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-        };
-        let Ok(mut tool) = start("promtool").or_else(|_| start(TAKEN)) else {
-            airtcp_testing::skip("promtool (package prometheus)");
-            return;
-        };
+        let Some(promtool) = program("promtool") else { return };
         let mut status = Status { report: Some(observed()), ..busy() };
         status.groups.push(group("trains", WAKE, &[]));
         // One sample of each metric.
@@ -837,8 +824,6 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
                 _ => {}
             }
         }
-        tool.stdin.take().unwrap().write_all(text(&status).as_bytes()).unwrap();
-        let output = tool.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        check_metrics(&promtool, text(&status).as_bytes());
     }
 }

@@ -1,7 +1,8 @@
 //! Shared by the tests and benchmarks of all crates: skipping a test that needs something the
-//! machine lacks, CPU time, and an allocator that counts.
+//! machine lacks, CPU time, an allocator that counts, and Prometheus' programs.
 
 mod alloc;
+pub mod prometheus;
 
 pub use alloc::CountingAllocator;
 

@@ -192,7 +192,8 @@ def _arrows(packets: Sequence[Sequence[Packet]]) -> list[Arrow]:
         # The way on from the edge, and the way to it.
         on, to = legs[1, 2 if begin < end else 0], legs[0 if begin < end else 2, 1]
         highest = 0
-        for packet, arrival in leg:
+        for sent in leg:
+            packet, arrival = sent.packet, sent.arrival
             first, last = packet.seq, packet.seq + packet.length
             if packet.length:
                 kind = "sent again" if last <= highest else "data"
@@ -202,23 +203,46 @@ def _arrows(packets: Sequence[Sequence[Packet]]) -> list[Arrow]:
                 kind = "ACK" if packet.window else "window 0"
                 first = last = packet.ack
             highest = max(highest, packet.seq + packet.length)
-            came = [arrival for _, arrival in to if arrival]
-            made = begin == 1 and not any(_forwarded(other, packet, on) for other in came)
+            came = [earlier.arrival for earlier in to if earlier.arrival]
+            made = begin == 1 and not any(_forwarded(other, sent) for other in came)
             kept = end == 1 and arrival is not None
-            kept = kept and not any(_forwarded(arrival, sent, on) for sent, _ in on if arrival)
+            kept = kept and not any(_forwarded(arrival, later) for later in on if arrival)
             time = arrival.time if arrival else None
             arrows.append(Arrow(begin, end, packet.time, time, kind, first, last, 1, made, kept))
     return sorted(arrows, key=lambda arrow: (arrow.sent, arrow.begin, arrow.first))
 
 
-_Leg = list[tuple[Packet, Packet | None]]
-"""What a node sends to another, each with its arrival, or none if it is lost."""
+@dataclass(frozen=True)
+class _Sent:
+    """What a node sends on a leg.
+
+    Attributes:
+        packet: As it leaves.
+        arrival: As it arrives; none if it is lost.
+        busy_since: Start of the time for which the link has been busy when it leaves, s.
+    """
+
+    packet: Packet
+    arrival: Packet | None
+    busy_since: float
 
 
-def _leg(of_begin: Sequence[Packet], of_end: Sequence[Packet]) -> _Leg:
+def _leg(of_begin: Sequence[Packet], of_end: Sequence[Packet]) -> list[_Sent]:
+    """What one node sends to another, of all that both have captured in this direction."""
     leaving = [packet for packet in of_begin if packet.sent]
     arriving = [packet for packet in of_end if not packet.sent]
-    return list(zip(leaving, _arrivals(leaving, arriving), strict=True))
+    # The link takes so long for a packet: the next one never leaves sooner.
+    takes: dict[int, float] = {}
+    for packet, behind in itertools.pairwise(leaving):
+        gap = behind.time - packet.time
+        takes[packet.length] = min(gap, takes.get(packet.length, gap))
+    leg: list[_Sent] = []
+    free = -math.inf
+    for packet, arrival in zip(leaving, _arrivals(leaving, arriving), strict=True):
+        waited = packet.time <= free + _FORWARDED
+        leg.append(_Sent(packet, arrival, leg[-1].busy_since if waited else packet.time))
+        free = packet.time + takes.get(packet.length, 0)
+    return leg
 
 
 def _arrivals(leaving: Sequence[Packet], arriving: Sequence[Packet]) -> list[Packet | None]:
@@ -242,21 +266,10 @@ def _arrivals(leaving: Sequence[Packet], arriving: Sequence[Packet]) -> list[Pac
     return found[::-1]
 
 
-def _forwarded(came: Packet, sent: Packet, leg: _Leg) -> bool:
+def _forwarded(came: Packet, sent: _Sent) -> bool:
     """Whether the edge node sent on what came, at once or after others that waited for the link."""
-    if not came.same_as(sent) or sent.time < came.time:
-        return False
-    # The link takes so long for a packet: the next one never leaves sooner.
-    takes: dict[int, float] = {}
-    for (packet, _), (behind, _) in itertools.pairwise(leg):
-        gap = behind.time - packet.time
-        takes[packet.length] = min(gap, takes.get(packet.length, gap))
-    free = came.time
-    for packet, _ in leg:
-        if packet.time >= sent.time or packet.time > free + _FORWARDED:
-            break
-        free = max(free, packet.time + takes[packet.length])
-    return sent.time <= free + _FORWARDED
+    earliest = min(sent.busy_since, sent.packet.time - _FORWARDED)
+    return came.same_as(sent.packet) and earliest <= came.time <= sent.packet.time
 
 
 def _trains(arrows: Iterable[Arrow]) -> list[Arrow]:

@@ -5,12 +5,11 @@ use crate::control::{Process, patience};
 use crate::host::Host;
 use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::Load;
+use airtcp_testing::prometheus::{check_metrics, program};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,14 +17,6 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Of the namespace's own loopback device.
 const GATEWAY: &str = "127.0.0.1:4711";
 const SERVER: &str = "127.0.0.1:9090";
-
-/// A program of Debian's package `prometheus`, or the one that `scripts/setup test` took out of it.
-fn program(name: &str) -> Option<PathBuf> {
-    let taken = Path::new(ROOT).join("target/tools");
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders = std::env::split_paths(&path).chain([taken]);
-    folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
-}
 
 /// A Prometheus on the gateway's host, and the program that asks it.
 struct Prometheus<'a> {
@@ -38,10 +29,7 @@ struct Prometheus<'a> {
 impl<'a> Prometheus<'a> {
     /// Prints which program is missing, if one is.
     fn start(host: &'a Host) -> Option<Self> {
-        let [Some(server), Some(promtool)] = ["prometheus", "promtool"].map(program) else {
-            airtcp_testing::skip("prometheus and promtool (package prometheus)");
-            return None;
-        };
+        let (server, promtool) = (program("prometheus")?, program("promtool")?);
         let files = tempfile::tempdir().unwrap();
         let config = files.path().join("prometheus.yml");
         let text = format!(
@@ -127,13 +115,7 @@ fn empty_panels(plan: &Plan, away: Duration, seen: &str) -> Option<BTreeSet<Stri
     assert!(failures.is_empty(), "{failures:?}");
     let down = prometheus.query("up{job=\"airtcp-gateway\"} == 0").unwrap();
     assert!(down.is_empty(), "{down:?}");
-    let mut checking = bed.gateway.command(&[]);
-    checking.arg(&prometheus.promtool).args(["check", "metrics"]);
-    let mut checking = checking.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let metrics = bed.daemon().airtcp(&["metrics"]).stdout;
-    checking.stdin.take().unwrap().write_all(&metrics).unwrap();
-    let checked = checking.wait_with_output().unwrap();
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    check_metrics(&prometheus.promtool, &bed.daemon().airtcp(&["metrics"]).stdout);
     Some(prometheus.empty_panels())
 }
 

@@ -1,11 +1,12 @@
 //! A-MPDUs and their block ACKs (IEEE Std 802.11-2020, §9.7, §10.12 and §10.25), and A-MSDUs
 //! (§9.3.2.2 and §10.11), as a part of [`Dcf`].
 //!
-//! The sender numbers the packets to each receiver, apart for each priority. An A-MPDU holds those that
-//! are unacknowledged, filled up with waiting ones for the same receiver and of the same priority; it asks for a block ACK itself (implicit block
-//! ACK request). What the block ACK lacks is sent again, up to the short retry limit. The receiver
-//! releases packets in order. When the sender gives one up, the receiver goes on behind it at once:
-//! this stands for the block ACK request that would tell it so.
+//! The sender numbers the packets to each receiver, those of each priority separately. An A-MPDU
+//! holds those that are unacknowledged, filled up with waiting ones for the same receiver and of the
+//! same priority; it asks for a block ACK itself (implicit block ACK request). What the block ACK
+//! lacks is sent again, up to the short retry limit. The receiver releases packets in order. When the
+//! sender gives one up, the receiver goes on behind it at once: this stands for the block ACK request
+//! that would tell it so.
 //!
 //! An A-MSDU is several packets in one MPDU, with one number and one FCS: all arrive or none. It is
 //! filled up before the next MPDU is begun, and stays as it is once it has been sent.

@@ -7,10 +7,10 @@
 //! (the machine). Its parts can be read alone, from the bottom up: `station` and `frame` (the
 //! vocabulary), `phy` and `ofdm` (how long a frame takes), `dsss`, `convolutional` and `exposure`
 //! (its bit errors), `radio` (which frame a station receives), `dcf` (one station's MAC),
-//! `rules` (its times), [`category`] (which of its access functions a packet
-//! goes through), `aggregate` (its A-MPDUs), [`level`] (when a level crosses thresholds), `audience` (who senses whom), `agenda` (what
-//! comes next), `air` (frames on the air), `faint` (interference from afar), `terminal` (one whole
-//! station).
+//! `rules` (its times), [`category`] (which of its access functions a packet goes through),
+//! `aggregate` (its A-MPDUs), [`level`] (when a level crosses thresholds), `audience` (who senses
+//! whom), `agenda` (what comes next), `air` (frames on the air), `faint` (interference from afar),
+//! `terminal` (one whole station).
 //!
 //! A frame leaves the MAC of one station, reaches every station in range after distance/c, is
 //! received or destroyed by that station's radio, and enters its MAC. The MAC knows no radio, the

@@ -49,28 +49,34 @@ fn play_later(channel: &mut Channel<u32>, script: &str) {
 
 // AIFS and the contention window.
 
+/// C has a packet with this DSCP while A sends to B, and draws so many slots of so many. It sends at
+/// this time; the first ACK ends at 100.
+fn sends_after_an_ack(dscp: &str, draw: Draw, begins: u64) {
+    let mut cell = line(&basic(), &[(0.0, &[]), (0.0, &[]), (0.0, &[draw])]);
+    play_later(
+        &mut cell,
+        &format!(
+            "0     send A>B 100
+             50    send C>B 100 {dscp}
+             0     A>B DATA
+             56    B got 0
+             72    B>A ACK
+             {begins} C>B DATA
+             {} B got 1
+             {} B>C ACK",
+            begins + 56,
+            begins + 72
+        ),
+    );
+}
+
 #[test]
 fn each_category_has_its_aifs() {
-    // §10.23.2.4: C draws no slot. The first ACK ends at 100.
+    // §10.23.2.4: C draws no slot.
     for (dscp, values, begins) in
         [("EF", 4, 134), ("CS4", 8, 134), ("CS0", 16, 143), ("CS1", 16, 179)]
     {
-        let mut cell = line(&basic(), &[(0.0, &[]), (0.0, &[]), (0.0, &[(0, values)])]);
-        play_later(
-            &mut cell,
-            &format!(
-                "0     send A>B 100
-                 50    send C>B 100 {dscp}
-                 0     A>B DATA
-                 56    B got 0
-                 72    B>A ACK
-                 {begins} C>B DATA
-                 {} B got 1
-                 {} B>C ACK",
-                begins + 56,
-                begins + 72
-            ),
-        );
+        sends_after_an_ack(dscp, (0, values), begins);
     }
 }
 
@@ -78,23 +84,7 @@ fn each_category_has_its_aifs() {
 fn each_category_draws_from_its_contention_window() {
     // Table 9-155: 0 to 3, 7, 15 and 15 slots. C draws the largest.
     for (dscp, slots, aifs) in [("EF", 3, 34), ("CS4", 7, 34), ("CS0", 15, 43), ("CS1", 15, 79)] {
-        let mut cell = line(&basic(), &[(0.0, &[]), (0.0, &[]), (0.0, &[(slots, slots + 1)])]);
-        let begins = 100 + aifs + 9 * slots;
-        play_later(
-            &mut cell,
-            &format!(
-                "0     send A>B 100
-                 50    send C>B 100 {dscp}
-                 0     A>B DATA
-                 56    B got 0
-                 72    B>A ACK
-                 {begins} C>B DATA
-                 {} B got 1
-                 {} B>C ACK",
-                begins + 56,
-                begins + 72
-            ),
-        );
+        sends_after_an_ack(dscp, (slots, slots + 1), 100 + aifs + 9 * slots);
     }
 }
 

@@ -150,7 +150,7 @@ impl World {
             feeds: IdVec::new(),
             routers: IdVec::new(),
             packets: Packets::new(scenario.queues_look_at_flows()),
-            marks: flows.iter().any(|flow| flow.marks != Marks::default()),
+            has_marks: flows.iter().any(|flow| flow.marks != Marks::default()),
             outbox: Vec::new(),
             actions: Actions::new(),
             routing_actions: Vec::new(),

@@ -415,7 +415,7 @@ impl World {
 
     /// The DSCP of a flow's packets with these addresses.
     fn dscp_of(&self, flow: &Flow) -> Dscp {
-        let to = if self.marks { self.socket_of(flow) } else { None };
+        let to = if self.has_marks { self.socket_of(flow) } else { None };
         to.map(|to| &self.sockets[to]).map_or(Dscp::DEFAULT, |to| to.marks.of(to.is.opposite()))
     }
 

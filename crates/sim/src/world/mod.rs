@@ -304,7 +304,7 @@ pub struct World {
     routers: IdVec<RouterId, NodeRouter>,
     packets: Packets,
     /// Some flow by TCP has a DSCP.
-    marks: bool,
+    has_marks: bool,
     /// Segments sent by the endpoint being called; empty between calls.
     outbox: Vec<Segment<Length>>,
     /// Actions requested by the mechanism being called; empty between calls.
