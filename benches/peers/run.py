@@ -54,7 +54,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The same work for all that take part: `NAME.toml`, for ns-2 `NAME.tcl`, for ns-3 `NAME.cc`."""
+    """The same work for all: `NAME.toml`, and where they take part `NAME.tcl` and `NAME.cc`."""
 
     name: str
     measure: str

@@ -891,8 +891,11 @@ impl<T> Link<T> {
         }
         self.latest_wait = start.since(now);
         self.waits.record(self.latest_wait);
-        let departure = start + self.transmission_time(size);
-        Ok(self.depart(now, departure, departure + self.delay.base(), None))
+        self.free_at = start + self.transmission_time(size);
+        // Each packet takes some time, so none arrives with its predecessor.
+        let next_since = now.max(self.latest_arrival);
+        self.latest_arrival = self.free_at + self.delay.base();
+        Ok(Fate { next_since, arrival: self.latest_arrival, lost: None })
     }
 
     /// Start of the service of a packet, if the entrance takes it.

@@ -189,9 +189,8 @@ impl<T: Copy> Aggregates<T> {
         of_peer(&mut self.next, to, || Next { packet: 0, mpdu: 0 })
     }
 
-    /// Adds a packet to the frame: to its last MPDU, or as a new one.
-    fn push(&mut self, to: Peer, mut job: Job<T>, joins: bool) {
-        let next = self.next(to);
+    /// Adds a packet to the frame: to its last MPDU, or as a new one. `next` is of its peer.
+    fn push(&mut self, next: &mut Next, mut job: Job<T>, joins: bool) {
         if !joins {
             next.mpdu = next.mpdu.wrapping_add(1);
         }
@@ -202,10 +201,9 @@ impl<T: Copy> Aggregates<T> {
         self.mpdus += usize::from(!joins);
     }
 
-    /// True if one more MPDU to a peer is within the window.
-    fn has_room(&mut self, to: Peer, window: u32) -> bool {
-        let next = self.next(to).mpdu;
-        self.batch.first().is_none_or(|oldest| next.wrapping_sub(oldest.sequence) < window)
+    /// True if one more MPDU to the peer of `next` is within the window.
+    fn has_room(&self, next: Next, window: u32) -> bool {
+        self.batch.first().is_none_or(|oldest| next.mpdu.wrapping_sub(oldest.sequence) < window)
     }
 
     /// The packets of each MPDU.
@@ -244,8 +242,9 @@ impl<T: Copy> Dcf<T> {
         out: &mut Effects<T>,
     ) {
         let to = (to, current.priority);
+        let mut next = *self.traffic.function.aggregates.next(to);
         if self.traffic.function.aggregates.batch.is_empty() {
-            self.traffic.function.aggregates.push(to, current, false);
+            self.traffic.function.aggregates.push(&mut next, current, false);
         }
         // Lengths: of all MPDUs but the last, of the last, and of its packets as an A-MSDU.
         let (mut before, mut last, mut amsdu) = (Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
@@ -263,7 +262,7 @@ impl<T: Copy> Dcf<T> {
         let fits = |length| length <= limits.length && mode.duration(length) <= time;
         let mut place = 0;
         loop {
-            let room = self.traffic.function.aggregates.has_room(to, limits.window);
+            let room = self.traffic.function.aggregates.has_room(next, limits.window);
             if !room && !open {
                 break;
             }
@@ -275,7 +274,7 @@ impl<T: Copy> Dcf<T> {
                 break;
             }
             let Some(job) = self.take_waiting(now, place) else { break };
-            self.traffic.function.aggregates.push(to, job, joins);
+            self.traffic.function.aggregates.push(&mut next, job, joins);
             if joins {
                 (last, amsdu) = (longer_mpdu, longer);
             } else {
@@ -284,6 +283,7 @@ impl<T: Copy> Dcf<T> {
                 open = limits.amsdu > Bytes::ZERO;
             }
         }
+        *self.traffic.function.aggregates.next(to) = next;
         let length = limits.length(before, last);
         let Aggregates { batch, most_attempts, .. } = &mut self.traffic.function.aggregates;
         *most_attempts = batch.iter().map(|job| job.attempts).max().unwrap_or(0);

@@ -121,6 +121,8 @@ pub struct PcapWriter<W: Write> {
     captures: BTreeMap<Place, Capture<W>>,
     /// How the stations of each cell send, if sniffers listen.
     cells: Vec<ChannelConfig>,
+    /// Time of the latest crossing.
+    now: Instant,
     packet: Vec<u8>,
     error: Option<io::Error>,
 }
@@ -136,7 +138,9 @@ struct Capture<W: Write> {
 /// A packet that will be sent.
 struct Ahead {
     at: Instant,
-    packet: Vec<u8>,
+    /// Up to the snap length.
+    packet: Box<[u8]>,
+    original_len: usize,
 }
 
 impl<W: Write> PcapWriter<W> {
@@ -161,7 +165,7 @@ impl<W: Write> PcapWriter<W> {
         let sniffs = captures.keys().any(|place| matches!(place, Place::Air(_)));
         let cells = scenario.wlans.iter().filter(|_| sniffs).map(|wlan| wlan.config.clone());
         let cells = cells.collect();
-        Ok(Self { captures, cells, packet: Vec::new(), error: None })
+        Ok(Self { captures, cells, now: Instant::ZERO, packet: Vec::new(), error: None })
     }
 
     /// Completes the files and returns the writers. Packets whose time had not come were not sent.
@@ -177,30 +181,26 @@ impl<W: Write> PcapWriter<W> {
         captures.map(|it| whole(it).map_err(io::IntoInnerError::into_error)).collect()
     }
 
-    /// Writes a packet that crosses an interface now.
-    fn write(&mut self, crossing: &Crossing<'_>) -> io::Result<()> {
+    /// Writes a packet that crosses an interface, `marked` by its queue or not; keeps one whose time
+    /// has not come.
+    fn take(&mut self, crossing: &Crossing<'_>, marked: bool) -> io::Result<()> {
         let Crossing { at, direction, .. } = *crossing;
         let Some(capture) = place(crossing).and_then(|place| self.captures.get_mut(&place)) else {
             return Ok(());
         };
         self.packet.clear();
         encode_packet(crossing, &mut self.packet).map_err(io::Error::other)?;
-        capture.write_ahead(at)?;
-        capture.write(at, &self.packet, self.packet.len(), Some(direction))
-    }
-
-    /// Keeps a packet until it is sent.
-    fn keep(&mut self, crossing: &Crossing<'_>, marked: bool) -> io::Result<()> {
-        let Some(capture) = place(crossing).and_then(|place| self.captures.get_mut(&place)) else {
-            return Ok(());
-        };
-        let mut packet = Vec::new();
-        encode_packet(crossing, &mut packet).map_err(io::Error::other)?;
         if marked {
-            set_ecn(&mut packet, Ecn::Ce);
+            set_ecn(&mut self.packet, Ecn::Ce);
         }
-        capture.ahead.push_back(Ahead { at: crossing.at, packet });
-        Ok(())
+        let original_len = self.packet.len();
+        if at > self.now {
+            let packet = capture.kept(&self.packet).into();
+            capture.ahead.push_back(Ahead { at, packet, original_len });
+            return Ok(());
+        }
+        capture.write_ahead(at)?;
+        capture.write(at, &self.packet, original_len, Some(direction))
     }
 
     fn write_frame(&mut self, frame: &AirFrame<'_>) -> io::Result<()> {
@@ -229,11 +229,17 @@ impl<W: Write> Capture<W> {
     /// Writes the packets that have been sent by `now`.
     fn write_ahead(&mut self, now: Instant) -> io::Result<()> {
         while self.ahead.front().is_some_and(|next| next.at <= now)
-            && let Some(Ahead { at, packet }) = self.ahead.pop_front()
+            && let Some(Ahead { at, packet, original_len }) = self.ahead.pop_front()
         {
-            self.write(at, &packet, packet.len(), Some(Direction::Sent))?;
+            self.write(at, &packet, original_len, Some(Direction::Sent))?;
         }
         Ok(())
+    }
+
+    /// The packet up to the snap length.
+    fn kept<'p>(&self, packet: &'p [u8]) -> &'p [u8] {
+        let limit = self.snaplen.map_or(usize::MAX, |limit| limit.get() as usize);
+        &packet[..packet.len().min(limit)]
     }
 
     /// Writes a packet of `original_len` up to the snap length.
@@ -244,14 +250,12 @@ impl<W: Write> Capture<W> {
         original_len: usize,
         direction: Option<Direction>,
     ) -> io::Result<()> {
-        let kept =
-            self.snaplen.map_or(packet.len(), |limit| packet.len().min(limit.get() as usize));
         let flags = direction.map(|it| EnhancedPacketOption::Flags(epb_flags(it)));
         let block = EnhancedPacketBlock {
             interface_id: 0,
             timestamp: std::time::Duration::from_nanos(at.as_nanos()),
             original_len: original_len as u32,
-            data: Cow::Borrowed(&packet[..kept]),
+            data: Cow::Borrowed(self.kept(packet)),
             options: flags.into_iter().collect(),
         };
         self.file.write_pcapng_block(block).map_err(into_io_error)?;
@@ -343,9 +347,10 @@ pub(super) fn encode_packet(crossing: &Crossing<'_>, out: &mut Vec<u8>) -> Resul
 
 impl<W: Write> PacketTap for PcapWriter<W> {
     fn on_packet(&mut self, crossing: &Crossing<'_>) {
-        // What a link has taken is sent later.
+        self.now = crossing.at;
+        // What a link has taken is sent when its service starts.
         if crossing.direction == Direction::Received || crossing.wlan.is_some() {
-            self.attempt(|writer| writer.write(crossing));
+            self.attempt(|writer| writer.take(crossing, false));
         }
     }
 
@@ -354,7 +359,7 @@ impl<W: Write> PacketTap for PcapWriter<W> {
     }
 
     fn on_service_start(&mut self, crossing: &Crossing<'_>, marked: bool) {
-        self.attempt(|writer| writer.keep(crossing, marked));
+        self.attempt(|writer| writer.take(crossing, marked));
     }
 
     fn on_pause(&mut self, until: Instant) {
