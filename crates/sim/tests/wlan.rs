@@ -470,6 +470,49 @@ fn drop_tail_as_a_discipline_is_the_same_run() {
 }
 
 #[test]
+fn with_a_discipline_frames_for_many_receivers_are_full() {
+    let cell = r#"
+        duration = "5 s"
+        [[node]]
+        name = "server"
+        [[node]]
+        name = "AP"
+        position = ["0 m", "0 m"]
+        [[node]]
+        name = "a"
+        position = ["5 m", "0 m"]
+        [[node]]
+        name = "b"
+        position = ["0 m", "5 m"]
+        [[link]]
+        between = ["server", "AP"]
+        rate = "1 Gbit/s"
+        delay = "10 ms"
+        queue = { limit = "2000 packets" }
+        [[wlan]]
+        name = "cell"
+        stations = ["AP", "a", "b"]
+        preset = "ieee80211n"
+        queue = "200 packets"
+        [[flow]]
+        name = "to-a"
+        from = "server"
+        to = "a"
+        [[flow]]
+        name = "to-b"
+        from = "server"
+        to = "b"
+    "#;
+    let together = |text: &str| run(text, &[]).flows.iter().map(|flow| flow.goodput).sum::<f64>();
+    let shared = together(cell);
+    for kind in ["codel", "fq-codel", "pie"] {
+        let discipline = format!("queue-discipline = {{ kind = \"{kind}\" }}");
+        let separate = together(&cell.replace("queue = \"200 packets\"", &discipline));
+        assert!(separate > 0.9 * shared, "{kind}: {separate}, not {shared}");
+    }
+}
+
+#[test]
 fn a_discipline_that_cannot_work_is_refused() {
     let text = DOWNLOAD.replace(
         "stations = [\"AP\", \"MH\"]",

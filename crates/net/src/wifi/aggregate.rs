@@ -15,7 +15,7 @@
 //! MPDU.
 
 use crate::wifi::category::UserPriority;
-use crate::wifi::dcf::{Dcf, Effects, Job};
+use crate::wifi::dcf::{Dcf, Effects, Job, Traffic};
 use crate::wifi::frame::{self, BlockAck, Body, SentMpdu};
 use crate::wifi::phy::{Aggregation, Mode};
 use crate::wifi::rules::Rules;
@@ -131,8 +131,6 @@ pub(super) struct Aggregates<T> {
     mpdus: usize,
     /// Failed attempts of the MPDU with the most.
     most_attempts: u32,
-    /// A packet for another receiver, which a queue discipline gave out.
-    aside: Option<Job<T>>,
     /// In the order of the peers.
     next: Vec<(Peer, Next)>,
 }
@@ -153,7 +151,7 @@ impl<T: Copy> Receptions<T> {
 
 impl<T: Copy> Aggregates<T> {
     pub(super) fn none() -> Self {
-        Self { batch: Vec::new(), mpdus: 0, most_attempts: 0, aside: None, next: Vec::new() }
+        Self { batch: Vec::new(), mpdus: 0, most_attempts: 0, next: Vec::new() }
     }
 
     /// Number of MPDUs to send together.
@@ -167,14 +165,6 @@ impl<T: Copy> Aggregates<T> {
 
     pub(super) fn first(&self) -> Option<Job<T>> {
         self.batch.first().copied()
-    }
-
-    pub(super) fn take_aside(&mut self) -> Option<Job<T>> {
-        self.aside.take()
-    }
-
-    pub(super) fn aside_len(&self) -> usize {
-        usize::from(self.aside.is_some())
     }
 
     /// The A-MPDU, or A-MSDU, as the body of a frame, if there is one to send.
@@ -273,7 +263,7 @@ impl<T: Copy> Dcf<T> {
             if !(joins || room && fits(limits.length(before + subframe(last), size))) {
                 break;
             }
-            let Some(job) = self.take_waiting(now, place) else { break };
+            let Some(job) = self.take_waiting(now, to, place) else { break };
             self.traffic.function.aggregates.push(&mut next, job, joins);
             if joins {
                 (last, amsdu) = (longer_mpdu, longer);
@@ -293,8 +283,8 @@ impl<T: Copy> Dcf<T> {
         }
     }
 
-    /// Size of the MPDU of the next waiting packet for a peer: in a drop-tail queue the first
-    /// from `place` on, which becomes its place; a discipline gives out packets in its own order.
+    /// Size of the MPDU of the next waiting packet for a peer. In a drop-tail queue it is the first
+    /// from `place` on, which becomes its place.
     fn waiting_for(
         &mut self,
         now: Instant,
@@ -302,22 +292,21 @@ impl<T: Copy> Dcf<T> {
         place: &mut usize,
         out: &mut Effects<T>,
     ) -> Option<Bytes> {
-        let is_next = |job: &Job<T>| job.to == Receiver::Station(to) && job.priority == priority;
-        if self.traffic.function.discipline.is_some() {
-            self.traffic.function.aggregates.aside = self.take_from_queue(now, out);
-            let aside = self.traffic.function.aggregates.aside?;
-            return is_next(&aside).then_some(aside.size);
+        let to = Receiver::Station(to);
+        let Traffic { function, counters, .. } = &mut *self.traffic;
+        if let Some(queues) = function.transmit_queues.as_deref_mut() {
+            return Some(queues.peek(now, (to, priority), counters, out)?.size);
         }
-        let mut waiting = self.traffic.function.queue.iter().enumerate().skip(*place);
-        let (found, job) = waiting.find(|(_, job)| is_next(job))?;
+        let mut waiting = function.queue.iter().enumerate().skip(*place);
+        let (found, job) = waiting.find(|(_, job)| job.to == to && job.priority == priority)?;
         *place = found;
         Some(job.size)
     }
 
     /// Takes the packet that [`Self::waiting_for`] has found.
-    fn take_waiting(&mut self, now: Instant, place: usize) -> Option<Job<T>> {
-        match self.traffic.function.discipline {
-            Some(_) => self.traffic.function.aggregates.take_aside(),
+    fn take_waiting(&mut self, now: Instant, (to, priority): Peer, place: usize) -> Option<Job<T>> {
+        match self.traffic.function.transmit_queues.as_deref_mut() {
+            Some(queues) => queues.take_peeked(now, (Receiver::Station(to), priority)),
             None => self.take_from_middle(now, place),
         }
     }
@@ -424,8 +413,12 @@ impl<T: Copy> Dcf<T> {
     }
 }
 
-/// What a list in the order of the peers has of one; `none` if it has nothing yet.
-fn of_peer<T>(list: &mut Vec<(Peer, T)>, of: Peer, none: impl FnOnce() -> T) -> &mut T {
+/// What a list in the order of its keys, such as peers, has of one; `none` if it has nothing yet.
+pub(super) fn of_peer<K: Copy + Ord, T>(
+    list: &mut Vec<(K, T)>,
+    of: K,
+    none: impl FnOnce() -> T,
+) -> &mut T {
     let place = list.binary_search_by_key(&of, |&(peer, _)| peer);
     let place = place.unwrap_or_else(|place| {
         list.insert(place, (of, none()));

@@ -123,9 +123,9 @@ settings! {
         /// Capacity of each station's interface queue, drop-tail, not counting the packet in the
         /// MAC. With access categories, that of each category's queue.
         pub queue: QueueLimit,
-        /// Queue discipline of each station's interface; it replaces drop-tail and `queue`. The MAC
-        /// takes a packet from it when it is done with the one before. With access categories, each
-        /// has one. Not with routing protocols.
+        /// Queue discipline of each station's interface; it replaces drop-tail and `queue`. Each
+        /// receiver and priority has a queue under it, and they take turns by airtime, as in Linux's
+        /// mac80211 (`docs/queues.md`). Not with routing protocols.
         pub queue_discipline: Option<QueueConfig>,
     }
 }

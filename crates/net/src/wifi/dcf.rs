@@ -14,12 +14,13 @@
 //!   ([`Dcf::end_sending`]) when something follows.
 //!
 //! Here are the station's state and its contention for the medium; `exchange` has the frames that it
-//! sends and receives, `queue` the packets that wait, `edca` what is different with four access
-//! functions.
+//! sends and receives, `queue` the packets that wait, `txq` whose turn it is under a queue
+//! discipline, `edca` what is different with four access functions.
 
 mod edca;
 mod exchange;
 mod queue;
+mod txq;
 
 use self::edca::{Edca, Function};
 use crate::wifi::aggregate::{Peer, Receptions};
@@ -471,13 +472,16 @@ impl<T: Copy> Dcf<T> {
             (Body::Ack | Body::BlockAck, Phase::AwaitAck) => self.succeed(now, rules, out),
             (body, _) => {
                 self.fail_by_reception(now, rules, out);
+                let sender = Receiver::Station(frame.from);
                 match body {
                     Body::Rts => self.receive_rts(now, rules, frame),
                     Body::Data { packet, priority, sequence, retry, .. } => {
                         let peer = (frame.from, priority);
+                        self.charge_airtime(rules, (sender, priority), frame.duration);
                         self.receive_data(now, rules, peer, (packet, sequence, retry), out);
                     }
-                    Body::Ampdu { mpdus, .. } => {
+                    Body::Ampdu { mpdus, priority, .. } => {
+                        self.charge_airtime(rules, (sender, priority), frame.duration);
                         self.receive_ampdu(now, rules, frame.from, mpdus, out);
                     }
                     Body::Cts | Body::Ack | Body::BlockAck => {}

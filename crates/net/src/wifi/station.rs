@@ -8,7 +8,7 @@ airtcp_core::ids! {
 }
 
 /// The receiver of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Receiver {
     /// This station alone.
     Station(StationId),

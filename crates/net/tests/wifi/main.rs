@@ -10,3 +10,4 @@ mod properties;
 mod requests;
 mod throughput;
 mod timeline;
+mod txq;

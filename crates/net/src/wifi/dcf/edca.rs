@@ -15,10 +15,10 @@
 //! At each, a function does one thing: it sends, loses an internal collision, or counts one slot. So a
 //! back-off interrupted in its first slot has counted one already, which the DCF's has not.
 
-use super::queue::Discipline;
+use super::txq::TransmitQueues;
 use super::{Backoff, Dcf, Effects, Job, Phase, Traffic};
 use crate::wifi::aggregate::{Aggregates, End};
-use crate::wifi::category::AccessCategory;
+use crate::wifi::category::{AccessCategory, UserPriority};
 use crate::wifi::rules::{FunctionRules, Rules};
 use crate::wifi::station::{Receiver, StationStreams};
 use airtcp_core::{Bytes, Duration, Instant, Stream};
@@ -38,14 +38,14 @@ pub(crate) struct Function<T> {
     pub(crate) queue: VecDeque<Job<T>>,
     pub(super) queue_bytes: Bytes,
     /// In the place of `queue`.
-    pub(crate) discipline: Option<Box<Discipline<T>>>,
+    pub(crate) transmit_queues: Option<Box<TransmitQueues<T>>>,
 }
 
 impl<T: Copy> Function<T> {
     /// The function in this place of `rules`.
     pub(super) fn new(place: usize, rules: &Rules, stream: Stream) -> Self {
-        let discipline = rules.mac.queue_discipline.as_ref();
-        let discipline = discipline.map(|config| Box::new(Discipline::new(config, stream)));
+        let disciplined = rules.mac.queue_discipline.is_some();
+        let transmit_queues = disciplined.then(|| Box::new(TransmitQueues::new(stream)));
         let rules = rules.functions[place];
         Self {
             rules,
@@ -56,7 +56,7 @@ impl<T: Copy> Function<T> {
             aggregates: Aggregates::none(),
             queue: VecDeque::new(),
             queue_bytes: Bytes::ZERO,
-            discipline,
+            transmit_queues,
         }
     }
 }
@@ -123,6 +123,16 @@ impl<T: Copy> Dcf<T> {
             others.filter(move |(place, _)| *place != at_hand).map(|(_, function)| function)
         });
         std::iter::once(function).chain(parked.into_iter().flatten())
+    }
+
+    /// The function of packets with this priority.
+    pub(super) fn function_of(&mut self, priority: UserPriority) -> &mut Function<T> {
+        let Traffic { function, edca, .. } = &mut *self.traffic;
+        let place = priority.category().index();
+        match edca.as_deref_mut() {
+            Some(edca) if edca.at_hand != place => &mut edca.parked[place],
+            _ => function,
+        }
     }
 
     /// Does something as the function of a category: head and function are its own meanwhile.

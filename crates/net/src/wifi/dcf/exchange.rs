@@ -25,6 +25,7 @@ impl<T: Copy> Dcf<T> {
         };
         let single = Body::Data { packet, priority, sequence, retry, delivered, waited };
         let body = ampdu.unwrap_or(single);
+        self.charge_airtime(rules, (to, priority), duration);
         self.transmit(now, Frame { from: self.id, to, reserves, duration, size, body }, out);
         match to {
             Receiver::Station(_) => {

@@ -1,31 +1,15 @@
-//! The queue of a station's MAC: drop-tail, or a queue discipline.
+//! The packets that wait in a station: in one drop-tail queue, or in transmit queues under a queue
+//! discipline (`txq`).
 
 use super::{Dcf, Effects, Function, Job, Traffic};
-use crate::config::{QueueConfig, QueueLimit};
+use crate::config::QueueLimit;
 use crate::link::PacketMeta;
+use crate::queue::Waiting;
 use crate::queue::admission::{Admission, Arrival, Verdict};
-use crate::queue::{Queue, Server, Waiting};
 use crate::wifi::category::UserPriority;
 use crate::wifi::rules::Rules;
 use crate::wifi::station::{Receiver, StationId};
-use airtcp_core::{Bytes, Duration, Ecn, Instant, Stream};
-
-/// A queue discipline with its packets.
-#[derive(Clone, Debug)]
-pub(crate) struct Discipline<T> {
-    queue: Queue<Job<T>>,
-    /// Empty between calls.
-    dropped: Vec<Waiting<Job<T>>>,
-    /// Time at which the MAC last found no packet.
-    free_from: Instant,
-}
-
-impl<T> Discipline<T> {
-    pub(super) fn new(config: &QueueConfig, stream: Stream) -> Self {
-        let queue = Queue::new(config, stream);
-        Self { queue, dropped: Vec::new(), free_from: Instant::ZERO }
-    }
-}
+use airtcp_core::{Bytes, Duration, Ecn, Instant};
 
 impl<T: Copy> Dcf<T> {
     pub(crate) fn queue_len(&self) -> usize {
@@ -63,7 +47,7 @@ impl<T: Copy> Dcf<T> {
         urgent: bool,
         out: &mut Effects<T>,
     ) -> bool {
-        if self.traffic.function.discipline.is_some() {
+        if self.traffic.function.transmit_queues.is_some() {
             return self.send_by_discipline(now, rules, to, (packet, meta), out);
         }
         let packet_size = meta.size;
@@ -143,15 +127,13 @@ impl<T: Copy> Dcf<T> {
         let job = self.job(now, rules, to, packet, meta.size);
         let free = self.traffic.function.current.is_none();
         let Traffic { function, counters, .. } = &mut *self.traffic;
-        let Some(Discipline { queue, dropped, free_from }) = function.discipline.as_deref_mut()
+        let (Some(queues), Some(config)) =
+            (function.transmit_queues.as_deref_mut(), &rules.mac.queue_discipline)
         else {
             return false;
         };
-        let idle = free.then(|| now.since(*free_from));
-        let server = Server { idle, transmission: job.duration };
-        let accepted = queue.enqueue(Waiting::new(now, job, meta), server, dropped).is_ok();
-        counters.queue_drops += u64::from(!accepted) + dropped.len() as u64;
-        out.dropped.extend(dropped.drain(..).map(|waiting| waiting.item.packet));
+        let packet = Waiting::new(now, job, meta);
+        let accepted = queues.enqueue(config, packet, free, counters, out);
         if free {
             let next = self.take_from_queue(now, out);
             self.set_current(next);
@@ -168,30 +150,11 @@ impl<T: Copy> Dcf<T> {
     /// The packet that the MAC sends next.
     pub(crate) fn take_from_queue(&mut self, now: Instant, out: &mut Effects<T>) -> Option<Job<T>> {
         let Traffic { function, counters, .. } = &mut *self.traffic;
-        if let Some(job) = function.aggregates.take_aside() {
-            return Some(job);
+        if let Some(queues) = function.transmit_queues.as_deref_mut() {
+            return queues.take(now, counters, out);
         }
-        let mut job = match function.discipline.as_deref_mut() {
-            None => {
-                let job = function.queue.pop_front()?;
-                function.queue_bytes -= job.packet_size;
-                job
-            }
-            Some(Discipline { queue, dropped, free_from }) => {
-                let next = queue.dequeue(now, dropped);
-                if next.is_none() {
-                    *free_from = now;
-                }
-                counters.queue_drops += dropped.len() as u64;
-                out.dropped.extend(dropped.drain(..).map(|waiting| waiting.item.packet));
-                let Waiting { item, marked, .. } = next?;
-                if marked {
-                    counters.ecn_marks += 1;
-                    out.marked.push(item.packet);
-                }
-                item
-            }
-        };
+        let mut job = function.queue.pop_front()?;
+        function.queue_bytes -= job.packet_size;
         job.waited = now.since(job.offered);
         Some(job)
     }
@@ -220,6 +183,22 @@ impl<T: Copy> Dcf<T> {
         }
     }
 
+    /// A frame to or from a station takes so much time: if airtime decides whose turn it is, the queue
+    /// of its packets pays.
+    #[inline]
+    pub(super) fn charge_airtime(
+        &mut self,
+        rules: &Rules,
+        (with, priority): (Receiver, UserPriority),
+        airtime: Duration,
+    ) {
+        if let Some(config) = &rules.mac.queue_discipline
+            && let Some(queues) = self.function_of(priority).transmit_queues.as_deref_mut()
+        {
+            queues.charge(config, (with, priority), airtime);
+        }
+    }
+
     /// Takes a packet out of the middle of a drop-tail queue.
     pub(crate) fn take_from_middle(&mut self, now: Instant, place: usize) -> Option<Job<T>> {
         let mut job = self.traffic.function.queue.remove(place)?;
@@ -231,9 +210,9 @@ impl<T: Copy> Dcf<T> {
 
 impl<T: Copy> Function<T> {
     fn queue_len(&self) -> usize {
-        match &self.discipline {
+        match &self.transmit_queues {
             None => self.queue.len(),
-            Some(discipline) => discipline.queue.len() + self.aggregates.aside_len(),
+            Some(queues) => queues.len(),
         }
     }
 

@@ -1,0 +1,213 @@
+//! Transmit queues: under a queue discipline, one for each receiver and priority, served in turn.
+//!
+//! So queues Linux for Wi-Fi since mac80211 does it itself (`ieee80211_txq`; Høiland-Jørgensen et al.,
+//! "Ending the Anomaly", USENIX ATC 2017, §3). A frame with many packets needs many for one receiver:
+//! so they are sorted by receiver first, and only within by the discipline. Turns go by airtime, not
+//! by packets: in each round a queue may spend so much on the frames to its receiver, and on those
+//! from it. So a receiver that is slow does not take the time of the others.
+
+use super::{Effects, Job};
+use crate::config::QueueConfig;
+use crate::queue::{Queue, Server, Waiting};
+use crate::wifi::aggregate::of_peer;
+use crate::wifi::category::UserPriority;
+use crate::wifi::station::{Receiver, StationCounters};
+use airtcp_core::{Duration, Instant, Stream};
+use std::collections::VecDeque;
+use std::mem;
+
+/// Airtime that a queue gets in each round (Linux `IEEE80211_DEFAULT_AIRTIME_WEIGHT`, in us).
+const QUANTUM: i64 = Duration::from_micros(256).as_nanos() as i64;
+
+/// A receiver, and the priority of packets for it.
+type Key = (Receiver, UserPriority);
+
+/// The transmit queues of an access function.
+#[derive(Clone, Debug)]
+pub(crate) struct TransmitQueues<T> {
+    /// In the order of their keys; made when the first packet comes, to or from the receiver.
+    queues: Vec<(Key, TransmitQueue<T>)>,
+    /// Those with packets, in the order of their turns.
+    active: VecDeque<Key>,
+    /// Number of packets that wait.
+    len: usize,
+    /// Time at which the MAC last found no packet.
+    free_from: Instant,
+    /// For the streams of the queues.
+    seed: u64,
+    /// Empty between calls.
+    dropped: Vec<Waiting<Job<T>>>,
+}
+
+#[derive(Clone, Debug)]
+struct TransmitQueue<T> {
+    queue: Queue<Job<T>>,
+    /// The packet that the discipline has given out, but that no frame has had room for yet.
+    next: Option<Job<T>>,
+    /// Airtime that it may still spend in this round, in ns. Negative after a frame that was longer,
+    /// and after those that its receiver has sent.
+    left: i64,
+}
+
+impl<T: Copy> TransmitQueue<T> {
+    /// An empty queue, whose random stream is that of the receiver and priority.
+    fn new(config: &QueueConfig, (to, priority): Key, seed: u64) -> Self {
+        let name = match to {
+            Receiver::Station(station) => format!("{}/{}", station.0, priority.get()),
+            Receiver::Broadcast => format!("broadcast/{}", priority.get()),
+        };
+        Self { queue: Queue::new(config, Stream::new(seed, &name)), next: None, left: QUANTUM }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queue.len() == 0 && self.next.is_none()
+    }
+}
+
+impl<T: Copy> TransmitQueues<T> {
+    pub(super) fn new(mut stream: Stream) -> Self {
+        Self {
+            queues: Vec::new(),
+            active: VecDeque::new(),
+            len: 0,
+            free_from: Instant::ZERO,
+            seed: stream.bits(),
+            dropped: Vec::new(),
+        }
+    }
+
+    /// Number of packets that wait.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Queues a packet under the discipline of `config`; `free`: the MAC has none. False if it is
+    /// dropped at once.
+    pub(super) fn enqueue(
+        &mut self,
+        config: &QueueConfig,
+        packet: Waiting<Job<T>>,
+        free: bool,
+        counters: &mut StationCounters,
+        out: &mut Effects<T>,
+    ) -> bool {
+        let key = (packet.item.to, packet.item.priority);
+        let idle = free.then(|| packet.arrived.since(self.free_from));
+        let server = Server { idle, transmission: packet.item.duration };
+        let mut dropped = mem::take(&mut self.dropped);
+        let queue = self.queue(config, key);
+        let was_empty = queue.is_empty();
+        let accepted = queue.queue.enqueue(packet, server, &mut dropped).is_ok();
+        let is_empty = queue.is_empty();
+        self.dropped = dropped;
+        self.len += usize::from(accepted);
+        counters.queue_drops += u64::from(!accepted);
+        self.report_drops(counters, out);
+        if was_empty && !is_empty {
+            // First: one that has spent too much goes to the end at once.
+            self.active.push_front(key);
+        } else if is_empty && !was_empty {
+            self.active.retain(|&active| active != key);
+        }
+        accepted
+    }
+
+    /// The next packet of the receiver whose turn it is.
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        counters: &mut StationCounters,
+        out: &mut Effects<T>,
+    ) -> Option<Job<T>> {
+        while let Some(key) = self.turn() {
+            if self.peek(now, key, counters, out).is_some() {
+                return self.take_peeked(now, key);
+            }
+        }
+        self.free_from = now;
+        None
+    }
+
+    /// The next packet of one queue, which stays in it.
+    pub(crate) fn peek(
+        &mut self,
+        now: Instant,
+        key: Key,
+        counters: &mut StationCounters,
+        out: &mut Effects<T>,
+    ) -> Option<&Job<T>> {
+        let place = self.place(key)?;
+        let TransmitQueue { queue, next, .. } = &mut self.queues[place].1;
+        if next.is_none()
+            && let Some(Waiting { item, marked, .. }) = queue.dequeue(now, &mut self.dropped)
+        {
+            if marked {
+                counters.ecn_marks += 1;
+                out.marked.push(item.packet);
+            }
+            *next = Some(item);
+        }
+        self.report_drops(counters, out);
+        if self.queues[place].1.is_empty() {
+            self.active.retain(|&active| active != key);
+        }
+        self.queues[place].1.next.as_ref()
+    }
+
+    /// Takes the packet that [`Self::peek`] has shown.
+    pub(crate) fn take_peeked(&mut self, now: Instant, key: Key) -> Option<Job<T>> {
+        let place = self.place(key)?;
+        let queue = &mut self.queues[place].1;
+        let mut job = queue.next.take()?;
+        job.waited = now.since(job.offered);
+        self.len -= 1;
+        if queue.is_empty() {
+            self.active.retain(|&active| active != key);
+        }
+        Some(job)
+    }
+
+    /// A frame to or from the receiver has taken so much time.
+    pub(super) fn charge(&mut self, config: &QueueConfig, key: Key, airtime: Duration) {
+        self.queue(config, key).left -= airtime.as_nanos() as i64;
+    }
+
+    /// The queue whose turn it is. Those that have spent more than they had get some more, and go to
+    /// the end.
+    fn turn(&mut self) -> Option<Key> {
+        loop {
+            let &key = self.active.front()?;
+            let first = self.place(key)?;
+            if self.queues[first].1.left >= 0 {
+                return Some(key);
+            }
+            // Rounds in which it would be nobody's turn are over at once.
+            let places = self.active.iter().filter_map(|&key| self.place(key));
+            let most = places.map(|place| self.queues[place].1.left).max().unwrap_or(0);
+            let rounds = (-most - 1).max(0) / QUANTUM;
+            if rounds > 0 {
+                for n in 0..self.active.len() {
+                    let place = self.place(self.active[n])?;
+                    self.queues[place].1.left += rounds * QUANTUM;
+                }
+            }
+            self.queues[first].1.left += QUANTUM;
+            self.active.rotate_left(1);
+        }
+    }
+
+    fn queue(&mut self, config: &QueueConfig, key: Key) -> &mut TransmitQueue<T> {
+        let seed = self.seed;
+        of_peer(&mut self.queues, key, || TransmitQueue::new(config, key, seed))
+    }
+
+    fn place(&self, key: Key) -> Option<usize> {
+        self.queues.binary_search_by_key(&key, |&(key, _)| key).ok()
+    }
+
+    fn report_drops(&mut self, counters: &mut StationCounters, out: &mut Effects<T>) {
+        self.len -= self.dropped.len();
+        counters.queue_drops += self.dropped.len() as u64;
+        out.dropped.extend(self.dropped.drain(..).map(|waiting| waiting.item.packet));
+    }
+}
