@@ -23,6 +23,7 @@ from airtcp.study.cells import Cell, Results, measure_all, score
 from airtcp.study.claims import Judgement, Verdict
 from airtcp.study.definition import Experiment, Study
 from airtcp.study.listing import EXIT_CODES
+from airtcp.study.schema import study_schema
 
 UNDECIDED, REFUTED = 3, 4
 """More exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
@@ -50,7 +51,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Reproduce papers: run a study and test its claims.",
         epilog="Exit codes: see each command's --help",
     )
-    actions = parser.add_subparsers(required=True, metavar="list | check | run | all | claims")
+    actions = parser.add_subparsers(
+        required=True, metavar="list | check | schema | run | all | claims"
+    )
     listed = actions.add_parser(
         "list", help="list the studies and their experiments", epilog=EXIT_CODES
     )
@@ -61,6 +64,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("study", metavar="STUDY", help="name, or path of its folder or study.toml")
     check.set_defaults(action=_check)
+    schema = actions.add_parser(
+        "schema", help="print the JSON Schema of study.toml, for editors", epilog=EXIT_CODES
+    )
+    schema.set_defaults(action=_schema)
     run = actions.add_parser("run", help="run a study", epilog=_VERDICT_CODES)
     run.add_argument("study", metavar="STUDY", help="name, or path of its folder")
     run.add_argument("--only", metavar="ID,…", help="only these experiments")
@@ -100,6 +107,11 @@ def _check(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
     study = definition.load(definition.find(str(named)))
     _check_variants(plan.jobs(study, study.experiments, 1), simulator or Simulator())
     print(f"{study.name}: ok")
+    return OK
+
+
+def _schema(_options: argparse.Namespace, _simulator: SimulatorLike | None) -> int:
+    print(json.dumps(study_schema(), indent=2))
     return OK
 
 

@@ -8,7 +8,9 @@ misspelt, say. One that may follow from another comes after it.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
+import re
 import string
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypeVar, get_type_hints
 
 import pydantic
-from pydantic_core import ErrorDetails
+from pydantic_core import CoreSchema, ErrorDetails, core_schema
 from typing_extensions import TypedDict
 
 from airtcp import _native
@@ -363,14 +365,76 @@ def _said(detail: ErrorDetails) -> str:
     return f"expected {expected}, found {shown!r}"
 
 
-def one_of(names: Iterable[str]) -> pydantic.AfterValidator:
+@dataclass(frozen=True)
+class OneOf:
     """The check, for the type of a field, that a text is one of some words."""
 
-    def check(text: str) -> str:
-        known = list(names)
-        if text not in known:
-            listed = ", ".join(known)
-            raise ValueError(f"expected one of {listed}, found {text!r}{nearest(text, known)}")
+    words: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(
+        self,
+        source: Any,  # noqa: ANN401 - a type
+        handler: pydantic.GetCoreSchemaHandler,
+    ) -> CoreSchema:
+        """The type that the check is for, with it."""
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, _handler: pydantic.GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """What editors offer."""
+        return {"enum": list(self.words)}
+
+    def check(self, text: str) -> str:
+        """The text.
+
+        Raises:
+            ValueError: It is none of the words; the message names the nearest.
+        """
+        if text not in self.words:
+            listed = ", ".join(self.words)
+            near = nearest(text, self.words)
+            raise ValueError(f"expected one of {listed}, found {text!r}{near}")
         return text
 
-    return pydantic.AfterValidator(check)
+
+def one_of(words: Iterable[str]) -> OneOf:
+    """The check, for the type of a field, that a text is one of some words."""
+    return OneOf(tuple(words))
+
+
+def json_schema(kind: type[DataclassInstance], *, besides: Iterable[str] = ()) -> dict[str, Any]:
+    """The JSON Schema of the tables that `Table.read` takes for objects of a dataclass.
+
+    Args:
+        kind: The dataclass; the section *Attributes* of its docstring describes its fields.
+        besides: Fields that are not read from the table.
+    """
+    left_out = {*besides}
+    names = tuple(f.name for f in dataclasses.fields(kind) if f.name not in left_out)
+    schema = _adapter_of(kind, names).json_schema()
+    described = {_key(name): text for name, text in _attributes(kind).items()}
+    properties = {
+        key: {"description": described[key]} | value if key in described else value
+        for key, value in schema["properties"].items()
+    }
+    for value in properties.values():
+        value.pop("title", None)
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": schema.get("required", []),
+        "additionalProperties": False,
+    }
+
+
+_ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
+
+
+def _attributes(kind: type) -> dict[str, str]:
+    """What the docstrings of a class and its bases say of their fields."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        _, _, section = (inspect.getdoc(base) or "").partition("Attributes:\n")
+        found |= {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(section)}
+    return found

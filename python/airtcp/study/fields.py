@@ -7,7 +7,7 @@ import re
 from typing import Annotated
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 
 _DURATION = re.compile(r"(?P<number>[0-9.]+) (?P<unit>min|s|ms)")
 _SECONDS = {"min": 60.0, "s": 1.0, "ms": 1e-3}
@@ -63,12 +63,28 @@ Count = Annotated[int, Ge(1)]
 Share = Annotated[float, Gt(0), Lt(1)]
 Portion = Annotated[float, Gt(0), Le(1)]
 """A share that may be all."""
-Seconds = Annotated[float, BeforeValidator(seconds)]
-Period = Annotated[float, BeforeValidator(seconds), Gt(0)]
+
+_WRITTEN = {"type": "string", "pattern": r"^[0-9.]+ (min|s|ms)$"}
+_NAMES = {"type": "array", "items": {"type": "string"}}
+
+Seconds = Annotated[float, BeforeValidator(seconds), WithJsonSchema(_WRITTEN)]
+Period = Annotated[float, BeforeValidator(seconds), Gt(0), WithJsonSchema(_WRITTEN)]
 """A time that is not 0, s."""
-Span = Annotated[tuple[float, float], BeforeValidator(span)]
+Span = Annotated[
+    tuple[float, float],
+    BeforeValidator(span),
+    WithJsonSchema({"type": "array", "items": _WRITTEN, "minItems": 2, "maxItems": 2}),
+]
 """Start and end, s."""
-Only = Annotated[str, BeforeValidator(only)]
+Only = Annotated[
+    str,
+    BeforeValidator(only),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {**_NAMES, "minItems": 1, "maxItems": 1}]}),
+]
 """The one name of a list."""
-OneOrMore = Annotated[tuple[str, ...], BeforeValidator(listed)]
+OneOrMore = Annotated[
+    tuple[str, ...],
+    BeforeValidator(listed),
+    WithJsonSchema({"anyOf": [{"type": "string"}, _NAMES]}),
+]
 """A name, or a list of names."""

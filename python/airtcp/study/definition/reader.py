@@ -24,7 +24,7 @@ from airtcp.words import nearest
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Head:
+class Head:
     """The plain keys of `study.toml`."""
 
     name: str = ""
@@ -38,7 +38,7 @@ class _Head:
 
 
 @dataclass(frozen=True)
-class _Quick:
+class Quick:
     """`[quick]`; no `experiments`: all."""
 
     runs: Count = 5
@@ -58,12 +58,12 @@ def load(folder: Path, *, quick: bool = False) -> Study:
     """
     problems = Problems()
     root = Document.read(folder / "study.toml", problems)
-    head = root.read(_Head)
+    head = root.read(Head)
     # If something is wrong with a part that others need, a stand-in lets these be checked.
     runs: int = root.value("runs", Count) or 1
     of_quick = root.table("quick")
     overrides = key_of(of_quick.table("set"))
-    fast = of_quick.read(_Quick)
+    fast = of_quick.read(Quick)
     of_quick.finish()
     metrics = read_metrics(root)
     reader = Reader(Grids.read(root), metrics, runs, overrides if quick else ())
