@@ -13,6 +13,9 @@
 //!   users of one TTI have different resource blocks (TS 36.213 §7.1.6, TS 38.214 §5.1.2.2). They
 //!   are not modelled: a TTI may be divided to the nanosecond.
 //! - All that is sent in a TTI has left at its end. A packet may take several TTIs.
+//! - With `rlc`, what a link sends in a TTI is a transport block, which is repaired as on a link of its
+//!   own ([`RlcConfig`]). Each time that it is sent again, it takes as much of that TTI as it took of
+//!   the first, before anything new. Averages count only what is new.
 //! - Of links with equal claims, the first in the cell's order is chosen.
 //! - Averages of the proportionally fair scheduler change in every TTI, also those of links that
 //!   have nothing to send (Jalali et al.). What an idle cell misses is made up for by the next TTI,
@@ -21,16 +24,19 @@
 //! The cell knows no packets: [`Links`] stands for the links, whose own queues hold them
 //! ([`Link::in_cell`](crate::Link::in_cell)).
 
+use crate::config::RlcConfig;
+use crate::rlc::Ttis;
 use airtcp_core::{Duration, Instant};
 use airtcp_settings::schema::POSITIVE_TIME;
 use airtcp_settings::{Reader, alternatives, settings};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 settings! {
     #[partial]
     /// A cell of a base station: links that share its time. A link's rate is what it would have
     /// alone.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[check(check_cell)]
     pub struct CellConfig {
         /// Transmission time interval.
@@ -40,6 +46,10 @@ settings! {
         /// The choice of the link that sends.
         #[keys_of(SchedulerConfig)]
         pub scheduler: SchedulerConfig,
+        /// Each link repairs its own losses; the blocks are those of the cell, without a `tti` of
+        /// their own.
+        #[absent = "no retransmissions"]
+        pub rlc: Option<RlcConfig> = None,
     }
 }
 
@@ -68,6 +78,10 @@ fn check_cell<R: Reader>(from: &R, config: &CellConfig) {
         let message = format!("{time_constant} is less than an interval of {}", config.tti);
         from.refuse(Some("time-constant"), message, "at least the tti");
     }
+    if from.written("rlc") && from.table("rlc").is_some_and(|rlc| rlc.written("tti")) {
+        let message = "has a tti of its own".to_owned();
+        from.refuse(Some("rlc"), message, "the tti of the cell");
+    }
 }
 
 /// A transmission time interval.
@@ -85,9 +99,68 @@ pub trait Links {
     /// nothing waits there.
     fn competes(&mut self, link: usize, tti: Tti) -> Option<u64>;
 
-    /// A link sends up to so many bits in this TTI. Returns how many it sends: fewer only if
-    /// nothing is left to send.
-    fn send(&mut self, link: usize, tti: Tti, bits: u64) -> u64;
+    /// A link sends ([`Link::send_in`](crate::Link::send_in)). Returns how many bits.
+    fn send(&mut self, link: usize, grant: Grant<'_>) -> u64;
+}
+
+/// Leave to send in a TTI.
+#[derive(Debug)]
+pub struct Grant<'a> {
+    /// The TTI.
+    pub tti: Tti,
+    /// Most bits to send.
+    pub bits: u64,
+    /// The number of the TTI.
+    pub(crate) number: u64,
+    /// Bits that the link could send in the whole TTI.
+    whole: u64,
+    /// Time that is left of the TTI, in ns.
+    left: u64,
+    again: &'a mut Retransmissions,
+}
+
+impl Grant<'_> {
+    /// The part of the TTI that so many bits take, in ns.
+    fn time_of(&self, sent: u64) -> u64 {
+        if sent >= self.bits {
+            return self.left;
+        }
+        let (used, rest) = share(self.again.tti.as_nanos(), sent, self.whole);
+        used + u64::from(rest)
+    }
+
+    /// The TTIs in which so many bits may be sent again.
+    pub(crate) fn again(&mut self, sent: u64) -> impl Ttis + use<'_> {
+        let time = self.time_of(sent);
+        Again { all: self.again, time }
+    }
+}
+
+/// What retransmissions will take of TTIs.
+#[derive(Clone, Debug)]
+struct Retransmissions {
+    tti: Duration,
+    /// By the number of the TTI, in ns.
+    taken: BTreeMap<u64, u64>,
+}
+
+/// A block that may be sent again, and the part of a TTI that it takes.
+struct Again<'a> {
+    all: &'a mut Retransmissions,
+    time: u64,
+}
+
+impl Ttis for Again<'_> {
+    fn take(&mut self, mut tti: u64) -> u64 {
+        loop {
+            let taken = self.all.taken.entry(tti).or_default();
+            if *taken + self.time <= self.all.tti.as_nanos() {
+                *taken += self.time;
+                return tti;
+            }
+            tti = tti.saturating_add(1);
+        }
+    }
 }
 
 /// A cell at work.
@@ -99,6 +172,7 @@ pub struct Cell {
     tti: Duration,
     links: usize,
     scheduler: Scheduler,
+    again: Retransmissions,
     /// The number of the next TTI in which something may be sent.
     next: Option<u64>,
     /// The links that compete; empty between calls.
@@ -117,7 +191,8 @@ impl Cell {
     /// An idle cell with this number of links.
     pub fn new(config: &CellConfig, links: usize) -> Self {
         let scheduler = Scheduler::new(config, links);
-        Self { tti: config.tti, links, scheduler, next: None, rivals: Vec::new() }
+        let again = Retransmissions { tti: config.tti, taken: BTreeMap::new() };
+        Self { tti: config.tti, links, scheduler, again, next: None, rivals: Vec::new() }
     }
 
     /// The time of the next [`Cell::schedule`]; `None` while nothing waits.
@@ -147,7 +222,9 @@ impl Cell {
         }
         self.scheduler.begin(number);
         let whole = self.tti.as_nanos();
-        let mut left = whole;
+        let later = self.again.taken.split_off(&number.saturating_add(1));
+        let passed = std::mem::replace(&mut self.again.taken, later);
+        let mut left = whole - passed.get(&number).copied().unwrap_or(0);
         while left > 0
             && let Some(place) = self.scheduler.choose(&rivals)
         {
@@ -158,7 +235,9 @@ impl Cell {
                 held = true;
                 continue;
             }
-            let sent = links.send(link, tti, granted);
+            let again = &mut self.again;
+            let sent =
+                links.send(link, Grant { tti, bits: granted, number, whole: bits, left, again });
             self.scheduler.sent(link, sent);
             left = match sent < granted {
                 true => {
@@ -303,7 +382,7 @@ mod tests {
         // Jalali et al. 2000: also those of users with nothing to send.
         let time_constant = Duration::from_millis(50);
         let scheduler = SchedulerConfig::ProportionalFair { time_constant };
-        let config = CellConfig { tti: Duration::from_millis(1), scheduler };
+        let config = CellConfig { tti: Duration::from_millis(1), scheduler, rlc: None };
         let mut missed = Scheduler::new(&config, 2);
         let mut counted = missed.clone();
         for number in 0..100 {

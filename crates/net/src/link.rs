@@ -31,10 +31,10 @@
 //! - A link of a cell ([`Link::in_cell`]) has no server of its own: its packets wait until the cell's
 //!   scheduler lets it send.
 
-use crate::cell::Tti;
+use crate::cell::{CellConfig, Grant, Tti};
 use crate::config::{
     LinkConfig, LinkRate, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig, QueueLimit,
-    Schedule,
+    RlcConfig, Schedule,
 };
 use crate::delay::Delay;
 use crate::fading::Fading;
@@ -43,7 +43,7 @@ use crate::loss::Loss;
 use crate::policer::Policer;
 use crate::queue::admission::{Admission, Admitted, Arrival, Verdict};
 use crate::queue::{Queue, Server, Waiting as Queued};
-use crate::rlc::{Rlc, Served};
+use crate::rlc::{Repairs, Rlc, Served};
 use crate::slots::Slots;
 use crate::table::Rates;
 use crate::trace::{Opportunities, Trace};
@@ -52,6 +52,7 @@ use airtcp_core::{Bytes, DataRate, Dscp, Duration, Ecn, Histogram, Instant, Stre
 use std::cmp::Ordering;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
+use std::mem;
 use std::sync::Arc;
 
 /// The properties of a packet that a link looks at.
@@ -381,6 +382,9 @@ impl Steering {
 struct InCell<T> {
     /// The packet of which a part has been sent.
     begun: Option<Begun<T>>,
+    repairs: Option<Box<Repairs>>,
+    /// Packets that have been sent to their end; empty between calls.
+    sent: Vec<Begun<T>>,
 }
 
 /// A packet that is being sent.
@@ -391,6 +395,8 @@ struct Begun<T> {
     start: Instant,
     /// Bits still to be sent.
     left: u64,
+    /// A part was given up.
+    lost: bool,
 }
 
 /// A packet has left the server, or was dropped before it.
@@ -577,9 +583,11 @@ impl<T> Link<T> {
     }
 
     /// The link as one of a cell's, which sends only by [`Link::send_in`]; before the first
-    /// packet. Not for one with a trace, RLC or handovers.
-    pub fn in_cell(mut self) -> Self {
-        self.defer().cell = Some(InCell { begun: None });
+    /// packet. Not for one with a trace, RLC of its own or handovers.
+    pub fn in_cell(mut self, cell: &CellConfig, streams: &LinkStreams<'_>) -> Self {
+        let of_cell = |rlc| RlcConfig { tti: cell.tti, ..rlc };
+        let repairs = cell.rlc.map(|rlc| Box::new(Repairs::new(of_cell(rlc), streams.of("rlc"))));
+        self.defer().cell = Some(InCell { begun: None, repairs, sent: Vec::new() });
         self
     }
 
@@ -612,25 +620,46 @@ impl<T> Link<T> {
         })
     }
 
-    /// A link in a cell sends up to so many bits in this TTI, as [`Link::competes`] allows. Returns how
-    /// many it sends: fewer only if nothing is left. Packets sent to their end depart at the end of
-    /// the TTI.
-    pub fn send_in(&mut self, tti: Tti, bits: u64) -> u64 {
+    /// A link in a cell sends, as [`Link::competes`] allows. Returns how many bits: fewer than
+    /// granted only if nothing is left. Packets sent to their end depart at the end of the TTI.
+    pub fn send_in(&mut self, mut grant: Grant<'_>) -> u64 {
+        let Grant { tti, bits, number, .. } = grant;
         let mut left = bits;
+        let mut sent = self.in_cell_mut().map(|cell| mem::take(&mut cell.sent)).unwrap_or_default();
         while left > 0
             && let Some(mut begun) = self.begin(tti.start)
         {
-            let sent = left.min(begun.left);
-            left -= sent;
-            begun.left -= sent;
+            let part = left.min(begun.left);
+            left -= part;
+            begun.left -= part;
             if begun.left == 0 {
-                let Begun { packet, start, .. } = begun;
-                self.finish(start, packet, Served::at(tti.end));
-            } else if let Some(cell) = self.deferred.as_mut().and_then(|it| it.cell.as_mut()) {
+                sent.push(begun);
+            } else if let Some(cell) = self.in_cell_mut() {
                 cell.begun = Some(begun);
             }
         }
-        bits - left
+        let sent_bits = bits - left;
+        let mut received = tti.end;
+        if sent_bits > 0
+            && let Some(cell) = self.in_cell_mut()
+            && let Some(repairs) = &mut cell.repairs
+        {
+            let block = repairs.send(number, &mut grant.again(sent_bits));
+            received = repairs.deliver(block);
+            let parts = sent.iter_mut().chain(&mut cell.begun);
+            parts.for_each(|packet| packet.lost |= block.lost);
+        }
+        for Begun { packet, start, lost, .. } in sent.drain(..) {
+            self.finish(start, packet, Served { departure: tti.end, received, lost });
+        }
+        if let Some(cell) = self.in_cell_mut() {
+            cell.sent = sent;
+        }
+        sent_bits
+    }
+
+    fn in_cell_mut(&mut self) -> Option<&mut InCell<T>> {
+        self.deferred.as_mut()?.cell.as_mut()
     }
 
     /// The packet of which a link in a cell sends the next bit, at `start`.
@@ -643,7 +672,7 @@ impl<T> Link<T> {
         self.report_dropped(start);
         let packet = packet?;
         self.report_service_start(start, &packet);
-        Some(Begun { start, left: packet.meta.size.bits(), packet })
+        Some(Begun { start, left: packet.meta.size.bits(), packet, lost: false })
     }
 
     /// From now on the link keeps its departures for [`Link::next_departure`]. Call before the

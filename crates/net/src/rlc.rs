@@ -15,6 +15,9 @@
 //!   be re-established.)
 //! - Packets are delivered in order: all wait for the one that is missing. So losses show as delay.
 //!
+//! In a cell ([`crate::cell`]), a block is what the link sends in a TTI, and takes as much of another
+//! when it is sent again.
+//!
 //! Simplified: a block's transmissions are drawn at once, so a report that an earlier block causes
 //! may take a later block with it up to `t-StatusProhibit` late; a next block always follows, as on
 //! a busy link, so `t-PollRetransmit` never expires; HARQ feedback and STATUS reports are always
@@ -25,23 +28,67 @@
 use crate::config::RlcConfig;
 use airtcp_core::{Bytes, DataRate, Instant, Stream};
 
-/// The sender's and the receiver's side of the link.
+/// The sender's and the receiver's side of a link that has all TTIs.
 #[derive(Clone, Debug)]
 pub(crate) struct Rlc {
-    config: RlcConfig,
+    repairs: Repairs,
     /// Size of a block.
     bits: u64,
-    /// TTIs from `next` on that retransmissions will take; ascending.
-    taken: Vec<u64>,
+    taken: Taken,
     /// The first TTI that new blocks have not passed.
     next: u64,
     /// The latest new block.
     block: Block,
+}
+
+/// How blocks are repaired, and in what order they are delivered.
+#[derive(Clone, Debug)]
+pub(crate) struct Repairs {
+    config: RlcConfig,
     /// Times of STATUS reports that may matter to blocks to come; ascending.
     reports: Vec<Instant>,
     /// Everything before has been delivered by then.
     delivered: Instant,
     stream: Stream,
+}
+
+/// The TTIs in which blocks are sent again.
+pub(crate) trait Ttis {
+    /// Takes the first TTI from this one on that has room for the block.
+    fn take(&mut self, tti: u64) -> u64;
+}
+
+/// TTIs that retransmissions will take, one each; ascending.
+#[derive(Clone, Debug, Default)]
+struct Taken(Vec<u64>);
+
+impl Ttis for Taken {
+    fn take(&mut self, tti: u64) -> u64 {
+        let tti = self.untaken(tti);
+        let place = self.0.partition_point(|&taken| taken < tti);
+        self.0.insert(place, tti);
+        tti
+    }
+}
+
+impl Taken {
+    /// The first TTI from this one on that no retransmission takes.
+    fn untaken(&self, mut tti: u64) -> u64 {
+        let from = self.0.partition_point(|&taken| taken < tti);
+        for &taken in &self.0[from..] {
+            if taken != tti {
+                break;
+            }
+            tti = tti.saturating_add(1);
+        }
+        tti
+    }
+
+    /// TTIs up to this one are over.
+    fn pass(&mut self, tti: u64) {
+        let passed = self.0.partition_point(|&taken| taken <= tti);
+        self.0.drain(..passed);
+    }
 }
 
 /// A transport block.
@@ -56,10 +103,10 @@ struct Block {
 
 /// The end of a block's transmissions.
 #[derive(Clone, Copy, Debug, Default)]
-struct Decoded {
+pub(crate) struct Decoded {
     at: Instant,
     /// It never was.
-    lost: bool,
+    pub(crate) lost: bool,
 }
 
 /// What became of a packet.
@@ -83,47 +130,45 @@ impl Served {
 impl Rlc {
     pub(crate) fn new(config: RlcConfig, rate: DataRate, stream: Stream) -> Self {
         Self {
-            config,
+            repairs: Repairs::new(config, stream),
             bits: config.block_bits(rate).max(1),
-            taken: Vec::new(),
+            taken: Taken::default(),
             next: 0,
             block: Block::default(),
-            reports: Vec::new(),
-            delivered: Instant::ZERO,
-            stream,
         }
     }
 
     /// Changes the size of the blocks to come.
     pub(crate) fn set_rate(&mut self, rate: DataRate) {
-        self.bits = self.config.block_bits(rate).max(1);
+        self.bits = self.repairs.config.block_bits(rate).max(1);
     }
 
     /// Forgets all blocks: both ends begin anew, as in a handover (TS 36.322 §5.4).
     pub(crate) fn reestablish(&mut self) {
-        self.taken.clear();
-        self.reports.clear();
+        self.taken = Taken::default();
+        self.repairs.reports.clear();
+        self.repairs.delivered = Instant::ZERO;
         self.next = 0;
         self.block = Block::default();
-        self.delivered = Instant::ZERO;
     }
 
     /// Start of service of a packet that waits from `now`.
     pub(crate) fn start(&self, now: Instant) -> Instant {
-        let latest = self.begin(self.block.tti);
+        let latest = self.repairs.begin(self.block.tti);
         if self.block.free > 0 && latest >= now {
             return latest;
         }
-        self.begin(self.untaken(self.next.max(self.first_from(now))))
+        let first = self.next.max(self.repairs.first_from(now));
+        self.repairs.begin(self.taken.untaken(first))
     }
 
     /// Serves a packet from `start`, which [`Rlc::start`] returned.
     pub(crate) fn serve(&mut self, start: Instant, size: Bytes) -> Served {
         let mut need = size.get().saturating_mul(8);
         let mut lost = false;
-        if self.begin(self.block.tti) < start {
+        if self.repairs.begin(self.block.tti) < start {
             self.block.free = 0;
-            self.next = self.next.max(self.first_from(start));
+            self.next = self.next.max(self.repairs.first_from(start));
         }
         loop {
             if self.block.free == 0 {
@@ -132,42 +177,58 @@ impl Rlc {
             let carried = need.min(self.block.free);
             need -= carried;
             self.block.free -= carried;
-            self.delivered = self.delivered.max(self.block.decoded.at);
+            let received = self.repairs.deliver(self.block.decoded);
             lost |= self.block.decoded.lost;
             if need == 0 {
-                let departure = self.end(self.block.tti);
-                return Served { departure, received: self.delivered, lost };
+                let departure = self.repairs.end(self.block.tti);
+                return Served { departure, received, lost };
             }
         }
     }
 
     /// Sends the next new block.
     fn new_block(&mut self) -> Block {
-        let tti = self.untaken(self.next);
+        let tti = self.taken.untaken(self.next);
         self.next = tti.saturating_add(1);
-        let passed = self.taken.partition_point(|&taken| taken <= tti);
-        self.taken.drain(..passed);
+        self.taken.pass(tti);
+        Block { tti, free: self.bits, decoded: self.repairs.send(tti, &mut self.taken) }
+    }
+}
+
+impl Repairs {
+    pub(crate) fn new(config: RlcConfig, stream: Stream) -> Self {
+        Self { config, reports: Vec::new(), delivered: Instant::ZERO, stream }
+    }
+
+    /// A new block is sent in this TTI, and again in others if it must be. Blocks come in order.
+    pub(crate) fn send(&mut self, tti: u64, ttis: &mut impl Ttis) -> Decoded {
         let now = self.begin(tti);
         let prohibit = self.config.t_status_prohibit;
         let over = self.reports.partition_point(|&report| report + prohibit <= now);
         self.reports.drain(..over);
-        Block { tti, free: self.bits, decoded: self.transmit(tti) }
+        self.transmit(tti, ttis)
+    }
+
+    /// The time at which the receiver delivers what is in a block: all before has been delivered.
+    pub(crate) fn deliver(&mut self, block: Decoded) -> Instant {
+        self.delivered = self.delivered.max(block.at);
+        self.delivered
     }
 
     /// RLC's transmissions of a block, the first in this TTI.
-    fn transmit(&mut self, mut tti: u64) -> Decoded {
+    fn transmit(&mut self, mut tti: u64, ttis: &mut impl Ttis) -> Decoded {
         let RlcConfig { t_reassembly, max_retx, harq_rtt, .. } = self.config;
         for _ in 0..max_retx {
-            let last = match self.harq(tti) {
+            let last = match self.harq(tti, ttis) {
                 Ok(last) => return Decoded { at: self.end(last), lost: false },
                 Err(last) => last,
             };
             // The next block is received, and this one missed.
             let missed = self.end(tti.saturating_add(1));
             let status = self.report((missed + t_reassembly).max(self.end(last)));
-            tti = self.take(self.first_from(status + harq_rtt / 2));
+            tti = ttis.take(self.first_from(status + harq_rtt / 2));
         }
-        let (last, lost) = match self.harq(tti) {
+        let (last, lost) = match self.harq(tti, ttis) {
             Ok(last) => (last, false),
             Err(last) => (last, true),
         };
@@ -195,7 +256,7 @@ impl Rlc {
 
     /// HARQ's transmissions, the first in this TTI. Returns the TTI of the last one; `Err`: it was
     /// not decoded either.
-    fn harq(&mut self, mut tti: u64) -> Result<u64, u64> {
+    fn harq(&mut self, mut tti: u64, ttis: &mut impl Ttis) -> Result<u64, u64> {
         let RlcConfig { bler, combining, transmissions, harq_rtt, .. } = self.config;
         let mut fails = bler;
         for left in (0..transmissions).rev() {
@@ -203,31 +264,11 @@ impl Rlc {
                 return Ok(tti);
             }
             if left > 0 {
-                tti = self.take(self.first_from(self.begin(tti) + harq_rtt));
+                tti = ttis.take(self.first_from(self.begin(tti) + harq_rtt));
                 fails *= combining;
             }
         }
         Err(tti)
-    }
-
-    /// Takes the first TTI from this one on for a retransmission.
-    fn take(&mut self, tti: u64) -> u64 {
-        let tti = self.untaken(tti);
-        let place = self.taken.partition_point(|&taken| taken < tti);
-        self.taken.insert(place, tti);
-        tti
-    }
-
-    /// The first TTI from this one on that no retransmission takes.
-    fn untaken(&self, mut tti: u64) -> u64 {
-        let from = self.taken.partition_point(|&taken| taken < tti);
-        for &taken in &self.taken[from..] {
-            if taken != tti {
-                break;
-            }
-            tti = tti.saturating_add(1);
-        }
-        tti
     }
 
     fn begin(&self, tti: u64) -> Instant {
@@ -382,10 +423,10 @@ mod tests {
         // TS 36.322 §5.2.3: t-StatusProhibit.
         let prohibit = Duration::from_millis(20);
         let mut rlc = rlc(RlcConfig { t_status_prohibit: prohibit, ..RlcConfig::default() });
-        let reports = [100, 105, 110, 200].map(|at| rlc.report(ms(at)));
+        let reports = [100, 105, 110, 200].map(|at| rlc.repairs.report(ms(at)));
         assert_eq!(reports, [100, 120, 120, 200].map(ms), "one names all that are missing");
         // Times that earlier blocks have caused, and of which a later block comes before.
-        let reports = [300, 330, 304, 250].map(|at| rlc.report(ms(at)));
+        let reports = [300, 330, 304, 250].map(|at| rlc.repairs.report(ms(at)));
         assert_eq!(reports, [300, 330, 330, 250].map(ms));
     }
 

@@ -6,7 +6,9 @@ mod common;
 use airtcp_core::{Bytes, DataRate, Dscp, Duration, Event, Instant, Source, Subscriber};
 use airtcp_net::CellConfig;
 use airtcp_net::cell::SchedulerConfig;
-use airtcp_net::config::{Distribution, LossConfig, OutageConfig, OutageMode, Schedule, Variation};
+use airtcp_net::config::{
+    Distribution, LossConfig, OutageConfig, OutageMode, RlcConfig, Schedule, Variation,
+};
 use airtcp_sim::scenario::{
     Application, Cell, DatagramArrivals, Datagrams, LinkSender, NodeId, Scenario, Sizes, UdpSpec,
 };
@@ -294,8 +296,10 @@ fn in_cells(bottleneck: u8, kinds: &[(u8, u8, u8)], directions: u8, scheduler: u
         1 => SchedulerConfig::MaxRate,
         _ => SchedulerConfig::ProportionalFair { time_constant: ms(20) },
     };
-    let tti = ms(1);
-    let cell = |name: &str| Cell { name: name.into(), config: CellConfig { tti, scheduler } };
+    // Half of them repair losses.
+    let rlc = (bottleneck % 2 == 0).then(|| RlcConfig { bler: 0.3, ..RlcConfig::default() });
+    let config = CellConfig { tti: ms(1), scheduler, rlc };
+    let cell = |name: &str| Cell { name: name.into(), config };
     let [left, base] = [NodeId(0), NodeId(1)];
     let [down, up] = ["down", "up"].map(|name| scenario.cells.push(cell(name)));
     for link in scenario.links.iter_mut().filter(|link| ![link.from, link.to].contains(&left)) {

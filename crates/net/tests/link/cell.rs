@@ -4,9 +4,11 @@
 use crate::common::{at_us, ms, plain};
 use crate::properties::{links, traffic};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_net::cell::{Links, SchedulerConfig, Tti};
+use airtcp_net::cell::{Grant, Links, SchedulerConfig, Tti};
 use airtcp_net::config::{DelayConfig, Schedule};
-use airtcp_net::config::{LinkConfig, LinkRate, OutageConfig, OutageMode, QueueConfig, QueueLimit};
+use airtcp_net::config::{
+    LinkConfig, LinkRate, OutageConfig, OutageMode, QueueConfig, QueueLimit, RlcConfig,
+};
 use airtcp_net::fading::{Efficiency, FadingConfig};
 use airtcp_net::table::{Rates, Table};
 use airtcp_net::{Cell, CellConfig, Dropped, Link, LinkStreams, Output, PacketMeta};
@@ -20,7 +22,7 @@ const PF: SchedulerConfig =
 const SIZE: Bytes = Bytes(1500);
 
 fn config(scheduler: SchedulerConfig) -> CellConfig {
-    CellConfig { tti: ms(1), scheduler }
+    CellConfig { tti: ms(1), scheduler, rlc: None }
 }
 
 /// A link without delay, with this rate and a long queue.
@@ -46,18 +48,24 @@ impl Links for Sharing<'_> {
     fn competes(&mut self, link: usize, tti: Tti) -> Option<u64> {
         self.0[link].competes(tti)
     }
-    fn send(&mut self, link: usize, tti: Tti, bits: u64) -> u64 {
-        self.0[link].send_in(tti, bits)
+    fn send(&mut self, link: usize, grant: Grant<'_>) -> u64 {
+        self.0[link].send_in(grant)
     }
 }
 
 impl Base {
     fn new(scheduler: SchedulerConfig, links: &[LinkConfig]) -> Self {
+        Self::of(&config(scheduler), links)
+    }
+
+    fn of(cell: &CellConfig, links: &[LinkConfig]) -> Self {
         let named = |(i, config): (usize, &LinkConfig)| {
-            Link::new(config, LinkStreams::named(1, &format!("link{i}"))).in_cell()
+            let name = format!("link{i}");
+            let streams = LinkStreams::named(1, &name);
+            Link::new(config, streams).in_cell(cell, &streams)
         };
         let links: Vec<_> = links.iter().enumerate().map(named).collect();
-        Self { cell: Cell::new(&config(scheduler), links.len()), links, out: Vec::new() }
+        Self { cell: Cell::new(cell, links.len()), links, out: Vec::new() }
     }
 
     /// Offers a packet, as the simulator does.
@@ -276,6 +284,73 @@ fn an_outage_holds_or_takes_the_packets_of_one_link() {
     assert_eq!(at(OutageMode::Drop), [(at_us(4000), 1, 0)]);
 }
 
+// Repairs.
+
+fn repaired(rlc: RlcConfig) -> CellConfig {
+    CellConfig { rlc: Some(rlc), ..config(RR) }
+}
+
+/// A link's packets with the times at which they arrive, `None` for lost ones, that all come at first.
+fn burst(base: &mut Base, packets: u32, size: Bytes) -> Vec<(u32, Option<Instant>)> {
+    for id in 0..packets {
+        assert!(base.offer(at_us(1), 0, id, size));
+    }
+    base.run_until(Instant::from_secs(1000));
+    base.out.iter().map(|&(at, _, id, arrived)| (id, arrived.then_some(at))).collect()
+}
+
+#[test]
+fn a_link_alone_is_repaired_as_without_a_cell() {
+    // Full blocks, of packets that are cut; the draws are the same.
+    let rate = DataRate::mbps(12);
+    for (bler, transmissions) in [(0.0, 4), (0.3, 4), (0.4, 1)] {
+        let rlc = RlcConfig { bler, combining: 0.5, transmissions, ..RlcConfig::default() };
+        let mut base = Base::of(&repaired(rlc), &[of_rate(rate), of_rate(rate)]);
+        let in_cell = burst(&mut base, 500, Bytes(750));
+        let config = LinkConfig { rlc: Some(Box::new(rlc)), ..of_rate(rate) };
+        let mut link = Link::new(&config, LinkStreams::named(1, "link0"));
+        for id in 0..500 {
+            link.send(at_us(1), id, PacketMeta::from(Bytes(750))).unwrap();
+        }
+        let mut alone = Vec::new();
+        while let Some(now) = link.next_deadline() {
+            while let Some(output) = link.poll(now) {
+                alone.push(match output {
+                    Output::Deliver(id, _) => (id, Some(now)),
+                    Output::Drop(id, _) => (id, None),
+                });
+            }
+        }
+        assert_eq!(in_cell, alone, "{bler}");
+    }
+}
+
+#[test]
+fn a_block_takes_as_much_again_of_a_later_interval_before_anything_new() {
+    // TS 36.321 §7.7: 8 TTIs later. Both links have half of the first TTI, and lose it. Of the ninth,
+    // B's retransmission takes one half and A's the other, so that B's new packet waits for the tenth.
+    let lucky = RlcConfig { bler: 1.0, combining: 0.0, ..RlcConfig::default() };
+    let mut base = Base::of(&repaired(lucky), &vec![of_rate(DataRate::mbps(12)); 2]);
+    base.offer(at_us(500), 0, 0, Bytes(750));
+    base.offer(at_us(500), 1, 1, Bytes(750));
+    base.offer(at_us(8500), 1, 2, Bytes(750));
+    let ms = Instant::from_millis;
+    assert_eq!(base.deliveries(), [(ms(10), 0, 0), (ms(10), 1, 1), (ms(19), 1, 2)]);
+}
+
+#[test]
+fn a_cell_carries_its_rate_by_the_mean_number_of_transmissions() {
+    // 1 + p1 + p1 p2 + p1 p2 p3, as a link alone does; of equal links each carries its part.
+    let rlc = RlcConfig { bler: 0.3, combining: 0.2, ..RlcConfig::default() };
+    let mean = 1.0 + 0.3 + 0.3 * 0.06 + 0.3 * 0.06 * 0.012;
+    for scheduler in [RR, PF] {
+        let cell = CellConfig { scheduler, ..repaired(rlc) };
+        let links = [of_rate(DataRate::mbps(10)), of_rate(DataRate::mbps(10))];
+        let carried = Base::of(&cell, &links).saturate(&[0, 1], 20_000);
+        assert_near(&carried, &[5.0 / mean; 2], 0.02);
+    }
+}
+
 /// Links with so much to send and such rates, per interval.
 struct Plain {
     backlog: Vec<u64>,
@@ -288,8 +363,8 @@ impl Links for Plain {
     fn competes(&mut self, link: usize, _: Tti) -> Option<u64> {
         (self.backlog[link] > 0).then_some(self.rates[link])
     }
-    fn send(&mut self, link: usize, _: Tti, bits: u64) -> u64 {
-        let sent = bits.min(self.backlog[link]);
+    fn send(&mut self, link: usize, grant: Grant<'_>) -> u64 {
+        let sent = grant.bits.min(self.backlog[link]);
         self.backlog[link] -= sent;
         self.used += sent as f64 / self.rates[link] as f64;
         sent
@@ -342,10 +417,13 @@ proptest! {
     #[test]
     fn what_enters_comes_out(
         scheduler in any_scheduler(),
+        bler in proptest::option::of(prop_oneof![0.0..0.5, Just(1.0)]),
         links in proptest::collection::vec(links(), 2..4),
         traffic in traffic(),
     ) {
-        // Periodic outages may cover the start of every interval; RLC has intervals of its own.
+        let rlc = bler.map(|bler| RlcConfig { bler, combining: 0.8, ..RlcConfig::default() });
+        let cell = CellConfig { rlc, ..config(scheduler) };
+        // Periodic outages may cover the start of every interval; a link's own RLC has others.
         let is_periodic = |it: &OutageConfig| matches!(it.schedule, Schedule::Periodic { .. });
         let links: Vec<_> = links
             .into_iter()
@@ -357,7 +435,7 @@ proptest! {
             })
             .collect();
         let run = || {
-            let mut base = Base::new(scheduler, &links);
+            let mut base = Base::of(&cell, &links);
             let mut accepted = 0;
             for (id, &(at, meta)) in (0u32..).zip(&traffic) {
                 accepted += usize::from(base.offer(at, id as usize % links.len(), id, meta.size));

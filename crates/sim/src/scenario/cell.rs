@@ -136,8 +136,8 @@ impl<'s, 'a> Cells<'s, 'a> {
 /// What of a link contradicts its being in a cell, and what was expected.
 fn contradiction(cell: &CellConfig, link: &LinkConfig) -> Option<(String, &'static str)> {
     if link.rlc.is_some() {
-        let message = "contradicts `rlc`, whose blocks and repairs have times of their own";
-        return Some((message.to_owned(), "either a cell or rlc"));
+        let message = "contradicts the link's `rlc`, whose blocks have times of their own";
+        return Some((message.to_owned(), "rlc of the cell"));
     }
     if link.handover.is_some() {
         let message = "contradicts `handover`, which leaves the cell".to_owned();

@@ -118,8 +118,8 @@ static DIRECTION: Table = Table::new(
             "cell",
             Kind::Name,
             Absent("in no cell"),
-            "The [cell](#cell) whose scheduler says when this direction sends. Not together with `rlc`, \
-             `handover` or a Mahimahi trace.",
+            "The [cell](#cell) whose scheduler says when this direction sends. Not together with `rlc` \
+             (which the cell may have), `handover` or a Mahimahi trace.",
         )]),
         Key::Otherwise("as the link", LinkConfig::KEYS),
     ],

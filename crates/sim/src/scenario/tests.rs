@@ -2754,7 +2754,7 @@ fn cells_are_read_with_their_links() {
     let [down] = scenario.cells.as_slice() else { panic!("{:?}", scenario.cells) };
     let time_constant = Duration::from_millis(200);
     let scheduler = SchedulerConfig::ProportionalFair { time_constant };
-    assert_eq!(down.config, CellConfig { tti: Duration::from_millis(2), scheduler });
+    assert_eq!(down.config, CellConfig { tti: Duration::from_millis(2), scheduler, rlc: None });
     let members = scenario.links.iter().filter(|link| link.cell().is_some());
     assert_eq!(members.map(|link| &*link.name).collect::<Vec<_>>(), ["BS>MH", "BS>other"]);
 }
@@ -2801,6 +2801,12 @@ fn a_cell_that_cannot_be_is_refused() {
          least the tti)",
     );
     refuses_cell(
+        &format!("{SCHEDULER}\nrlc = {{ bler = 0.2, tti = \"2 ms\" }}"),
+        MEMBER,
+        "",
+        "t.toml:32:7: cell.down.rlc: has a tti of its own (expected the tti of the cell)",
+    );
+    refuses_cell(
         SCHEDULER,
         MEMBER,
         "[[cell]]\nname = \"down\"\nscheduler = \"max-rate\"",
@@ -2836,8 +2842,8 @@ fn what_a_cell_cannot_schedule_is_refused() {
     for (keys, expected) in [
         (
             "rlc = {}",
-            "contradicts `rlc`, whose blocks and repairs have times of their own (expected either a \
-             cell or rlc)",
+            "contradicts the link's `rlc`, whose blocks have times of their own (expected rlc of the \
+             cell)",
         ),
         (
             "rate = \"500 bit/s\"",

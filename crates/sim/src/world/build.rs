@@ -19,8 +19,8 @@ use crate::apps::video::Player;
 use crate::apps::{App, BulkSource, Inbox, OnOffSource, OutageWatch, Requests, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{
-    self, Application, End, FlowId, FlowSpec, LinkSender, Marks, Node, NodeOutage, OutageLayer,
-    Scenario, Station, UdpId, Wlan, WlanId,
+    self, Application, CellId, End, FlowId, FlowSpec, LinkSender, Marks, Node, NodeOutage,
+    OutageLayer, Scenario, Station, UdpId, Wlan, WlanId,
 };
 use airtcp_core::{
     Bytes, Duration, Flow, Histogram, Id, IdVec, Instant, Length, LinkSignal, SeqNum, Stream,
@@ -128,7 +128,7 @@ impl World {
             wakeups: Wakeups::new(0),
             nodes: nodes.iter().map(NodeState::new).collect(),
             components: Components::default(),
-            links: links.iter().map(|link| LinkState::new(link, seed)).collect(),
+            links: links.iter().map(|link| LinkState::new(link, &scenario.cells, seed)).collect(),
             cells: Cells::of(scenario),
             channels,
             next_hops,
@@ -494,7 +494,7 @@ impl EndpointSpec {
 }
 
 impl LinkState {
-    fn new(link: &scenario::Link, seed: u64) -> Self {
+    fn new(link: &scenario::Link, cells: &IdVec<CellId, scenario::Cell>, seed: u64) -> Self {
         let scenario::Link { name, from, to, config, sender } = link;
         let path = config.reconfiguration.as_ref().map(|_| link.path());
         let mut streams = LinkStreams::named(seed, name);
@@ -505,7 +505,7 @@ impl LinkState {
         let link = match sender {
             LinkSender::Plain => link,
             LinkSender::Mobile => link.from_mobile(),
-            LinkSender::InCell(_) => link.in_cell(),
+            LinkSender::InCell(cell) => link.in_cell(&cells[*cell].config, &streams),
         };
         Self { link, from: *from, to: *to, feeds: false, host: None }
     }

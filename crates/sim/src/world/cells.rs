@@ -6,7 +6,7 @@ use crate::engine::Wakeups;
 use crate::scenario::{self, CellId, Scenario};
 use airtcp_core::{IdVec, Instant};
 use airtcp_net::Cell;
-use airtcp_net::cell::{Links, Tti};
+use airtcp_net::cell::{Grant, Links, Tti};
 use airtcp_routing::LinkId;
 
 /// The cells of a world.
@@ -61,10 +61,10 @@ impl Links for Sharing<'_> {
         self.links[self.of[link]].link.competes(tti)
     }
 
-    fn send(&mut self, link: usize, tti: Tti, bits: u64) -> u64 {
+    fn send(&mut self, link: usize, grant: Grant<'_>) -> u64 {
         let id = self.of[link];
         let link = &mut self.links[id].link;
-        let sent = link.send_in(tti, bits);
+        let sent = link.send_in(grant);
         self.wakeups.arm(self.components.id(Component::Link(id)), link.next_deadline());
         sent
     }
