@@ -106,7 +106,7 @@ def checked(text: str, kind: str, file: Path) -> tuple[int, str]:
 
 
 LACKING = re.compile(
-    r":1:1: \S+: missing |: No such file or directory |: no link \"|: the node is in no cell "
+    r":1:1: \S+: missing |: there is no such file|: no link \"|: the node is in no cell "
 )
 """What may be wrong with a part of a file."""
 

@@ -32,6 +32,11 @@ impl Estimate {
         self.half_width.is_some_and(|half_width| self.mean > half_width)
     }
 
+    /// True if the interval reaches beyond this.
+    pub fn may_exceed(self, bound: f64) -> bool {
+        self.half_width.is_none_or(|half_width| self.mean + half_width > bound)
+    }
+
     /// `5.31 ± 0.10`.
     pub fn show(self, decimals: usize) -> String {
         match self.half_width {
@@ -44,6 +49,49 @@ impl Estimate {
     pub fn show_count(self) -> String {
         self.show(if self.half_width.is_some() { 1 } else { 0 })
     }
+}
+
+/// The probability of values that are so far above zero, or farther, if their mean is zero: one-sided
+/// p-value of Student's test.
+pub fn p_value(values: &[f64]) -> f64 {
+    let Estimate { mean, half_width: Some(half_width) } = Estimate::of(values) else { return 1.0 };
+    let degrees = values.len() - 1;
+    match (half_width > 0.0, mean > 0.0) {
+        (true, _) => student_tail(mean / half_width * student_t_975(degrees), degrees),
+        (false, above) => f64::from(u8::from(!above)),
+    }
+}
+
+/// Which of these p-values show something at the level of 2.5 %, as many as they are (Holm 1979).
+pub fn shown(p_values: &[f64]) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut shown = vec![false; p_values.len()];
+    for (place, &index) in order.iter().enumerate() {
+        if p_values[index] > 0.025 / (p_values.len() - place) as f64 {
+            break;
+        }
+        shown[index] = true;
+    }
+    shown
+}
+
+/// The probability that Student's t is above this (Abramowitz, Stegun 26.7.3 and 26.7.4).
+fn student_tail(t: f64, degrees: usize) -> f64 {
+    let theta = (t / (degrees as f64).sqrt()).atan();
+    let (sin, cos) = theta.sin_cos();
+    let is_odd = degrees % 2 == 1;
+    // Each term of the sum is the one before times cos² θ and the next of 2/3, 4/5, … or 1/2, 3/4, ….
+    let mut term = if is_odd { sin * cos } else { sin };
+    let mut sum = 0.0;
+    let mut n = if is_odd { 2.0 } else { 1.0 };
+    for _ in 0..degrees / 2 {
+        sum += term;
+        term *= cos * cos * n / (n + 1.0);
+        n += 2.0;
+    }
+    let within = if is_odd { std::f64::consts::FRAC_2_PI * (theta + sum) } else { sum };
+    (1.0 - within) / 2.0
 }
 
 /// The 97.5 % quantile of Student's t: exact to four digits for few degrees of freedom, then by the
@@ -77,6 +125,38 @@ mod tests {
                 student_t_975(degrees)
             );
         }
+    }
+
+    #[test]
+    fn student_tails_agree_with_the_tables() {
+        // Abramowitz, Stegun, table 26.10: 0.025 and 0.005 on each side.
+        for (degrees, t, t_995) in [
+            (1, 12.706, 63.657),
+            (2, 4.303, 9.925),
+            (4, 2.776, 4.604),
+            (9, 2.262, 3.250),
+            (30, 2.042, 2.750),
+        ] {
+            assert!((student_tail(t, degrees) - 0.025).abs() < 1e-4, "{degrees}");
+            assert!((student_tail(t_995, degrees) - 0.005).abs() < 1e-4, "{degrees}");
+            assert!((student_tail(-t, degrees) - 0.975).abs() < 1e-4, "{degrees}");
+        }
+    }
+
+    #[test]
+    fn p_values_and_intervals_agree() {
+        assert!((p_value(&[1.0, 2.0]) - student_tail(3.0, 1)).abs() < 1e-5);
+        assert_eq!([p_value(&[1.0]), p_value(&[1.0, 1.0]), p_value(&[0.0, 0.0])], [1.0, 0.0, 1.0]);
+        assert!(p_value(&[-1.0, -2.0]) > 0.5);
+    }
+
+    #[test]
+    fn of_many_comparisons_a_small_p_value_shows_less() {
+        assert_eq!(shown(&[0.02]), [true]);
+        assert_eq!(shown(&[0.5, 0.02]), [false, false]);
+        // 0.01 is below 0.025 / 2, and 0.02 below 0.025.
+        assert_eq!(shown(&[0.02, 0.01]), [true, true]);
+        assert_eq!(shown(&[0.02, 0.001, 0.6]), [false, true, false]);
     }
 
     #[test]

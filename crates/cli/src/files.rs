@@ -1,6 +1,8 @@
 //! Files that are read, and files that appear under their name only once they are complete.
 
 use crate::check;
+use airtcp_config::Override;
+use airtcp_sim::scenario::files::Inputs;
 use airtcp_sim::scenario::{self, Scenario};
 use airtcp_tcp::congestion::Controls;
 use std::collections::BTreeSet;
@@ -14,19 +16,23 @@ pub(crate) fn text(path: &Path) -> Result<String, String> {
     scenario::files::text(path).map_err(|message| format!("airtcp: {message}"))
 }
 
-/// The scenario in a file, with overrides, or its diagnostics.
+/// The scenario in a file, with overrides, or its diagnostics. What it reads is added to `inputs`.
 pub(crate) fn scenario(
     path: &Path,
     set: &[(String, String)],
     controls: Option<&Controls>,
+    inputs: &Inputs,
 ) -> Result<Scenario, String> {
-    let text = text(path)?;
-    Scenario::parse_with(&path.display().to_string(), &text, set, controls).map_err(|error| {
+    let text = inputs.text(path).map_err(|message| format!("airtcp: {message}"))?;
+    let name = path.display().to_string();
+    let of_option = |(path, value): &(String, String)| Override::new("--set", path, value);
+    let set: Vec<Override> = set.iter().map(of_option).collect();
+    let files = inputs.beside(&name);
+    Scenario::parse_with_files(&name, &text, &set, controls, &files).map_err(|error| {
         let mistakes = error.render();
         match check::is_other_than_a_scenario(&text) {
             true => format!(
-                "{mistakes}\nairtcp: {}: it has no key of a scenario (`airtcp check` tells what it is)",
-                path.display()
+                "{mistakes}\nairtcp: {name}: it has no key of a scenario (`airtcp check` tells what it is)"
             ),
             false => mistakes,
         }

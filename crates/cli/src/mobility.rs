@@ -6,6 +6,7 @@ use airtcp_net::mobility::Path;
 use airtcp_net::mobility::import::{self, Format, Movement};
 use airtcp_settings::Value;
 use airtcp_sim::scenario::NodeId;
+use airtcp_sim::scenario::files::Inputs;
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::collections::BTreeMap;
@@ -78,13 +79,14 @@ pub(crate) fn run(command: &Command) -> i32 {
                 Ok(tables(name, &movement))
             })
         }
-        Command::Export { scenario, format, seed, set } => files::scenario(scenario, set, None)
-            .map(|scenario| {
+        Command::Export { scenario, format, seed, set } => {
+            files::scenario(scenario, set, None, &Inputs::default()).map(|scenario| {
                 let stations = scenario.wlans.iter().flat_map(|wlan| &wlan.stations);
                 let path = |s| scenario.movement(s, *seed).path();
                 let paths: BTreeMap<NodeId, Path> = stations.map(|s| (s.node, path(s))).collect();
                 import::format(*format, paths.values())
-            }),
+            })
+        }
     };
     match converted {
         Ok(text) => print(&text),

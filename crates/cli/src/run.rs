@@ -6,6 +6,7 @@ use crate::runs::{self, Outcome, Progress};
 use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, check_seeds, complain, table, tell};
 use airtcp_core::{Duration, Instant, Subscriber, counted};
 use airtcp_sim::scenario::Scenario;
+use airtcp_sim::scenario::files::Inputs;
 use airtcp_sim::trace::animation::{self, Animation};
 use airtcp_sim::trace::{EventWriter, LinkLogs, LinkTap, PacketTap, link_logs};
 use airtcp_sim::{Observers, RunMetrics, World};
@@ -48,7 +49,8 @@ pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
 
 /// Checks everything that can be wrong before simulating: the scenario and the output files.
 fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), String> {
-    let scenario = files::scenario(&args.scenario, &args.set, Some(controls))?;
+    let inputs = Inputs::default();
+    let scenario = files::scenario(&args.scenario, &args.set, Some(controls), &inputs)?;
     let captures = args.pcap.as_ref().map(|_| {
         let captures = Captures::new(&scenario, &args.pcap_node, args.snaplen)
             .map_err(|message| format!("airtcp: --pcap-node: {message}"))?;
@@ -78,9 +80,16 @@ fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Job, Option<Draft>), 
         }
         targets.push(target);
     }
+    if let Some(metrics) = &metrics {
+        inputs.spare(metrics).map_err(|message| format!("airtcp: --out: {message}"))?;
+    }
     let is_folder = |option: &str| ["--pcap", "--link-logs"].contains(&option);
     for (option, file) in outputs(args).filter(|(option, _)| !is_folder(option)) {
         let explained = |e: io::Error| format!("airtcp: {option}: {e}");
+        for i in 0..args.runs.get() {
+            let spared = inputs.spare(&target(args, file, args.seed + i as u64));
+            spared.map_err(|message| format!("airtcp: {option}: {message}"))?;
+        }
         files::probe(&target(args, file, args.seed)).map_err(explained)?;
     }
     if let (Some(captures), Some(folder)) = (&captures, &args.pcap) {

@@ -150,13 +150,27 @@ fn a_trace_is_a_link_of_both_directions() {
 }
 
 #[test]
+fn a_table_is_followed_in_all_its_columns() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = "time (s),rate (Mbit/s),delay (ms),loss (%)\n0,4,150,0\n20,4,150,1\n";
+    std::fs::write(folder.path().join("path.csv"), table).expect("a table");
+    let arguments = ["--link", "path.csv", "--runs", "2", "--duration", "30s"];
+    let text = advice(folder.path(), &arguments);
+    let today = text.lines().find(|line| line.starts_with("as it is")).expect("a row");
+    // Twice 150 ms and 10 ms to the server; losses are sent again.
+    let numbers: Vec<f64> = today.split_whitespace().filter_map(|it| it.parse().ok()).collect();
+    assert!(numbers[numbers.len() - 2] >= 320.0, "{text}");
+    assert!(numbers[numbers.len() - 4] > 0.1, "{text}");
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let folder = folder("rate = \"4 Mbit/s\"\ndelai = \"20 ms\"\n");
     let of = |arguments: &[&str]| refusal(folder.path(), arguments);
     let error = of(&["--link", "link.toml"]);
     assert!(error.contains("link.toml:2:1: delai: unknown key (did you mean `delay`?)"), "{error}");
     let error = of(&["--link", "none.toml"]);
-    assert!(error.contains("none.toml: No such file"), "{error}");
+    assert!(error.contains("none.toml: there is no such file"), "{error}");
     std::fs::write(folder.path().join("air.toml"), "wlan = { preset = \"ieee\" }\n")
         .expect("a file");
     let error = of(&["--link", "air.toml"]);

@@ -520,7 +520,7 @@ fn a_scenario_finds_its_files_from_any_folder() {
     assert_eq!(output.status.code(), Some(2));
     let message = text(&output.stderr);
     assert!(
-        message.contains("node.phone.mobility.file: ") && message.contains("walk.tcl: No such")
+        message.contains("node.phone.mobility.file: ") && message.contains("walk.tcl: there is no such")
     );
 }
 
@@ -709,7 +709,8 @@ fn live_configurations_are_told_from_scenarios_by_their_keys() {
     assert_eq!(missing.status.code(), Some(2));
     let told = text(&missing.stderr);
     assert!(
-        told.contains("link.toml:2:24: up.rate.file: ") && told.contains("up.trace: No such file"),
+        told.contains("link.toml:2:24: up.rate.file: ")
+            && told.contains("up.trace: there is no such file"),
         "{told}"
     );
     std::fs::write(folder.path().join("up.trace"), "1\n").unwrap();
@@ -800,4 +801,53 @@ fn a_scenario_may_name_its_schema_for_editors() {
     let scenario = std::fs::read_to_string(example("quickstart.toml")).unwrap();
     std::fs::write(&file, format!("#:schema ./scenario.schema.json\n{scenario}")).unwrap();
     assert_eq!(check(&[&file]).status.code(), Some(0));
+}
+
+/// A scenario that reads a movement file, in a folder.
+fn walk(folder: &Path) -> PathBuf {
+    for name in ["walk.toml", "walk.tcl"] {
+        std::fs::copy(example(name), folder.join(name)).unwrap();
+    }
+    folder.join("walk.toml")
+}
+
+#[test]
+fn an_output_does_not_take_the_place_of_an_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = walk(folder.path());
+    let link = folder.path().join("link.toml");
+    std::os::unix::fs::symlink(&scenario, &link).unwrap();
+    let before = std::fs::read(&scenario).unwrap();
+    let movement = folder.path().join("walk.tcl");
+    for (option, output) in
+        [("--events", &scenario), ("--animate", &movement), ("--animate", &link)]
+    {
+        let output = output.to_str().unwrap();
+        let refused = run(&[scenario.to_str().unwrap(), option, output]);
+        assert_eq!(refused.status.code(), Some(2));
+        let told = text(&refused.stderr);
+        assert!(told.contains(&format!("{option}: {output}: is read, too")), "{told}");
+    }
+    // Of several runs each has a file of its own.
+    let second = folder.path().join("walk-seed2.toml");
+    std::fs::copy(&scenario, &second).unwrap();
+    let events = ["--events", scenario.to_str().unwrap(), "--runs", "2"];
+    let refused = run(&[&[second.to_str().unwrap()], &events[..]].concat());
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert_eq!(std::fs::read(&scenario).unwrap(), before);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named_with_the_nearest() {
+    let folder = tempfile::tempdir().unwrap();
+    walk(folder.path());
+    let of = |arguments: &[&str]| {
+        let output = airtcp().args(arguments).current_dir(folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr)
+    };
+    let absent = "airtcp: wlak.toml: there is no such file (did you mean walk.toml?)";
+    assert!(of(&["run", "wlak.toml"]).contains(absent));
+    assert!(of(&["check", "wlak.toml"]).contains(absent));
+    assert!(of(&["run", "."]).contains("airtcp: .: this is a folder (expected a file)"));
 }

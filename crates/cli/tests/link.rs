@@ -901,7 +901,23 @@ fn bad_input_is_refused_with_the_option_and_the_nearest_name() {
     refused(&["--set", "delais=1 s"], "delais: unknown key (did you mean `delay`?)");
     refused(&["--wlan", "iee"], "did you mean `ieee`?");
     refused(&["--set", "wlan.sifs=60 us"], "sifs must be shorter");
-    refused(&["--config", "/nonexistent.toml"], "/nonexistent.toml: No such file");
+    refused(&["--config", "/nonexistent.toml"], "/nonexistent.toml: there is no such file");
+    let both = ["--up-log", "/tmp/one.log", "--down-log", "/tmp/one.log"];
+    refused(&both, "--down-log: /tmp/one.log: used for two outputs");
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let config = file("link.toml", "rate = \"8 Mbit/s\"\n");
+    refused(&["--config", &config, "--up-log", &config], "link.toml: is read, too");
+    let table = file("path.csv", "time (s),rate (Mbit/s),delay (ms)\n0,8,40\n");
+    refused(&["--up-trace", &table, "--up-log", &table], "path.csv: is read, too");
+    refused(
+        &["--up-trace", &table, "--up-delay", "20ms"],
+        "--up-delay contradicts --up-trace (expected one of them)",
+    );
 }
 
 #[test]

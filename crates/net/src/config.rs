@@ -271,8 +271,7 @@ fn steps_or_file<R: Reader>(table: &R) -> Option<&'static str> {
 
 /// Reads the rate in a file.
 fn rate_in(name: &str, text: &str) -> Result<LinkRate, String> {
-    let name = name.to_ascii_lowercase();
-    match name.strip_suffix(".gz").unwrap_or(&name).ends_with(".csv") {
+    match table::is_table(name) {
         true => Rates::read(text)
             .map(|rates| LinkRate::Table(Arc::new(rates)))
             .map_err(|error| error.to_string()),

@@ -65,10 +65,7 @@ impl<T: Copy> Table<T> {
         most: Option<(u64, &str)>,
         value: impl Fn(u64) -> T,
     ) -> Result<Self, TableError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let lines = (1..).zip(text.lines().map(str::trim));
-        let mut lines = lines.filter(|(_, l)| !l.is_empty() && !l.starts_with('#'));
-        let (line, first) = lines.next().unwrap_or((1, ""));
+        let (line, first) = header(text);
         let header = Header::read(first, name).map_err(|(message, expected)| TableError {
             line,
             message,
@@ -76,7 +73,7 @@ impl<T: Copy> Table<T> {
         })?;
         let mut steps: Vec<(Instant, T)> = Vec::new();
         let mut last_line = line;
-        for (line, content) in lines {
+        for (line, content) in lines(text).skip(1) {
             let wrong = |message: String, expected: &str| TableError {
                 line,
                 message,
@@ -130,6 +127,32 @@ impl<T: Copy> Table<T> {
 /// The columns that a table may have, the time always and first.
 const COLUMNS: [(&str, &[Unit]); 4] =
     [("time", units::DURATION), ("rate", units::RATE), ("delay", units::DURATION), ("loss", SHARE)];
+
+/// True if a file of this name is a table; else it is a Mahimahi trace.
+pub fn is_table(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.strip_suffix(".gz").unwrap_or(&name).ends_with(".csv")
+}
+
+/// The columns that the text of a table has beside the time, as far as they are known: `rate`, `delay`
+/// or `loss`.
+pub fn columns(text: &str) -> Vec<&'static str> {
+    let cells: Vec<&str> = header(text).1.split(',').map(str::trim).collect();
+    let known = COLUMNS[1..].iter().map(|(name, _)| *name);
+    known.filter(|name| cells.iter().any(|cell| cell.starts_with(name))).collect()
+}
+
+/// The lines of a table without comments, with their numbers.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = (1..).zip(text.lines().map(str::trim));
+    lines.filter(|(_, l)| !l.is_empty() && !l.starts_with('#'))
+}
+
+/// The first of them.
+fn header(text: &str) -> (usize, &str) {
+    lines(text).next().unwrap_or((1, ""))
+}
 
 /// The first line of a table.
 struct Header {

@@ -2209,7 +2209,7 @@ fn files_are_read_from_the_folder_of_the_scenario() {
                 udp = [{ from = \"A\", to = \"B\", rate = \"1 kbit/s\" }]";
     let parse = || Scenario::parse(path.to_str().unwrap(), text, &[]);
     let missing = parse().expect_err("there is no file").to_string();
-    assert!(missing.contains("b.movements.gz: No such file"), "{missing}");
+    assert!(missing.contains("b.movements.gz: there is no such file"), "{missing}");
     let file = std::fs::File::create(folder.path().join("b.movements.gz")).unwrap();
     let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
     std::io::Write::write_all(&mut packed, b"0 4 2\n").unwrap();

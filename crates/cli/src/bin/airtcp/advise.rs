@@ -1,7 +1,7 @@
 //! `airtcp advise`: simulates what could be changed about a link, and says what helps.
 
 use crate::link;
-use airtcp_cli::estimate::Estimate;
+use airtcp_cli::estimate::{Estimate, p_value, shown};
 use airtcp_cli::runs::{self, Outcome, Progress};
 use airtcp_cli::{
     BAD_INPUT, FAILURE, aligned, check_seeds, complain, count, override_pair, print, seed, tell,
@@ -585,8 +585,8 @@ fn longest_outage(duration: Duration, down: &LinkConfig, up: &LinkConfig) -> Opt
 enum LinkFile {
     /// The keys of a link file.
     Keys(String),
-    /// A Mahimahi trace or a table: the rate of both directions.
-    Rate(String),
+    /// A Mahimahi trace or a table: what both directions follow.
+    Recording(String),
 }
 
 impl LinkFile {
@@ -594,7 +594,7 @@ impl LinkFile {
         let text = link::contents(path)?;
         match path.extension().is_some_and(|ending| ending == "toml") {
             true => Ok(Self::Keys(text)),
-            false => Ok(Self::Rate(text)),
+            false => Ok(Self::Recording(text)),
         }
     }
 }
@@ -607,15 +607,16 @@ fn read_link(
 ) -> Result<(LinkConfig, LinkConfig), String> {
     let name = args.link.display().to_string();
     let set = |(path, value): &(String, String)| Override::new("--set", path, value);
-    let (keys, rate) = match file {
+    let (keys, recording) = match file {
         LinkFile::Keys(text) => (text.as_str(), None),
-        LinkFile::Rate(text) => ("", Some(text)),
+        LinkFile::Recording(text) => ("", Some(text)),
     };
     let mut overrides: Vec<Override> = outages.into_iter().collect();
-    overrides.extend(rate.map(|_| link::rate_of_file("--link", "rate", &name)));
+    overrides
+        .extend(recording.iter().flat_map(|text| link::of_recording("--link", "", &name, text)));
     overrides.extend(args.set.iter().map(set));
     let beside = files::beside(&name);
-    let files = |path: &str| match rate {
+    let files = |path: &str| match recording {
         Some(text) if path == name => Ok(text.clone()),
         _ => beside(path),
     };
@@ -708,6 +709,8 @@ struct Row<'a> {
     values: Vec<f64>,
     /// By how much it is better than things as they are.
     gain: Estimate,
+    /// That it is better is shown, also if as many changes are tried.
+    helps: bool,
 }
 
 /// The table, and the advice.
@@ -719,13 +722,21 @@ fn report(args: &AdviseArgs, plan: &Plan, metrics: &[Vec<RunMetrics>]) -> String
         runs.iter().map(|run| sign * (measure.of)(run)).collect()
     };
     let today = of(&metrics[0]);
-    let rows: Vec<Row<'_>> = (plan.changes.iter().zip(metrics))
+    let mut rows: Vec<Row<'_>> = (plan.changes.iter().zip(metrics))
         .map(|(&change, runs)| {
             let values = of(runs);
             let gain = Estimate::of_differences(&values, &today);
-            Row { change, runs, values, gain }
+            Row { change, runs, values, gain, helps: false }
         })
         .collect();
+    let p_value = |row: &Row<'_>| {
+        p_value(
+            &row.values.iter().zip(&today).map(|(value, today)| value - today).collect::<Vec<_>>(),
+        )
+    };
+    // The first row is of no change.
+    let helping = shown(&rows[1..].iter().map(p_value).collect::<Vec<_>>());
+    rows[1..].iter_mut().zip(helping).for_each(|(row, helps)| row.helps = helps);
     let outages = args.outages.as_ref().map_or_else(String::new, |outages| {
         let all = (0..args.runs.get()).flat_map(|run| outages.lengths(run, args.duration));
         let (shortest, longest) = all.fold((Duration::MAX, Duration::ZERO), |(least, most), it| {
@@ -767,8 +778,13 @@ fn report(args: &AdviseArgs, plan: &Plan, metrics: &[Vec<RunMetrics>]) -> String
                 }
             }
             None => {
-                let _ =
-                    writeln!(out, "\n{who}, nothing here helps.{}", quicker(&of_owner, &rows[0]));
+                let enough = ALIKE * Estimate::of(&today).mean.abs();
+                let may_help = |row: &&Row<'_>| row.gain.may_exceed(enough);
+                let nothing = match of_owner.iter().any(may_help) {
+                    true => "nothing here is shown to help; more runs may show more (--runs)",
+                    false => "nothing here helps",
+                };
+                let _ = writeln!(out, "\n{who}, {nothing}.{}", quicker(&of_owner, &rows[0]));
             }
         }
     }
@@ -780,7 +796,7 @@ const ALIKE: f64 = 0.01;
 
 /// The first change that helps as much as the one that helps most, or is not shown to help less.
 fn best<'a, 'b>(rows: &[&'a Row<'b>]) -> Option<&'a Row<'b>> {
-    let helping = || rows.iter().copied().filter(|row| row.gain.is_positive());
+    let helping = || rows.iter().copied().filter(|row| row.helps);
     let most = helping().max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
     let enough = ALIKE * Estimate::of(&most.values).mean.abs();
     helping().find(|row| {
@@ -811,7 +827,7 @@ fn table(args: &AdviseArgs, measure: &Measure, sign: f64, rows: &[Row<'_>]) -> S
     let (other_title, other) = args.traffic.other();
     let titles = ["", measure.title, "against today", other_title, "retransmitted %", "RTT p95 ms"];
     let mut cells = vec![titles.map(str::to_owned)];
-    for Row { change, runs, values, gain } in rows {
+    for Row { change, runs, values, gain, .. } in rows {
         let shown: Vec<f64> = values.iter().map(|value| sign * value + 0.0).collect();
         let of_those_with = |of: &dyn Fn(&RunMetrics) -> Option<f64>, decimals| {
             let values: Vec<f64> = runs.iter().filter_map(of).collect();
@@ -844,7 +860,7 @@ mod tests {
 
     fn row(change: Change, values: &[f64]) -> Row<'static> {
         let gain = Estimate::of_differences(values, &[0.0, 0.0, 0.0]);
-        Row { change, runs: &[], values: values.to_vec(), gain }
+        Row { change, runs: &[], values: values.to_vec(), gain, helps: gain.is_positive() }
     }
 
     #[test]

@@ -7,8 +7,9 @@ use airtcp_core::{Duration, counted};
 use airtcp_emu::control::{self, Order};
 use airtcp_emu::{DirectionSetup, EmulatedLink, Report, Setup};
 use airtcp_net::LinkCounters;
+use airtcp_net::table::{self, is_table};
 use airtcp_net::wifi::StationCounters;
-use airtcp_sim::scenario::files;
+use airtcp_sim::scenario::files::{self, Inputs};
 use clap::Args;
 use ipnet::Ipv4Net;
 use std::ffi::OsString;
@@ -177,8 +178,9 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
         return give_order(socket, &args.order.join(" "));
     }
     let prepared = || -> Result<_, String> {
-        check_outputs(args)?;
-        let link = read(args)?;
+        let inputs = Inputs::default();
+        let link = read(args, &inputs)?;
+        check_outputs(args, &inputs)?;
         let unchanged = || link.up.changes_nothing() && link.down.changes_nothing();
         let has_logs = args.up_log.is_some() || args.down_log.is_some();
         if link.only.is_some() && args.control.is_none() && !has_logs && unchanged() {
@@ -232,12 +234,19 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
     }
 }
 
-/// Checks that there is a folder for each file that the link makes.
-fn check_outputs(args: &LinkArgs) -> Result<(), String> {
+/// Checks that there is a folder for each file that the link makes, and nothing that it is not to
+/// replace.
+fn check_outputs(args: &LinkArgs, inputs: &Inputs) -> Result<(), String> {
     let LinkArgs { up_log, down_log, control, .. } = args;
+    let mut others = Vec::new();
     for (option, file) in [("--up-log", up_log), ("--down-log", down_log), ("--control", control)] {
         let Some(file) = file else { continue };
         check_folder(file).map_err(|error| format!("airtcp: {option}: {error}"))?;
+        inputs.spare(file).map_err(|message| format!("airtcp: {option}: {message}"))?;
+        if others.contains(&file) {
+            return Err(format!("airtcp: {option}: {}: used for two outputs", file.display()));
+        }
+        others.push(file);
     }
     Ok(())
 }
@@ -261,12 +270,15 @@ fn give_order(socket: &Path, order: &str) -> i32 {
 }
 
 /// The link that the file and the options describe.
-fn read(args: &LinkArgs) -> Result<EmulatedLink, String> {
+fn read(args: &LinkArgs, inputs: &Inputs) -> Result<EmulatedLink, String> {
     let (name, text) = match &args.config {
-        Some(path) => (path.display().to_string(), contents(path)?),
+        Some(path) => {
+            let text = inputs.text(path).map_err(|message| format!("airtcp: {message}"))?;
+            (path.display().to_string(), text)
+        }
         None => ("link".to_owned(), String::new()),
     };
-    EmulatedLink::parse(&name, &text, &overrides(args)?, &files::beside(&name))
+    EmulatedLink::parse(&name, &text, &overrides(args, inputs)?, &inputs.beside(&name))
         .map_err(|error| error.render())
 }
 
@@ -277,7 +289,7 @@ pub(crate) fn contents(path: &Path) -> Result<String, String> {
 
 /// The options as keys of the file. Their order does not matter: a key for one direction overrides
 /// that for both.
-fn overrides(args: &LinkArgs) -> Result<Vec<Override>, String> {
+fn overrides(args: &LinkArgs, inputs: &Inputs) -> Result<Vec<Override>, String> {
     let options = [
         ("--rate", "rate", &args.rate),
         ("--up-rate", "up.rate", &args.up_rate),
@@ -300,15 +312,24 @@ fn overrides(args: &LinkArgs) -> Result<Vec<Override>, String> {
         ("--wlan", "wlan.preset", &args.wlan),
     ];
     let mut overrides = only(args);
-    for (option, path, file) in
-        [("--up-trace", "up.rate", &args.up_trace), ("--down-trace", "down.rate", &args.down_trace)]
+    for (option, direction, file) in
+        [("--up-trace", "up.", &args.up_trace), ("--down-trace", "down.", &args.down_trace)]
     {
-        if let Some(file) = file {
-            overrides.push(rate_of_file(option, path, &name_in_keys(option, file)?));
-        }
+        let Some(file) = file else { continue };
+        let name = name_in_keys(option, file)?;
+        // Why it cannot be read is said where its key is.
+        let text =
+            if is_table(&name) { inputs.text(file).unwrap_or_default() } else { String::new() };
+        overrides.extend(of_recording(option, direction, &name, &text));
     }
+    let recorded = overrides.len();
     for (option, path, value) in options {
         let Some(value) = value else { continue };
+        let key = path.strip_suffix(".p").unwrap_or(path);
+        if let Some(table) = overrides[..recorded].iter().find(|it| it.path == key) {
+            let other = &table.option;
+            return Err(format!("airtcp: {option} contradicts {other} (expected one of them)"));
+        }
         if let Some(table) = path.strip_suffix(".p") {
             overrides.push(Override::new(option, &format!("{table}.kind"), "bernoulli"));
         }
@@ -330,9 +351,19 @@ fn overrides(args: &LinkArgs) -> Result<Vec<Override>, String> {
     Ok(overrides)
 }
 
-/// The rate at `key` follows the file of this name, by the option `option`.
-pub(crate) fn rate_of_file(option: &str, key: &str, name: &str) -> Override {
-    Override::new(option, key, &format!("{{ file = {} }}", serde_json::json!(name)))
+/// The keys by which a direction (`up.`, `down.`; empty: both) follows a recording: its rate, and what
+/// else a table has.
+pub(crate) fn of_recording(option: &str, direction: &str, name: &str, text: &str) -> Vec<Override> {
+    let file = serde_json::json!(name);
+    let columns = if is_table(name) { table::columns(text) } else { Vec::new() };
+    let keys = ["rate", "delay", "loss"].into_iter();
+    keys.filter(|key| *key == "rate" || columns.contains(key))
+        .map(|key| {
+            let kind = if key == "loss" { "kind = \"schedule\", " } else { "" };
+            let value = format!("{{ {kind}file = {file} }}");
+            Override::new(option, &format!("{direction}{key}"), &value)
+        })
+        .collect()
 }
 
 /// The name of an option's file in the keys of a link file. Paths of options count from the working
