@@ -681,6 +681,12 @@ impl Reader for Section<'_> {
                 words.iter().any(|(other, word)| other == choice && needed.contains(word))
             };
             ways.iter_mut().for_each(|way| way.retain(|condition| !is_met(condition)));
+            // A way that needs more than another is none.
+            let more = |way: &Vec<Way>, other: &Vec<Way>| {
+                other.len() < way.len() && other.iter().all(|condition| way.contains(condition))
+            };
+            let all = ways.clone();
+            ways.retain(|way| !all.iter().any(|other| more(way, other)));
             let problem = Problem::new(set.entry.key_spot, path, message).expected(any_way(&ways));
             self.push(if self.has_strange_keys() { problem.may_follow() } else { problem });
         }

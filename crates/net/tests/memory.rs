@@ -3,7 +3,8 @@
 use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::mobility::{Mobility, Path};
 use airtcp_net::wifi::{
-    Channel, Position, Receiver, StationConfig, StationId, StationStreams, preset,
+    Channel, Output, PhyConfig, Position, RateControl, Receiver, StationConfig, StationId,
+    StationStreams, preset,
 };
 use airtcp_testing::CountingAllocator;
 
@@ -58,4 +59,37 @@ fn stations_that_move_allocate_nothing_in_steady_state() {
     let frames = sent(&channel) - before.1;
     assert!(frames > 2_000, "{frames} packets");
     assert_eq!(CountingAllocator::allocations() - before.0, 0, "in {frames} packets");
+}
+
+#[test]
+fn stations_that_choose_rates_allocate_nothing_in_steady_state() {
+    let mut config = preset::ieee80211n();
+    let PhyConfig::Mimo(_, mimo) = &mut config.phy else { panic!("one antenna") };
+    // A-MPDUs allocate.
+    (mimo.rate_control, mimo.ampdu_limit) = (RateControl::MinstrelHt, Bytes::ZERO);
+    let stations = [0.0, 20.0, 300.0].map(|x| StationConfig { position: Position { x, y: 0.0 } });
+    let streams = (0..3).map(|id| StationStreams::named(1, &format!("rates/{id}")));
+    let mut channel = Channel::new(&config, &stations, streams.collect());
+    let access_point = StationId(0);
+    for to in [1, 2].map(StationId) {
+        let _ = channel.send(Instant::ZERO, access_point, Receiver::Station(to), to, Bytes(1500));
+    }
+    // Each packet that arrives is followed by another.
+    let mut run = |until| {
+        while let Some(at) = channel.next_deadline().filter(|&at| at <= until) {
+            while let Some(output) = channel.poll(at) {
+                if let Output::Deliver { packet: to, .. } = output {
+                    let _ = channel.send(at, access_point, Receiver::Station(to), to, Bytes(1500));
+                }
+            }
+        }
+        channel.counters(access_point).data_sent
+    };
+    let sent = run(Instant::from_secs(2));
+    let before = CountingAllocator::allocations();
+
+    let frames = run(Instant::from_secs(4)) - sent;
+
+    assert!(frames > 2_000, "{frames} frames");
+    assert_eq!(CountingAllocator::allocations() - before, 0, "in {frames} frames");
 }

@@ -582,6 +582,37 @@ fn modern(keys: &str) -> Result<Scenario, String> {
 }
 
 #[test]
+fn rate_control_is_refused_where_it_has_no_choice() {
+    let minstrel = "rate-control = \"minstrel-ht\"\n";
+    assert!(modern(minstrel).is_ok());
+    let b = DOWNLOAD.replace("preset = \"ns2\"", &format!("preset = \"ns2\"\n{minstrel}"));
+    let refused = |result: Result<Scenario, String>| result.map(drop).unwrap_err();
+    for (refused, expected) in [
+        (
+            refused(modern(&[minstrel, "mcs = 7\n"].concat())),
+            "wlan.cell.mcs: has no effect with rate-control = \"minstrel-ht\" (expected rate-control = \
+             \"fixed\")",
+        ),
+        (
+            refused(modern(&[minstrel, "amsdu-limit = \"3839 B\"\n"].concat())),
+            "wlan.cell.amsdu-limit: amsdu-limit is 3839 B: expected \"0 B\" with rate-control = \
+             \"minstrel-ht\"",
+        ),
+        (
+            refused(modern("rate-control = \"minstrel\"\n")),
+            "wlan.cell.rate-control: \"minstrel\" is not a choice here (expected \"fixed\" or \
+             \"minstrel-ht\")",
+        ),
+        (
+            refused(Scenario::parse("t.toml", &b, &[]).map_err(|error| error.to_string())),
+            "wlan.cell.rate-control: has no effect with preset = \"ns2\"",
+        ),
+    ] {
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
+
+#[test]
 fn access_categories_have_the_standard_s_values_unless_told_otherwise() {
     let of = |keys: &str| {
         let scenario = modern(keys).unwrap();

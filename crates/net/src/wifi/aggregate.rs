@@ -124,10 +124,12 @@ struct Next {
 /// The A-MPDUs and A-MSDUs of an access function.
 #[derive(Clone, Debug)]
 pub(super) struct Aggregates<T> {
-    /// The packets of the frame being sent, in the order of their numbers. Those of an A-MSDU have
-    /// the same sequence number. Empty while a packet is sent otherwise.
+    /// The packets of the frame being sent, in the order of their numbers; behind them those of
+    /// earlier frames for which it has no room. Those of an A-MSDU have the same sequence number.
+    /// Empty while a packet is sent otherwise.
     batch: Vec<Job<T>>,
-    /// Number of its MPDUs.
+    /// Number of packets in the frame, and of its MPDUs.
+    packets: usize,
     mpdus: usize,
     /// Failed attempts of the MPDU with the most.
     most_attempts: u32,
@@ -151,12 +153,17 @@ impl<T: Copy> Receptions<T> {
 
 impl<T: Copy> Aggregates<T> {
     pub(super) fn none() -> Self {
-        Self { batch: Vec::new(), mpdus: 0, most_attempts: 0, next: Vec::new() }
+        Self { batch: Vec::new(), packets: 0, mpdus: 0, most_attempts: 0, next: Vec::new() }
     }
 
     /// Number of MPDUs to send together.
     pub(super) fn mpdus(&self) -> usize {
         self.mpdus
+    }
+
+    /// Number of MPDUs of the frame that have arrived.
+    pub(super) fn delivered(&self) -> usize {
+        self.by_mpdu().filter(|packets| packets[0].delivered).count()
     }
 
     pub(super) fn most_attempts(&self) -> u32 {
@@ -188,7 +195,6 @@ impl<T: Copy> Aggregates<T> {
         job.number = next.packet;
         next.packet = next.packet.wrapping_add(1);
         self.batch.push(job);
-        self.mpdus += usize::from(!joins);
     }
 
     /// True if one more MPDU to the peer of `next` is within the window.
@@ -196,9 +202,15 @@ impl<T: Copy> Aggregates<T> {
         self.batch.first().is_none_or(|oldest| next.mpdu.wrapping_sub(oldest.sequence) < window)
     }
 
-    /// The packets of each MPDU.
+    /// The packets of each MPDU of the frame.
     fn by_mpdu(&self) -> impl Iterator<Item = &[Job<T>]> {
-        self.batch.chunk_by(|a, b| a.sequence == b.sequence)
+        self.batch[..self.packets].chunk_by(|a, b| a.sequence == b.sequence)
+    }
+
+    /// All packets are in the frame.
+    fn take_all(&mut self) {
+        self.packets = self.batch.len();
+        self.mpdus = self.by_mpdu().count();
     }
 }
 
@@ -216,7 +228,8 @@ impl<T: Copy> Dcf<T> {
             (&rules.phy.aggregation, self.traffic.function.current)
             && let Receiver::Station(to) = current.to
         {
-            self.fill(now, &rules.phy.unicast, limits, time, (to, current), out);
+            let mode = &rules.exchange(self.traffic.function.rate()).mode;
+            self.fill(now, mode, limits, time, (to, current), out);
         }
     }
 
@@ -236,23 +249,38 @@ impl<T: Copy> Dcf<T> {
         if self.traffic.function.aggregates.batch.is_empty() {
             self.traffic.function.aggregates.push(&mut next, current, false);
         }
+        let aggregates = &mut self.traffic.function.aggregates;
+        aggregates.packets = aggregates.batch.len();
+        let (chooses_rate, mut most) = match &self.traffic.function.series {
+            Some(series) if series.is_probe() => (true, 1),
+            series => (series.is_some(), usize::MAX),
+        };
         // Lengths: of all MPDUs but the last, of the last, and of its packets as an A-MSDU.
         let (mut before, mut last, mut amsdu) = (Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
         // More packets may still join the last MPDU.
         let mut open = false;
-        for (place, packets) in self.traffic.function.aggregates.by_mpdu().enumerate() {
-            if place > 0 {
-                before += subframe(last);
+        let (mut mpdus, mut packets) = (0, 0);
+        for of_mpdu in self.traffic.function.aggregates.by_mpdu() {
+            let longer = if mpdus > 0 { before + subframe(last) } else { before };
+            let mpdu = limits.mpdu(of_mpdu);
+            // At a lower rate, not all of them may fit.
+            let long = || mode.duration(limits.length(longer, mpdu)) > limits.time;
+            if chooses_rate && mpdus > 0 && (mpdus == most || long()) {
+                (most, open) = (mpdus, false);
+                break;
             }
-            last = limits.mpdu(packets);
-            amsdu = limits.amsdu(packets);
-            open = limits.amsdu > Bytes::ZERO && !packets[0].retry;
+            (before, last) = (longer, mpdu);
+            amsdu = limits.amsdu(of_mpdu);
+            open = limits.amsdu > Bytes::ZERO && !of_mpdu[0].retry;
+            mpdus += 1;
+            packets += of_mpdu.len();
         }
         let time = time.min(limits.time);
         let fits = |length| length <= limits.length && mode.duration(length) <= time;
         let mut place = 0;
         loop {
-            let room = self.traffic.function.aggregates.has_room(next, limits.window);
+            let room =
+                mpdus < most && self.traffic.function.aggregates.has_room(next, limits.window);
             if !room && !open {
                 break;
             }
@@ -265,19 +293,23 @@ impl<T: Copy> Dcf<T> {
             }
             let Some(job) = self.take_waiting(now, to, place) else { break };
             self.traffic.function.aggregates.push(&mut next, job, joins);
+            packets += 1;
             if joins {
                 (last, amsdu) = (longer_mpdu, longer);
             } else {
                 before += subframe(last);
                 (last, amsdu) = (size, limits.longer_amsdu(Bytes::ZERO, size));
                 open = limits.amsdu > Bytes::ZERO;
+                mpdus += 1;
             }
         }
         *self.traffic.function.aggregates.next(to) = next;
         let length = limits.length(before, last);
-        let Aggregates { batch, most_attempts, .. } = &mut self.traffic.function.aggregates;
-        *most_attempts = batch.iter().map(|job| job.attempts).max().unwrap_or(0);
-        self.traffic.function.current = batch.first().copied();
+        let aggregates = &mut self.traffic.function.aggregates;
+        (aggregates.packets, aggregates.mpdus) = (packets, mpdus);
+        let in_frame = &aggregates.batch[..packets];
+        aggregates.most_attempts = in_frame.iter().map(|job| job.attempts).max().unwrap_or(0);
+        self.traffic.function.current = in_frame.first().copied();
         if let Some(current) = &mut self.traffic.function.current {
             (current.size, current.duration) = (length, mode.duration(length));
         }
@@ -315,8 +347,7 @@ impl<T: Copy> Dcf<T> {
     #[inline(never)]
     pub(crate) fn msdus(&self, rules: &Rules) -> Vec<Msdu<T>> {
         let Some(limits) = &rules.phy.aggregation else { return Vec::new() };
-        let Aggregates { batch, .. } = &self.traffic.function.aggregates;
-        let mut msdus = Vec::with_capacity(batch.len());
+        let mut msdus = Vec::with_capacity(self.traffic.function.aggregates.packets);
         for packets in self.traffic.function.aggregates.by_mpdu() {
             let mpdu = limits.mpdu(packets);
             msdus.extend(packets.iter().enumerate().map(|(place, job)| {
@@ -371,7 +402,12 @@ impl<T: Copy> Dcf<T> {
         let counters = &mut self.traffic.counters;
         let mut gave_up = false;
         let mut latest = None;
+        let mut in_frame = self.traffic.function.aggregates.packets;
         self.traffic.function.aggregates.batch.retain_mut(|job| {
+            if in_frame == 0 {
+                return true;
+            }
+            in_frame -= 1;
             if end == End::Answered && job.delivered {
                 return false;
             }
@@ -390,7 +426,7 @@ impl<T: Copy> Dcf<T> {
             false
         });
         let aggregates = &mut self.traffic.function.aggregates;
-        aggregates.mpdus = aggregates.by_mpdu().count();
+        aggregates.take_all();
         aggregates.most_attempts = 0;
         if let (Receiver::Station(to), true) = (first.to, gave_up) {
             let to = (to, first.priority);

@@ -641,7 +641,8 @@ impl<T: Copy> Channel<T> {
         };
         let at = self.now;
         let number = Moment::beginning(at, number).frame();
-        monitor.sent.push(SentFrame { number, at, duration, reserves, from, to, content });
+        let sent_at = self.common.rules.sent_at(frame);
+        monitor.sent.push(SentFrame { number, at, duration, reserves, from, to, sent_at, content });
     }
 
     /// The probability that no bit of a frame of this size is wrong.

@@ -588,6 +588,12 @@ pub enum MimoError {
         /// The longest MPDU in an A-MPDU.
         most: Bytes,
     },
+    /// A-MSDUs of stations that choose rates.
+    #[error("amsdu-limit is {limit}: expected \"0 B\" with rate-control = \"minstrel-ht\"")]
+    AmsduOfMinstrel {
+        /// The limit that was set.
+        limit: Bytes,
+    },
     /// More than a block ACK can cover.
     #[error("block-ack-window is {window}: {standard} has at most {most}")]
     Window {
@@ -610,7 +616,9 @@ impl MimoError {
             Self::Mcs { .. } => "mcs",
             Self::Txop { .. } => "txop-limit",
             Self::Ampdu { .. } => "ampdu-limit",
-            Self::Amsdu { .. } | Self::AmsduInAmpdu { .. } => "amsdu-limit",
+            Self::Amsdu { .. } | Self::AmsduInAmpdu { .. } | Self::AmsduOfMinstrel { .. } => {
+                "amsdu-limit"
+            }
             Self::Window { .. } => "block-ack-window",
         }
     }

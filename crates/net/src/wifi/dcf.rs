@@ -15,11 +15,12 @@
 //!
 //! Here are the station's state and its contention for the medium; `exchange` has the frames that it
 //! sends and receives, `queue` the packets that wait, `txq` whose turn it is under a queue
-//! discipline, `edca` what is different with four access functions.
+//! discipline, `rate` the choice of rates, `edca` what is different with four access functions.
 
 mod edca;
 mod exchange;
 mod queue;
+mod rate;
 mod txq;
 
 use self::edca::{Edca, Function};
@@ -29,6 +30,7 @@ use crate::wifi::category::UserPriority;
 use crate::wifi::config::{BackoffDraw, FirstAccess};
 use crate::wifi::exposure::Exposure;
 use crate::wifi::frame::{self, Body, Frame};
+use crate::wifi::minstrel::{Rate, RateControls};
 use crate::wifi::rules::Rules;
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use airtcp_core::{Bytes, Duration, Instant};
@@ -83,10 +85,10 @@ enum Phase {
 /// A frame due SIFS after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Response {
-    Cts { to: StationId, reserves: Duration },
+    Cts { to: StationId, rate: Rate, reserves: Duration },
     Data,
-    Ack { to: StationId },
-    BlockAck { to: StationId },
+    Ack { to: StationId, rate: Rate },
+    BlockAck { to: StationId, rate: Rate },
 }
 
 /// Network allocation vector.
@@ -214,6 +216,7 @@ pub(crate) struct Traffic<T> {
     pub(super) function: Function<T>,
     /// All four, if there are so many.
     edca: Option<Box<Edca<T>>>,
+    rate_control: Option<Box<RateControls>>,
     /// End of the TXOP in progress.
     txop_until: Instant,
     next_sequence: u32,
@@ -264,13 +267,17 @@ impl<T: Copy> Dcf<T> {
                 sent_until: Instant::ZERO,
                 function: Function::new(0, rules, streams.queue.clone()),
                 edca: rules.has_categories.then(|| Box::new(Edca::new(rules, &streams))),
+                rate_control: rules
+                    .rate_table
+                    .as_ref()
+                    .map(|table| Box::new(RateControls::new(table, streams.rates.clone()))),
                 txop_until: Instant::ZERO,
                 next_sequence: 0,
                 latest: Vec::new(),
                 receptions: Receptions::none(),
                 streams,
                 counters: StationCounters::default(),
-                exposure: Exposure::new(Instant::ZERO, rules.phy.control),
+                exposure: rules.no_exposure(),
             }),
         }
     }
@@ -476,13 +483,13 @@ impl<T: Copy> Dcf<T> {
                 match body {
                     Body::Rts => self.receive_rts(now, rules, frame),
                     Body::Data { packet, priority, sequence, retry, .. } => {
-                        let peer = (frame.from, priority);
+                        let (peer, rate) = ((frame.from, priority), frame.rate);
                         self.charge_airtime(rules, (sender, priority), frame.duration);
-                        self.receive_data(now, rules, peer, (packet, sequence, retry), out);
+                        self.receive_data(now, rules, peer, rate, (packet, sequence, retry), out);
                     }
                     Body::Ampdu { mpdus, priority, .. } => {
                         self.charge_airtime(rules, (sender, priority), frame.duration);
-                        self.receive_ampdu(now, rules, frame.from, mpdus, out);
+                        self.receive_ampdu(now, rules, (frame.from, frame.rate), mpdus, out);
                     }
                     Body::Cts | Body::Ack | Body::BlockAck => {}
                 }
@@ -620,18 +627,21 @@ impl<T: Copy> Dcf<T> {
     fn access(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         let limit = self.traffic.function.rules.txop_limit;
         self.traffic.txop_until = now + limit;
-        self.assemble(now, rules, rules.longest_data(limit), out);
+        let rate = self.choose_rate(now, rules);
+        self.assemble(now, rules, rules.longest_data(rate, limit), out);
         let Some(job) = self.traffic.function.current else { return };
         self.counting_from = Instant::MAX;
         self.backoff = Backoff::NONE;
         match job.to {
             Receiver::Station(to) if job.size > rules.mac.rts_threshold => {
+                let exchange = rules.exchange(rate);
                 let ack = self.acknowledgement(rules).duration;
-                let reserves = rules.phy.sifs * 3 + rules.cts + job.duration + ack;
-                let rts = self.control_frame((frame::RTS, rules.rts), to, Body::Rts, reserves);
+                let reserves = rules.phy.sifs * 3 + exchange.cts + job.duration + ack;
+                let length = (frame::RTS, exchange.rts);
+                let rts = self.control_frame(length, (to, rate), Body::Rts, reserves);
                 self.transmit(now, rts, out);
                 self.phase = Phase::AwaitCts;
-                self.deadline = now + rules.rts + rules.cts_timeout;
+                self.deadline = now + exchange.rts + exchange.cts_timeout;
             }
             _ => self.send_data(now, rules, out),
         }

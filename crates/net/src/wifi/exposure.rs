@@ -42,7 +42,7 @@ impl Exposure {
             Mode::Ofdm(mode @ OfdmMode { scheme, .. }) => {
                 let bits = mode.bits_in(now.since(border));
                 if bits > 0.0 {
-                    self.intact *= convolutional::intact(scheme, sinr, bits);
+                    self.intact *= convolutional::intact(scheme, mode.sinr(sinr), bits);
                 }
             }
         }

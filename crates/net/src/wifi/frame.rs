@@ -1,6 +1,8 @@
 //! What stations send each other.
 
 use crate::wifi::category::UserPriority;
+use crate::wifi::minstrel::Rate;
+use crate::wifi::standard::SentAt;
 use crate::wifi::station::{Receiver, StationId};
 use airtcp_core::{Bytes, Duration, Instant};
 
@@ -44,6 +46,8 @@ pub struct SentFrame<T> {
     pub from: StationId,
     /// The receiving station, or all in range.
     pub to: Receiver,
+    /// Its rate.
+    pub sent_at: SentAt,
     /// Control or data.
     pub content: Content<T>,
 }
@@ -166,6 +170,8 @@ impl<T> Default for Monitored<T> {
 pub(crate) struct Frame<T> {
     pub(crate) from: StationId,
     pub(crate) to: Receiver,
+    /// Rate of the unicast data in its exchange.
+    pub(crate) rate: Rate,
     /// Time for which the medium is reserved after the frame (the Duration field, here to the
     /// nanosecond).
     pub(crate) reserves: Duration,

@@ -8,7 +8,7 @@
 //! vocabulary), `phy` and `ofdm` (how long a frame takes), `dsss`, `convolutional` and `exposure`
 //! (its bit errors), `radio` (which frame a station receives), `dcf` (one station's MAC),
 //! `rules` (its times), [`category`] (which of its access functions a packet goes through),
-//! `aggregate` (its A-MPDUs), [`level`] (when a level crosses thresholds), `audience` (who senses
+//! `aggregate` (its A-MPDUs), `minstrel` (its choice of rates), [`level`] (when a level crosses thresholds), `audience` (who senses
 //! whom), `agenda` (what comes next), `air` (frames on the air), `faint` (interference from afar),
 //! `terminal` (one whole station).
 //!
@@ -31,6 +31,7 @@ mod exposure;
 mod faint;
 mod frame;
 pub mod level;
+mod minstrel;
 mod ofdm;
 mod phy;
 pub mod preset;
@@ -49,6 +50,8 @@ pub use config::{
     WifiError,
 };
 pub use frame::{BlockAck, Content, FrameKind, Monitored, ReceivedFrame, SentFrame, SentMpdu};
-pub use ofdm::{Format, Width};
-pub use standard::{Band, DsssConfig, MimoConfig, OfdmConfig, PhyConfig, Preamble, SentAt};
+pub use ofdm::{Format, TxVector, Width};
+pub use standard::{
+    Band, DsssConfig, MimoConfig, OfdmConfig, PhyConfig, Preamble, RateControl, SentAt,
+};
 pub use station::{Receiver, StationCounters, StationId, StationStreams};

@@ -46,9 +46,35 @@ choice! {
     }
 }
 
+/// How a frame of a format is sent (TXVECTOR, 802.11-2020 §21.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TxVector {
+    /// Width of the part of the channel that it takes.
+    pub width: Width,
+    /// Guard interval between the symbols of data.
+    pub guard_interval: Duration,
+    /// Spatial streams.
+    pub streams: u32,
+    /// Modulation and coding scheme of each stream.
+    pub mcs: u32,
+}
+
 const SHORT_INTERVALS: &[Duration] = &[Duration::from_nanos(400), Duration::from_nanos(800)];
 const LONG_INTERVALS: &[Duration] =
     &[Duration::from_nanos(800), Duration::from_nanos(1600), Duration::from_nanos(3200)];
+
+impl Width {
+    pub(crate) const ALL: [Self; 4] = [Self::Mhz20, Self::Mhz40, Self::Mhz80, Self::Mhz160];
+
+    fn megahertz(self) -> u32 {
+        match self {
+            Self::Mhz20 => 20,
+            Self::Mhz40 => 40,
+            Self::Mhz80 => 80,
+            Self::Mhz160 => 160,
+        }
+    }
+}
 
 impl Format {
     pub(crate) fn amendment(self) -> &'static str {
@@ -278,6 +304,8 @@ pub(crate) struct OfdmMode {
     step: Duration,
     /// Silence behind the data that counts as part of the frame.
     extension: Duration,
+    /// The channel is so many times as wide as the frame.
+    narrower: u32,
     pub(crate) scheme: CodingScheme,
 }
 
@@ -291,17 +319,14 @@ impl OfdmMode {
             tail: TAIL,
             step: SYMBOL,
             extension: extension(band),
+            narrower: 1,
             scheme: CodingScheme::of_rate(rate),
         }
     }
 
-    /// An MCS on so many antennas.
-    pub(crate) fn of_mcs(
-        format: Format,
-        band: Band,
-        (width, guard_interval): (Width, Duration),
-        (streams, mcs): (u32, u32),
-    ) -> Self {
+    /// An MCS on so many antennas, in a channel of width `channel`.
+    pub(crate) fn of_mcs(format: Format, band: Band, channel: Width, vector: TxVector) -> Self {
+        let TxVector { width, guard_interval, streams, mcs } = vector;
         let scheme = CodingScheme::new(mcs);
         let bits = scheme.data_bits(format, width, streams);
         let (fourier, step) = match format {
@@ -316,8 +341,14 @@ impl OfdmMode {
             tail: TAIL * scheme.encoders(format, width, streams),
             step,
             extension: extension(band),
+            narrower: channel.megahertz() / width.megahertz(),
             scheme,
         }
+    }
+
+    /// Time that `size` bytes take as data, with nothing around them.
+    pub(crate) fn data_time(&self, size: Bytes) -> Duration {
+        self.symbol * size.bits().div_ceil(self.bits)
     }
 
     /// TXTIME of a frame of `size` bytes, MAC headers and FCS included.
@@ -326,9 +357,11 @@ impl OfdmMode {
         self.preamble + (self.symbol * symbols).round_up_to(self.step) + self.extension
     }
 
-    /// The mode of control frames in response to frames of this one.
-    pub(crate) fn of_response(&self, band: Band) -> Self {
-        Self::of_rate(self.scheme.control_rate(), band)
+    /// Ratio of signal to noise and interference in the data; `whole` is that over the channel. A
+    /// narrower frame has the power of a wide one, and noise and interference count as spread over the
+    /// channel.
+    pub(crate) fn sinr(&self, whole: f64) -> f64 {
+        whole * f64::from(self.narrower)
     }
 
     /// Data bits sent in so much time, the preamble apart.
@@ -355,7 +388,20 @@ mod tests {
 
     fn mcs(format: Format, width: Width, guard_interval: u64, mcs: u32) -> OfdmMode {
         let guard_interval = Duration::from_nanos(guard_interval);
-        OfdmMode::of_mcs(format, Band::Ghz5, (width, guard_interval), (1, mcs))
+        let vector = TxVector { width, guard_interval, streams: 1, mcs };
+        OfdmMode::of_mcs(format, Band::Ghz5, width, vector)
+    }
+
+    #[test]
+    fn a_frame_narrower_than_the_channel_has_less_noise() {
+        let vector = TxVector {
+            width: Width::Mhz20,
+            guard_interval: Duration::from_nanos(800),
+            streams: 1,
+            mcs: 0,
+        };
+        let sinr = |channel| OfdmMode::of_mcs(Format::Vht, Band::Ghz5, channel, vector).sinr(1.5);
+        assert_eq!([sinr(Width::Mhz20), sinr(Width::Mhz80), sinr(Width::Mhz160)], [1.5, 6.0, 12.0]);
     }
 
     /// Data bits of a symbol per symbol, kbit/s.
@@ -488,14 +534,13 @@ mod tests {
 
     #[test]
     fn responses_have_the_highest_basic_rate_that_is_not_above_the_data() {
-        let rates = |modes: Vec<OfdmMode>| {
-            modes.iter().map(|mode| kbps(&mode.of_response(Band::Ghz5)) / 1000).collect::<Vec<_>>()
-        };
-        let at = |rate| OfdmMode::of_rate(DataRate::mbps(rate), Band::Ghz5);
-        let legacy = [6, 9, 12, 18, 24, 36, 48, 54].map(at).to_vec();
-        assert_eq!(rates(legacy), [6, 6, 12, 12, 24, 24, 24, 24]);
-        let he = (0..=11).map(|index| mcs(Format::He, Width::Mhz20, LONG, index)).collect();
-        assert_eq!(rates(he), [6, 12, 12, 24, 24, 24, 24, 24, 24, 24, 24, 24]);
+        let control = |scheme: CodingScheme| scheme.control_rate().bits_per_sec() / 1_000_000;
+        let legacy = [6, 9, 12, 18, 24, 36, 48, 54];
+        let legacy = legacy.map(|rate| control(CodingScheme::of_rate(DataRate::mbps(rate))));
+        assert_eq!(legacy, [6, 6, 12, 12, 24, 24, 24, 24]);
+        let mcs = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+        let mcs = mcs.map(|mcs| control(CodingScheme::new(mcs)));
+        assert_eq!(mcs, [6, 12, 12, 24, 24, 24, 24, 24, 24, 24, 24, 24]);
     }
 
     #[test]

@@ -4,9 +4,7 @@ use crate::wifi::category::AccessCategories;
 use crate::wifi::config::MacConfig;
 use crate::wifi::frame;
 use crate::wifi::ofdm::{Format, OfdmMode};
-use crate::wifi::standard::{
-    Band, DsssConfig, MimoConfig, OFDM_BROADCAST, OfdmConfig, PhyConfig, Preamble,
-};
+use crate::wifi::standard::{Band, DsssConfig, MimoConfig, PhyConfig, Preamble, SentAt};
 use airtcp_core::{Bytes, DataRate, Duration};
 
 /// 144 bits of preamble and 48 of header at 1 Mbit/s.
@@ -77,17 +75,14 @@ pub(crate) struct Aggregation {
     pub(crate) mpdu_overhead: Bytes,
 }
 
-/// A physical layer at the rates of a channel.
+/// A physical layer, its rates of unicast data apart.
 #[derive(Clone, Debug)]
 pub(crate) struct Phy {
     pub(crate) slot: Duration,
     pub(crate) sifs: Duration,
     /// DIFS, or AIFS: the shortest of several.
     pub(crate) difs: Duration,
-    pub(crate) unicast: Mode,
     pub(crate) broadcast: Mode,
-    /// Of RTS, CTS and ACK.
-    pub(crate) control: Mode,
     /// Duration of an ACK at [`MacConfig::eifs_ack_rate`].
     pub(crate) eifs_ack: Duration,
     /// Every frame takes longer.
@@ -97,62 +92,73 @@ pub(crate) struct Phy {
     pub(crate) txop_limit: Duration,
 }
 
+impl PhyConfig {
+    /// How long frames take that are sent so.
+    pub(super) fn mode(&self, at: SentAt) -> Mode {
+        let (rate, band) = match (self, at) {
+            (Self::Dsss(config), SentAt::Rate(rate)) => return Mode::dsss(config, rate),
+            (Self::Mimo(_, MimoConfig { band, width, .. }), SentAt::Mcs(format, vector)) => {
+                return Mode::Ofdm(OfdmMode::of_mcs(format, *band, *width, vector));
+            }
+            (Self::Mimo(_, MimoConfig { band, .. }), SentAt::Rate(rate)) => (rate, *band),
+            (Self::Erp(_), SentAt::Rate(rate)) => (rate, Band::Ghz2),
+            (_, SentAt::Rate(rate)) => (rate, Band::Ghz5),
+            (_, SentAt::Mcs(..)) => unreachable!("one antenna has no MCS"),
+        };
+        Mode::Ofdm(OfdmMode::of_rate(rate, band))
+    }
+}
+
 impl Phy {
     pub(crate) fn new(config: &PhyConfig, mac: &MacConfig) -> Self {
+        let at = |rate| config.mode(SentAt::Rate(rate));
+        let broadcast = at(config.broadcast_rate());
+        let eifs_ack = at(mac.eifs_ack_rate).duration(frame::ACK);
+        let ofdm = |band, spaces: u32| {
+            let sifs = Duration::from_micros(if band == Band::Ghz2 { 10 } else { 16 });
+            Self {
+                slot: SLOT,
+                sifs,
+                difs: sifs + SLOT * u64::from(spaces),
+                broadcast,
+                eifs_ack,
+                shortest_frame: broadcast.preamble(),
+                aggregation: None,
+                txop_limit: Duration::ZERO,
+            }
+        };
         match config {
-            PhyConfig::Dsss(config) => Self::dsss(config, mac),
-            PhyConfig::Ofdm(OfdmConfig { data_rate }) => {
-                Self::ofdm(Band::Ghz5, OfdmMode::of_rate(*data_rate, Band::Ghz5), DIFS, mac)
+            PhyConfig::Dsss(config) => Self {
+                slot: config.slot,
+                sifs: config.sifs,
+                difs: config.difs,
+                broadcast,
+                eifs_ack,
+                shortest_frame: at(DataRate::mbps(11)).preamble(),
+                aggregation: None,
+                txop_limit: Duration::ZERO,
+            },
+            PhyConfig::Ofdm(_) => ofdm(Band::Ghz5, DIFS),
+            PhyConfig::Erp(_) => ofdm(Band::Ghz2, DIFS),
+            PhyConfig::Mimo(format, config) => {
+                let categories = config.access_categories.as_ref();
+                let aifsn = categories.map_or(config.aifsn, AccessCategories::least_aifsn);
+                Self {
+                    aggregation: Aggregation::new(*format, config, mac),
+                    txop_limit: config.txop_limit,
+                    ..ofdm(config.band, aifsn)
+                }
             }
-            PhyConfig::Erp(OfdmConfig { data_rate }) => {
-                Self::ofdm(Band::Ghz2, OfdmMode::of_rate(*data_rate, Band::Ghz2), DIFS, mac)
-            }
-            PhyConfig::Mimo(format, config) => Self::mimo(*format, config, mac),
         }
     }
+}
 
-    fn dsss(config: &DsssConfig, mac: &MacConfig) -> Self {
-        let mode = |rate| Mode::dsss(config, rate);
-        Self {
-            slot: config.slot,
-            sifs: config.sifs,
-            difs: config.difs,
-            unicast: mode(config.data_rate),
-            broadcast: mode(config.broadcast_rate),
-            control: mode(config.control_rate),
-            eifs_ack: mode(mac.eifs_ack_rate).duration(frame::ACK),
-            shortest_frame: mode(DataRate::mbps(11)).preamble(),
-            aggregation: None,
-            txop_limit: Duration::ZERO,
-        }
-    }
-
-    fn ofdm(band: Band, unicast: OfdmMode, spaces: u32, mac: &MacConfig) -> Self {
-        let sifs = Duration::from_micros(if band == Band::Ghz2 { 10 } else { 16 });
-        let at = |rate| Mode::Ofdm(OfdmMode::of_rate(rate, band));
-        let broadcast = at(OFDM_BROADCAST);
-        Self {
-            slot: SLOT,
-            sifs,
-            difs: sifs + SLOT * u64::from(spaces),
-            unicast: Mode::Ofdm(unicast),
-            broadcast,
-            control: Mode::Ofdm(unicast.of_response(band)),
-            eifs_ack: at(mac.eifs_ack_rate).duration(frame::ACK),
-            shortest_frame: broadcast.preamble(),
-            aggregation: None,
-            txop_limit: Duration::ZERO,
-        }
-    }
-
-    fn mimo(format: Format, config: &MimoConfig, mac: &MacConfig) -> Self {
-        let &MimoConfig { band, width, guard_interval, streams, mcs, .. } = config;
-        let categories = config.access_categories.as_ref();
-        let aifsn = categories.map_or(config.aifsn, AccessCategories::least_aifsn);
-        let mode = OfdmMode::of_mcs(format, band, (width, guard_interval), (streams, mcs));
+impl Aggregation {
+    /// `None` if packets share no frames.
+    fn new(format: Format, config: &MimoConfig, mac: &MacConfig) -> Option<Self> {
         let amsdu = config.longest_amsdu(format, mac.header);
         let ampdus = config.ampdu_limit > Bytes::ZERO;
-        let aggregation = Aggregation {
+        let limits = Self {
             length: if ampdus { config.ampdu_limit } else { amsdu + mac.header },
             time: LONGEST_PPDU,
             window: if ampdus { config.block_ack_window } else { 1 },
@@ -160,11 +166,7 @@ impl Phy {
             amsdu,
             mpdu_overhead: mac.header,
         };
-        Self {
-            aggregation: (ampdus || amsdu > Bytes::ZERO).then_some(aggregation),
-            txop_limit: config.txop_limit,
-            ..Self::ofdm(band, mode, aifsn, mac)
-        }
+        (ampdus || amsdu > Bytes::ZERO).then_some(limits)
     }
 }
 

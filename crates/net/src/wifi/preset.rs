@@ -6,7 +6,9 @@ use crate::wifi::config::{
     Power, Propagation, RadioConfig, Reception, ResponseTimeout,
 };
 use crate::wifi::ofdm::{Format, Width};
-use crate::wifi::standard::{Band, DsssConfig, MimoConfig, OfdmConfig, PhyConfig, Preamble};
+use crate::wifi::standard::{
+    Band, DsssConfig, MimoConfig, OfdmConfig, PhyConfig, Preamble, RateControl,
+};
 use airtcp_core::{Bytes, DataRate, Duration};
 use airtcp_settings::schema::Fallback::Is;
 use airtcp_settings::schema::{AS_PRESET, Key, Kind, PRESET, field};
@@ -340,6 +342,7 @@ pub fn ieee80211n() -> ChannelConfig {
     let ChannelConfig { mac, radio, .. } = ieee80211a();
     let phy = MimoConfig {
         band: Band::Ghz5,
+        rate_control: RateControl::Fixed,
         width: Width::Mhz20,
         guard_interval: Duration::from_nanos(800),
         streams: 1,

@@ -3,30 +3,35 @@
 use crate::wifi::category::{AccessCategory, CategoryConfig};
 use crate::wifi::config::{Attempts, ChannelConfig, EifsRule, MacConfig, ResponseTimeout};
 use crate::wifi::exposure::Exposure;
-use crate::wifi::frame::{self, Body, Frame};
+use crate::wifi::frame::{self, Body, Frame, FrameKind};
+use crate::wifi::minstrel::{Rate, RateTable};
+use crate::wifi::ofdm::{OfdmMode, TxVector};
 use crate::wifi::phy::{Mode, Phy};
+use crate::wifi::standard::{PhyConfig, RateControl, SentAt};
 use crate::wifi::station::Receiver;
-use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
+
+/// Length of the frame check sequence.
+const FCS: Bytes = Bytes(4);
 
 /// The configuration, and values derived from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(super) phy: Phy,
     pub(super) mac: MacConfig,
-    pub(super) rts: Duration,
-    pub(super) cts: Duration,
-    pub(super) ack: Acknowledgement,
-    pub(super) block_ack: Acknowledgement,
+    /// The exchanges at each rate of unicast data: at the first, or the only one, and at the others.
+    exchange: Exchange,
+    others: Vec<Exchange>,
+    /// The rates, if stations choose among them by Minstrel-HT.
+    pub(super) rate_table: Option<RateTable>,
+    /// How broadcasts are sent.
+    broadcast_at: SentAt,
     pub(super) eifs: Duration,
-    /// From the end of an RTS to noticing that no CTS comes.
-    pub(super) cts_timeout: Duration,
     /// Within the time-outs, from the first bit of a response to the PHY's report that a reception
     /// has begun.
     pub(super) rx_start_delay: Duration,
     /// Allowance for propagation of a station that waits for data.
     pub(super) data_margin: Duration,
-    /// From the end of an RTS to noticing that no data come.
-    pub(super) nav_reset: Duration,
     /// NAV after a frame received in error ([`Self::nav_after_error`]).
     nav_after_error: Duration,
     /// Of each access function, in ascending order of priority. Without categories, all are the
@@ -47,6 +52,25 @@ pub(crate) struct FunctionRules {
     pub(super) txop_limit: Duration,
 }
 
+/// An exchange of frames: data at one rate, and the RTS, CTS and acknowledgement that go with them.
+#[derive(Clone, Debug)]
+pub(crate) struct Exchange {
+    data_at: SentAt,
+    control_at: SentAt,
+    /// Of the data.
+    pub(super) mode: Mode,
+    /// Of the other frames.
+    control: Mode,
+    pub(super) rts: Duration,
+    pub(super) cts: Duration,
+    pub(super) ack: Acknowledgement,
+    pub(super) block_ack: Acknowledgement,
+    /// From the end of an RTS to noticing that no CTS comes.
+    pub(super) cts_timeout: Duration,
+    /// From the end of an RTS to noticing that no data come.
+    pub(super) nav_reset: Duration,
+}
+
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledgement {
@@ -56,22 +80,68 @@ pub(crate) struct Acknowledgement {
     pub(super) timeout: Duration,
 }
 
+/// The rates that stations choose among by Minstrel-HT, if they do.
+fn rate_table(config: &PhyConfig, phy: &Phy) -> Option<RateTable> {
+    let PhyConfig::Mimo(format, mimo) = config else { return None };
+    if mimo.rate_control != RateControl::MinstrelHt {
+        return None;
+    }
+    let mode = |at: &TxVector| OfdmMode::of_mcs(*format, mimo.band, mimo.width, *at);
+    // `minstrel_ht_update_caps`: an empty frame and an ACK at 6 Mbit/s, each with its SIFS.
+    let lowest = config.mode(SentAt::Rate(DataRate::mbps(6)));
+    let overhead = phy.sifs * 2 + lowest.duration(FCS) + lowest.duration(frame::ACK);
+    let airtime = |at: &TxVector, size| mode(at).data_time(size);
+    Some(RateTable::new(&mimo.tx_vectors(*format), airtime, overhead))
+}
+
+impl Exchange {
+    fn new(config: &ChannelConfig, phy: &Phy, data_at: SentAt) -> Self {
+        let control_at = SentAt::Rate(config.phy.control_rate(data_at));
+        let control = config.phy.mode(control_at);
+        let (rts, cts) = (control.duration(frame::RTS), control.duration(frame::CTS));
+        let timeout = |response| match config.mac.response_timeout {
+            ResponseTimeout::ReceptionStart => phy.sifs + phy.slot + control.preamble(),
+            ResponseTimeout::WholeFrame { margin } => phy.sifs + response + margin,
+        };
+        let acknowledgement = |size| {
+            let duration = control.duration(size);
+            Acknowledgement { size, duration, timeout: timeout(duration) }
+        };
+        let block_ack = phy.aggregation.map_or(frame::ACK, |limits| limits.block_ack());
+        Self {
+            data_at,
+            control_at,
+            mode: config.phy.mode(data_at),
+            control,
+            rts,
+            cts,
+            ack: acknowledgement(frame::ACK),
+            block_ack: acknowledgement(block_ack),
+            cts_timeout: timeout(cts),
+            nav_reset: phy.sifs * 2 + cts + phy.slot * 2,
+        }
+    }
+
+    /// The answer to so many MPDUs.
+    pub(super) fn acknowledgement(&self, mpdus: usize) -> &Acknowledgement {
+        if mpdus > 1 { &self.block_ack } else { &self.ack }
+    }
+
+    /// Duration of the longest answer to data.
+    pub(super) fn longest_answer(&self) -> Duration {
+        self.ack.duration.max(self.block_ack.duration)
+    }
+}
+
 impl Rules {
     pub(crate) fn new(config: &ChannelConfig) -> Self {
         let mac = config.mac.clone();
         let phy = Phy::new(&config.phy, &mac);
-        let control = |size| phy.control.duration(size);
-        let (rts, cts) = (control(frame::RTS), control(frame::CTS));
-        let rx_start_delay = phy.control.preamble();
-        let timeout = |response| match mac.response_timeout {
-            ResponseTimeout::ReceptionStart => phy.sifs + phy.slot + rx_start_delay,
-            ResponseTimeout::WholeFrame { margin } => phy.sifs + response + margin,
-        };
-        let acknowledgement = |size| {
-            let duration = control(size);
-            Acknowledgement { size, duration, timeout: timeout(duration) }
-        };
-        let block_ack = phy.aggregation.map_or(frame::ACK, |limits| limits.block_ack());
+        let rates = config.phy.data_rates();
+        let mut exchanges = rates.iter().map(|&rate| Exchange::new(config, &phy, rate));
+        let exchange = exchanges.next().expect("there is a rate");
+        let others = exchanges.collect();
+        let rx_start_delay = exchange.control.preamble();
         let eifs = phy.sifs + phy.eifs_ack + phy.difs;
         let categories = config.phy.access_categories();
         let functions = AccessCategory::ALL.map(|category| match categories {
@@ -90,65 +160,78 @@ impl Rules {
         Self {
             functions,
             has_categories: categories.is_some(),
-            rts,
-            cts,
-            ack: acknowledgement(frame::ACK),
-            block_ack: acknowledgement(block_ack),
+            rate_table: rate_table(&config.phy, &phy),
+            broadcast_at: SentAt::Rate(config.phy.broadcast_rate()),
+            exchange,
+            others,
             eifs,
             nav_after_error: match mac.eifs {
                 EifsRule::Interval => Duration::ZERO,
                 EifsRule::Nav => eifs,
             },
-            cts_timeout: timeout(cts),
             rx_start_delay,
             data_margin: match mac.response_timeout {
                 ResponseTimeout::ReceptionStart => phy.slot,
                 ResponseTimeout::WholeFrame { margin } => margin,
             },
-            nav_reset: phy.sifs * 2 + cts + phy.slot * 2,
             phy,
             mac,
         }
     }
 
-    /// The mode of packets to `to`.
+    /// The exchange with data at a rate.
+    #[inline]
+    pub(super) fn exchange(&self, rate: Rate) -> &Exchange {
+        match rate.index().checked_sub(1) {
+            None => &self.exchange,
+            Some(other) => &self.others[other],
+        }
+    }
+
+    /// The mode of packets to `to`; for a station that chooses rates, the lowest.
     pub(super) fn packet_mode(&self, to: Receiver) -> &Mode {
         match to {
-            Receiver::Station(_) => &self.phy.unicast,
+            Receiver::Station(_) => &self.exchange.mode,
             Receiver::Broadcast => &self.phy.broadcast,
         }
     }
 
-    /// The answer to so many MPDUs.
-    pub(super) fn acknowledgement(&self, mpdus: usize) -> &Acknowledgement {
-        if mpdus > 1 { &self.block_ack } else { &self.ack }
+    /// How a frame is sent.
+    pub(crate) fn sent_at<T>(&self, frame: &Frame<T>) -> SentAt {
+        match (frame.body.kind(), frame.to) {
+            (FrameKind::Data, Receiver::Broadcast) => self.broadcast_at,
+            (FrameKind::Data, Receiver::Station(_)) => self.exchange(frame.rate).data_at,
+            _ => self.exchange(frame.rate).control_at,
+        }
     }
 
-    /// Duration of the longest answer to data.
-    pub(super) fn longest_answer(&self) -> Duration {
-        self.ack.duration.max(self.block_ack.duration)
-    }
-
-    /// Time that data may take in a TXOP of this limit that begins with them, or with an RTS if they
-    /// may need one.
-    pub(super) fn longest_data(&self, txop_limit: Duration) -> Duration {
+    /// Time that data at this rate may take in a TXOP of this limit that begins with them, or with an
+    /// RTS if they may need one.
+    pub(super) fn longest_data(&self, rate: Rate, txop_limit: Duration) -> Duration {
         let Phy { sifs, aggregation, .. } = self.phy;
         if txop_limit.is_zero() {
             return Duration::MAX;
         }
+        let exchange = self.exchange(rate);
         let longest = aggregation.map_or(Bytes::ZERO, |limits| limits.length);
-        let handshake = self.rts + self.cts + sifs * 2;
+        let handshake = exchange.rts + exchange.cts + sifs * 2;
         let before = if longest > self.mac.rts_threshold { handshake } else { Duration::ZERO };
-        txop_limit - before - sifs - self.longest_answer()
+        txop_limit - before - sifs - exchange.longest_answer()
     }
 
     /// The exposure to noise of a frame that a radio begins to receive at `now`.
     pub(crate) fn exposure<T>(&self, now: Instant, frame: &Frame<T>) -> Exposure {
-        let mode = match frame.body {
-            Body::Data { .. } | Body::Ampdu { .. } => self.packet_mode(frame.to),
-            Body::Rts | Body::Cts | Body::Ack | Body::BlockAck => &self.phy.control,
+        let mode = match (frame.body.kind(), frame.to) {
+            (FrameKind::Data, Receiver::Broadcast) => &self.phy.broadcast,
+            (FrameKind::Data, Receiver::Station(_)) => &self.exchange(frame.rate).mode,
+            _ => &self.exchange(frame.rate).control,
         };
         Exposure::new(now, *mode)
+    }
+
+    /// The exposure of no frame.
+    pub(super) fn no_exposure(&self) -> Exposure {
+        Exposure::new(Instant::ZERO, self.exchange.control)
     }
 
     /// From any step of a station to what comes out of it: a frame, unless its queue drops packets,

@@ -2,8 +2,7 @@
 
 use crate::wifi::category::AccessCategories;
 use crate::wifi::config::{MimoError, WifiError};
-use crate::wifi::frame::FrameKind;
-use crate::wifi::ofdm::{CodingScheme, Format, Width};
+use crate::wifi::ofdm::{CodingScheme, Format, TxVector, Width};
 use crate::wifi::preset::Preset;
 use airtcp_core::{Bytes, DataRate, Duration};
 use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, PRESET};
@@ -76,7 +75,8 @@ settings! {
 }
 
 const STREAMS: Kind = Kind::Integer { min: 1, max: 4 };
-const MCS: Kind = Kind::Integer { min: 0, max: 11 };
+const HIGHEST_MCS: u32 = 11;
+const MCS: Kind = Kind::Integer { min: 0, max: HIGHEST_MCS as u64 };
 pub(super) const AIFSN: Kind = Kind::Integer { min: 2, max: 15 };
 const MPDUS: Kind = Kind::Integer { min: 1, max: 256 };
 const AMPDU: Kind = Kind::Size { min: 0, max: 6_500_631 };
@@ -91,13 +91,16 @@ settings! {
         /// has a signal extension of 6 us.
         #[source = "802.11-2020 §19.4.4"]
         pub band: Band,
-        /// Width of the channel, at which all unicast data are sent.
+        /// Choice of the rate of unicast data.
+        pub rate_control: RateControl,
+        /// Width of the channel, at which all unicast data are sent; with Minstrel-HT the largest
+        /// width.
         pub width: Width,
         /// Guard interval between the symbols of data: 0.4 or 0.8 us; with `ieee80211ax` 0.8, 1.6 or
-        /// 3.2 us.
+        /// 3.2 us. With Minstrel-HT, `ieee80211n` and `ieee80211ac` use the long one, too.
         #[kind = POSITIVE_TIME]
         pub guard_interval: Duration,
-        /// Spatial streams.
+        /// Spatial streams; with Minstrel-HT the largest number.
         #[kind = STREAMS]
         pub streams: u32,
         /// Modulation and coding scheme of each stream, from 0; the rate of unicast data follows
@@ -105,6 +108,7 @@ settings! {
         /// rate of the same modulation and code on one antenna, broadcasts 6 Mbit/s.
         #[kind = MCS]
         #[source = "802.11-2020 §10.6.11"]
+        #[only("rate-control" in &["fixed"])]
         pub mcs: u32,
         /// Slots of AIFS, the interframe space in front of data and RTS, after its SIFS.
         #[kind = AIFSN]
@@ -126,7 +130,7 @@ settings! {
         pub ampdu_limit: Bytes,
         /// Longest A-MSDU, several packets in one MPDU: 3839 or 7935 B, with `ieee80211n` the latter
         /// only without A-MPDUs. With `ieee80211ac`, and `ieee80211ax` at 5 and 6 GHz, the longest
-        /// MPDU with one: 3895, 7991 or 11454 B. Zero: none.
+        /// MPDU with one: 3895, 7991 or 11454 B. Zero: none, as it must be with Minstrel-HT.
         #[kind = AMSDU]
         #[source = "802.11-2020 §10.11, Table 9-25"]
         pub amsdu_limit: Bytes,
@@ -135,6 +139,17 @@ settings! {
         #[kind = MPDUS]
         #[source = "802.11-2020 §10.25.6"]
         pub block_ack_window: u32,
+    }
+}
+
+choice! {
+    /// The choice of the rate of unicast data.
+    pub enum RateControl {
+        /// all at `mcs`
+        Fixed = "fixed",
+        /// Minstrel-HT of Linux: each station learns for each receiver which of all MCS, on fewer
+        /// streams and over a part of the channel too, carries most
+        MinstrelHt = "minstrel-ht",
     }
 }
 
@@ -170,7 +185,11 @@ impl Settings for PhyConfig {
             Self::Dsss(base) => Self::Dsss(DsssConfig::read(from, Some(base))?),
             Self::Ofdm(base) => Self::Ofdm(OfdmConfig::read(from, Some(base))?),
             Self::Erp(base) => Self::Erp(OfdmConfig::read(from, Some(base))?),
-            Self::Mimo(format, base) => Self::Mimo(*format, MimoConfig::read(from, Some(base))?),
+            Self::Mimo(format, base) => {
+                let config = MimoConfig::read(from, Some(base))?;
+                from.chosen("rate-control", config.rate_control.word());
+                Self::Mimo(*format, config)
+            }
         })
     }
 
@@ -199,38 +218,45 @@ const OFDM_RATES: &[DataRate] = &[
 ];
 
 /// Rate of broadcasts by OFDM.
-pub(super) const OFDM_BROADCAST: DataRate = DataRate::mbps(6);
+const OFDM_BROADCAST: DataRate = DataRate::mbps(6);
 
 /// How a frame is sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SentAt<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SentAt {
     /// At a rate of DSSS, or of OFDM on one antenna.
     Rate(DataRate),
     /// By the MCS, width, guard interval and streams of this format.
-    Mcs(Format, &'a MimoConfig),
+    Mcs(Format, TxVector),
 }
 
 impl PhyConfig {
-    /// How the stations send frames of a kind, to one station or to all.
-    pub fn sent_at(&self, kind: FrameKind, to_all: bool) -> SentAt<'_> {
-        let data = kind == FrameKind::Data;
-        SentAt::Rate(match self {
-            Self::Dsss(dsss) if !data => dsss.control_rate,
-            Self::Dsss(dsss) => {
-                if to_all {
-                    dsss.broadcast_rate
-                } else {
-                    dsss.data_rate
-                }
+    /// The rates of unicast data that stations choose from, the lowest first; without rate control
+    /// one.
+    pub(super) fn data_rates(&self) -> Vec<SentAt> {
+        match self {
+            Self::Dsss(dsss) => vec![SentAt::Rate(dsss.data_rate)],
+            Self::Ofdm(ofdm) | Self::Erp(ofdm) => vec![SentAt::Rate(ofdm.data_rate)],
+            Self::Mimo(format, mimo) => {
+                mimo.tx_vectors(*format).into_iter().map(|at| SentAt::Mcs(*format, at)).collect()
             }
-            _ if data && to_all => OFDM_BROADCAST,
-            Self::Ofdm(ofdm) | Self::Erp(ofdm) if data => ofdm.data_rate,
-            Self::Ofdm(ofdm) | Self::Erp(ofdm) => {
-                CodingScheme::of_rate(ofdm.data_rate).control_rate()
-            }
-            Self::Mimo(format, mimo) if data => return SentAt::Mcs(*format, mimo),
-            Self::Mimo(_, mimo) => CodingScheme::new(mimo.mcs).control_rate(),
-        })
+        }
+    }
+
+    /// Rate of the RTS, CTS and ACK that go with data at a rate.
+    pub(super) fn control_rate(&self, data: SentAt) -> DataRate {
+        match (self, data) {
+            (Self::Dsss(dsss), _) => dsss.control_rate,
+            (_, SentAt::Rate(rate)) => CodingScheme::of_rate(rate).control_rate(),
+            (_, SentAt::Mcs(_, vector)) => CodingScheme::new(vector.mcs).control_rate(),
+        }
+    }
+
+    /// Rate of broadcasts.
+    pub(super) fn broadcast_rate(&self) -> DataRate {
+        match self {
+            Self::Dsss(dsss) => dsss.broadcast_rate,
+            Self::Ofdm(_) | Self::Erp(_) | Self::Mimo(..) => OFDM_BROADCAST,
+        }
     }
 
     pub(super) fn check(&self) -> Result<(), WifiError> {
@@ -308,6 +334,31 @@ pub(super) fn check_txop(limit: Duration) -> Result<(), MimoError> {
 }
 
 impl MimoConfig {
+    /// How unicast data may be sent; by Minstrel-HT in the order of its groups.
+    pub(super) fn tx_vectors(&self, format: Format) -> Vec<TxVector> {
+        let &Self { width, guard_interval, streams, mcs, .. } = self;
+        if self.rate_control == RateControl::Fixed {
+            return vec![TxVector { width, guard_interval, streams, mcs }];
+        }
+        // Linux has no rates of HE; of those formats that it has, both intervals.
+        let has = |interval: Duration| match format {
+            Format::Ht | Format::Vht => interval >= guard_interval,
+            Format::He => interval == guard_interval,
+        };
+        let mut vectors = Vec::new();
+        for width in Width::ALL.into_iter().filter(|&other| other <= width) {
+            let intervals = format.guard_intervals().iter().copied().rev();
+            for guard_interval in intervals.filter(|&interval| has(interval)) {
+                for streams in 1..=streams {
+                    let has = |&mcs: &u32| CodingScheme::new(mcs).is_in(format, width, streams);
+                    let all = (0..=HIGHEST_MCS).filter(has);
+                    vectors.extend(all.map(|mcs| TxVector { width, guard_interval, streams, mcs }));
+                }
+            }
+        }
+        vectors
+    }
+
     /// Longest A-MSDU in MPDUs with `overhead` bytes of MAC header and FCS; zero for none.
     pub(super) fn longest_amsdu(&self, format: Format, overhead: Bytes) -> Bytes {
         if format.limits_mpdus(self.band) { self.amsdu_limit - overhead } else { self.amsdu_limit }
@@ -330,7 +381,9 @@ impl MimoConfig {
             let nearest = intervals.iter().min_by_key(distance).copied().unwrap_or(set);
             return Err(MimoError::GuardInterval { set, standard, nearest });
         }
-        self.check_mcs(format)?;
+        if self.rate_control == RateControl::Fixed {
+            self.check_mcs(format)?;
+        }
         check_txop(self.txop_limit)?;
         self.check_aggregation(format)
     }
@@ -366,6 +419,9 @@ impl MimoConfig {
         let limits = format.amsdu_limits(band);
         if limit == Bytes::ZERO {
             return Ok(());
+        }
+        if self.rate_control == RateControl::MinstrelHt {
+            return Err(MimoError::AmsduOfMinstrel { limit });
         }
         if !limits.contains(&limit) {
             let distance = |other: &&Bytes| other.get().abs_diff(limit.get());

@@ -25,14 +25,21 @@ pub struct StationStreams {
     pub errors: Stream,
     /// For the queue discipline.
     pub queue: Stream,
+    /// For the rates that rate control probes.
+    pub rates: Stream,
 }
 
 impl StationStreams {
-    /// The streams `wlan/<name>/backoff`, `…/errors` and `…/queue` of the run with seed `run_seed`;
-    /// `name` is `<wlan>/<station>`.
+    /// The streams `wlan/<name>/backoff`, `…/errors`, `…/queue` and `…/rates` of the run with seed
+    /// `run_seed`; `name` is `<wlan>/<station>`.
     pub fn named(run_seed: u64, name: &str) -> Self {
         let stream = |purpose| Stream::new(run_seed, &format!("wlan/{name}/{purpose}"));
-        Self { backoff: stream("backoff"), errors: stream("errors"), queue: stream("queue") }
+        Self {
+            backoff: stream("backoff"),
+            errors: stream("errors"),
+            queue: stream("queue"),
+            rates: stream("rates"),
+        }
     }
 }
 

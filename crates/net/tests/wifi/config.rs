@@ -3,8 +3,8 @@
 use crate::common::dsss;
 use airtcp_core::{Bytes, DataRate, Duration, Stream};
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, Position, Power, Reception, StationConfig, StationId, StationStreams,
-    WifiError, preset, preset::Preset,
+    Channel, ChannelConfig, MimoConfig, PhyConfig, Position, Power, RateControl, Reception,
+    StationConfig, StationId, StationStreams, Width, WifiError, preset, preset::Preset,
 };
 
 #[test]
@@ -77,6 +77,24 @@ fn an_impossible_configuration_is_refused_with_the_reason() {
     assert_eq!(preset_without_slots(), Err(WifiError::Slot));
 }
 
+#[test]
+fn minstrel_needs_no_mcs_and_has_no_amsdus() {
+    let refused = |change: &dyn Fn(&mut MimoConfig)| {
+        let mut config = preset::ieee80211ac();
+        let PhyConfig::Mimo(_, mimo) = &mut config.phy else { panic!("one antenna") };
+        change(mimo);
+        config.check().map_err(|error| error.to_string())
+    };
+    // No MCS 9 on one stream over 20 MHz.
+    assert!(refused(&|phy| phy.width = Width::Mhz20).is_err());
+    let minstrel = |phy: &mut MimoConfig| phy.rate_control = RateControl::MinstrelHt;
+    assert_eq!(refused(&|phy| (minstrel(phy), phy.width = Width::Mhz20).1), Ok(()));
+    assert_eq!(
+        refused(&|phy| (minstrel(phy), phy.amsdu_limit = Bytes(3895)).1).unwrap_err(),
+        "amsdu-limit is 3895 B: expected \"0 B\" with rate-control = \"minstrel-ht\""
+    );
+}
+
 fn preset_without_slots() -> Result<(), WifiError> {
     let mut config = preset::ns2();
     dsss(&mut config).slot = Duration::ZERO;
@@ -87,7 +105,8 @@ fn preset_without_slots() -> Result<(), WifiError> {
 fn a_station_knows_which_stations_it_reaches() {
     let at = |x| StationConfig { position: Position { x, y: 0.0 } };
     let stream = || Stream::new(1, "unused");
-    let streams = || StationStreams { backoff: stream(), errors: stream(), queue: stream() };
+    let streams =
+        || StationStreams { backoff: stream(), errors: stream(), queue: stream(), rates: stream() };
     let channel: Channel<()> = Channel::new(
         &preset::ns2(),
         &[at(0.0), at(250.0), at(251.0)],

@@ -4,6 +4,7 @@
 mod common;
 mod config;
 mod edca;
+mod minstrel;
 mod ofdm;
 mod outage;
 mod properties;

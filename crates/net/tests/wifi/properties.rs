@@ -11,8 +11,8 @@ use airtcp_net::queue::pie::PieConfig;
 use airtcp_net::queue::red::RedConfig;
 use airtcp_net::wifi::{
     AccessCategories, Channel, ChannelConfig, Format, FrameErrors, Output, PhyConfig, Position,
-    Power, ReceivedFrame, Receiver, Reception, SentFrame, StationConfig, StationId, StationStreams,
-    UserPriority, preset,
+    Power, RateControl, ReceivedFrame, Receiver, Reception, SentFrame, StationConfig, StationId,
+    StationStreams, UserPriority, preset,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ fn ofdm() -> impl Strategy<Value = ChannelConfig> {
     ]);
     let errors = prop::sample::select(vec![0.0, 1e-5, 3e-4]);
     let threshold = prop::sample::select(vec![0, 2000, 65_535]);
-    let shared = any::<[bool; 4]>();
+    let shared = any::<[bool; 5]>();
     (base, errors, 0_u64..20, discipline(), threshold, 1_u32..8, shared).prop_map(
         |(
             base,
@@ -106,7 +106,7 @@ fn ofdm() -> impl Strategy<Value = ChannelConfig> {
             discipline,
             threshold,
             attempts,
-            [txop, ampdu, amsdu, categories],
+            [txop, ampdu, amsdu, categories, chooses],
         )| {
             let mut config = base;
             config.radio.bit_error_rate = errors;
@@ -123,6 +123,9 @@ fn ofdm() -> impl Strategy<Value = ChannelConfig> {
                 phy.txop_limit = Duration::from_micros(if txop { 2_528 } else { 0 });
                 phy.block_ack_window = 8;
                 phy.access_categories = categories.then(AccessCategories::default);
+                if chooses && !amsdu {
+                    phy.rate_control = RateControl::MinstrelHt;
+                }
             }
             config
         },

@@ -232,7 +232,8 @@ fn the_next_packet_for_another_neighbour_may_be_first() {
 
 // Movement.
 
-fn walk(waypoints: &[(u64, f64)]) -> Mobility {
+/// Milliseconds and metres.
+pub(crate) fn walk(waypoints: &[(u64, f64)]) -> Mobility {
     let waypoint = |&(ms, x): &(u64, f64)| (Instant::from_millis(ms), Position { x, y: 0.0 });
     Mobility::Path(Path::new(waypoints.iter().map(waypoint).collect()).expect("a path"))
 }

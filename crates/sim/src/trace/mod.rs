@@ -18,7 +18,7 @@ use airtcp_core::Ecn;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Dscp, Duration, Instant, Source};
 use airtcp_net::Departure;
-use airtcp_net::wifi::Content;
+use airtcp_net::wifi::{Content, SentAt};
 use airtcp_routing::LinkId;
 use airtcp_routing::router::{Message, PacketId};
 
@@ -79,6 +79,8 @@ pub struct AirFrame<'a> {
     pub from: NodeId,
     /// The receiver; `None`: all in range.
     pub to: Option<NodeId>,
+    /// Its rate.
+    pub sent_at: SentAt,
     /// What is in it.
     pub content: Content<Crossing<'a>>,
 }

@@ -12,8 +12,8 @@ use crate::packet::Packet;
 use crate::scenario::{NodeId, WlanId};
 use airtcp_core::{DataRate, Duration};
 use airtcp_net::wifi::{
-    Band, BlockAck, ChannelConfig, Content, Format, MimoConfig, PhyConfig, Preamble, SentAt,
-    SentMpdu, Width,
+    Band, BlockAck, ChannelConfig, Content, Format, PhyConfig, Preamble, SentAt, SentMpdu,
+    TxVector, Width,
 };
 use airtcp_routing::arp;
 use airtcp_wire::EncodeError;
@@ -201,15 +201,14 @@ const HE: u32 = 1 << 23;
 fn write_radiotap(config: &ChannelConfig, frame: &AirFrame<'_>, place: usize, out: &mut Vec<u8>) {
     let start = out.len();
     let mpdus = count(frame);
-    let sent_at = config.phy.sent_at(frame.content.kind(), frame.to.is_none());
     // Version, padding, and the length and the fields, which are not known yet.
     out.extend([0; 8]);
     let mut present = FLAGS | CHANNEL;
     /// FCS at the end.
     const WITH_FCS: u8 = 0x10;
     const SHORT_PREAMBLE: u8 = 0x02;
-    out.push(WITH_FCS | if short_preamble(config, &sent_at) { SHORT_PREAMBLE } else { 0 });
-    if let SentAt::Rate(rate) = sent_at {
+    out.push(WITH_FCS | if short_preamble(config, frame.sent_at) { SHORT_PREAMBLE } else { 0 });
+    if let SentAt::Rate(rate) = frame.sent_at {
         present |= RATE;
         out.push((rate.bits_per_sec() / 500_000) as u8);
     }
@@ -217,9 +216,9 @@ fn write_radiotap(config: &ChannelConfig, frame: &AirFrame<'_>, place: usize, ou
     let (frequency, flags) = channel(&config.phy);
     out.extend(frequency.to_le_bytes());
     out.extend(flags.to_le_bytes());
-    if let SentAt::Mcs(Format::Ht, mimo) = sent_at {
+    if let SentAt::Mcs(Format::Ht, vector) = frame.sent_at {
         present |= MCS;
-        out.extend(ht(mimo));
+        out.extend(ht(vector));
     }
     if mpdus > 1 {
         present |= AMPDU;
@@ -232,16 +231,16 @@ fn write_radiotap(config: &ChannelConfig, frame: &AirFrame<'_>, place: usize, ou
         out.extend((LAST_KNOWN | last).to_le_bytes());
         out.extend([0, 0]);
     }
-    match sent_at {
-        SentAt::Mcs(Format::Vht, mimo) => {
+    match frame.sent_at {
+        SentAt::Mcs(Format::Vht, vector) => {
             present |= VHT;
             align(out, start, 2);
-            out.extend(vht(mimo));
+            out.extend(vht(vector));
         }
-        SentAt::Mcs(Format::He, mimo) => {
+        SentAt::Mcs(Format::He, vector) => {
             present |= HE;
             align(out, start, 2);
-            out.extend(he(mimo).into_iter().flat_map(u16::to_le_bytes));
+            out.extend(he(vector).into_iter().flat_map(u16::to_le_bytes));
         }
         SentAt::Mcs(Format::Ht, _) | SentAt::Rate(_) => {}
     }
@@ -254,10 +253,10 @@ fn align(out: &mut Vec<u8>, start: usize, to: usize) {
     out.resize(start + (out.len() - start).next_multiple_of(to), 0);
 }
 
-fn short_preamble(config: &ChannelConfig, sent_at: &SentAt<'_>) -> bool {
+fn short_preamble(config: &ChannelConfig, sent_at: SentAt) -> bool {
     match (&config.phy, sent_at) {
         (PhyConfig::Dsss(dsss), SentAt::Rate(rate)) => {
-            dsss.preamble == Preamble::Short && *rate > DataRate::mbps(1)
+            dsss.preamble == Preamble::Short && rate > DataRate::mbps(1)
         }
         _ => false,
     }
@@ -288,46 +287,46 @@ fn is_short(guard_interval: Duration) -> bool {
 }
 
 /// The field MCS: bandwidth, MCS, guard interval, format (mixed) and code (BCC) are known.
-fn ht(mimo: &MimoConfig) -> [u8; 3] {
-    let bandwidth = u8::from(mimo.width == Width::Mhz40);
-    let interval = if is_short(mimo.guard_interval) { 0x04 } else { 0 };
-    [0x1f, bandwidth | interval, (mimo.mcs + 8 * (mimo.streams - 1)) as u8]
+fn ht(vector: TxVector) -> [u8; 3] {
+    let bandwidth = u8::from(vector.width == Width::Mhz40);
+    let interval = if is_short(vector.guard_interval) { 0x04 } else { 0 };
+    [0x1f, bandwidth | interval, (vector.mcs + 8 * (vector.streams - 1)) as u8]
 }
 
 /// The field VHT: guard interval and bandwidth are known.
-fn vht(mimo: &MimoConfig) -> [u8; 12] {
-    let bandwidth = match mimo.width {
+fn vht(vector: TxVector) -> [u8; 12] {
+    let bandwidth = match vector.width {
         Width::Mhz20 => 0,
         Width::Mhz40 => 1,
         Width::Mhz80 => 4,
         Width::Mhz160 => 11,
     };
-    let interval = if is_short(mimo.guard_interval) { 0x04 } else { 0 };
-    let user = (mimo.mcs << 4 | mimo.streams) as u8;
+    let interval = if is_short(vector.guard_interval) { 0x04 } else { 0 };
+    let user = (vector.mcs << 4 | vector.streams) as u8;
     [0x44, 0, interval, bandwidth, user, 0, 0, 0, 0, 0, 0, 0]
 }
 
 /// The field HE of a single-user PPDU: MCS, code (LDPC), bandwidth and guard interval are known.
-fn he(mimo: &MimoConfig) -> [u16; 6] {
-    let bandwidth = match mimo.width {
+fn he(vector: TxVector) -> [u16; 6] {
+    let bandwidth = match vector.width {
         Width::Mhz20 => 0,
         Width::Mhz40 => 1,
         Width::Mhz80 => 2,
         Width::Mhz160 => 3,
     };
-    let interval = match mimo.guard_interval.as_nanos() {
+    let interval = match vector.guard_interval.as_nanos() {
         0..=800 => 0,
         801..=1600 => 1,
         _ => 2,
     };
     const LDPC: u16 = 0x2000;
-    let mcs = (mimo.mcs as u16) << 8;
+    let mcs = (vector.mcs as u16) << 8;
     [
         0x4000 | 0x0080 | 0x0020,
         0x0002,
         mcs | LDPC,
         0,
         bandwidth | interval << 4,
-        mimo.streams as u16,
+        vector.streams as u16,
     ]
 }

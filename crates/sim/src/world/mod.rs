@@ -541,7 +541,7 @@ impl World {
         let ChannelState { channel, nodes, .. } = &mut self.channels[wlan];
         let node = |station: StationId| nodes[station];
         let Monitored { sent, received } = channel.monitor();
-        for SentFrame { number, at, duration, reserves, from, to, content } in sent {
+        for SentFrame { number, at, duration, reserves, from, to, sent_at, content } in sent {
             let from = node(from);
             let to = match to {
                 Receiver::Station(to) => Some(node(to)),
@@ -550,7 +550,9 @@ impl World {
             let content = content.map(|packet| {
                 self.packets.crossing(at, from, Direction::Sent, to, Some(wlan), packet)
             });
-            tap.on_frame(&AirFrame { wlan, number, at, duration, reserves, from, to, content });
+            let frame =
+                AirFrame { wlan, number, at, duration, reserves, from, to, sent_at, content };
+            tap.on_frame(&frame);
         }
         for ReceivedFrame { frame, station, .. } in received {
             tap.on_reception(wlan, frame, node(station));

@@ -19,6 +19,7 @@ use super::txq::TransmitQueues;
 use super::{Backoff, Dcf, Effects, Job, Phase, Traffic};
 use crate::wifi::aggregate::{Aggregates, End};
 use crate::wifi::category::{AccessCategory, UserPriority};
+use crate::wifi::minstrel::Series;
 use crate::wifi::rules::{FunctionRules, Rules};
 use crate::wifi::station::{Receiver, StationStreams};
 use airtcp_core::{Bytes, Duration, Instant, Stream};
@@ -35,6 +36,8 @@ pub(crate) struct Function<T> {
     /// The packet to send.
     pub(crate) current: Option<Job<T>>,
     pub(crate) aggregates: Aggregates<T>,
+    /// The rates of the attempts for the frame to send, if the station chooses them.
+    pub(crate) series: Option<Series>,
     pub(crate) queue: VecDeque<Job<T>>,
     pub(super) queue_bytes: Bytes,
     /// In the place of `queue`.
@@ -54,6 +57,7 @@ impl<T: Copy> Function<T> {
             long_retries: 0,
             current: None,
             aggregates: Aggregates::none(),
+            series: None,
             queue: VecDeque::new(),
             queue_bytes: Bytes::ZERO,
             transmit_queues,
@@ -276,7 +280,8 @@ impl<T: Copy> Dcf<T> {
     /// was sent (§10.23.2.2 d, §10.23.2.12.1). A broadcast, which has one attempt, only waits.
     fn collide_internally(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         self.traffic.counters.internal_collisions += 1;
-        let time = rules.longest_data(self.traffic.function.rules.txop_limit);
+        let rate = self.choose_rate(now, rules);
+        let time = rules.longest_data(rate, self.traffic.function.rules.txop_limit);
         self.assemble(now, rules, time, out);
         let Some(job) = self.traffic.function.current else { return };
         let gives_up = match job.to {

@@ -5,6 +5,7 @@ use super::{Dcf, Effects, Function, Job, Phase, Response};
 use crate::wifi::aggregate::{End, Peer};
 use crate::wifi::config::CtsRule;
 use crate::wifi::frame::{self, Body, Frame};
+use crate::wifi::minstrel::Rate;
 use crate::wifi::rules::{Acknowledgement, Rules};
 use crate::wifi::station::{Receiver, StationId};
 use airtcp_core::{Bytes, Duration, Instant};
@@ -14,6 +15,7 @@ impl<T: Copy> Dcf<T> {
 
     pub(super) fn send_data(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         let ack = *self.acknowledgement(rules);
+        let rate = self.traffic.function.rate();
         let ampdu = self.traffic.function.aggregates.body();
         let Some(job) = &mut self.traffic.function.current else { return };
         let Job { packet, to, priority, size, duration, sequence, .. } = *job;
@@ -26,7 +28,8 @@ impl<T: Copy> Dcf<T> {
         let single = Body::Data { packet, priority, sequence, retry, delivered, waited };
         let body = ampdu.unwrap_or(single);
         self.charge_airtime(rules, (to, priority), duration);
-        self.transmit(now, Frame { from: self.id, to, reserves, duration, size, body }, out);
+        let frame = Frame { from: self.id, to, rate, reserves, duration, size, body };
+        self.transmit(now, frame, out);
         match to {
             Receiver::Station(_) => {
                 self.phase = Phase::AwaitAck;
@@ -41,18 +44,19 @@ impl<T: Copy> Dcf<T> {
 
     /// The acknowledgement of the frame to send.
     pub(super) fn acknowledgement<'a>(&self, rules: &'a Rules) -> &'a Acknowledgement {
-        rules.acknowledgement(self.traffic.function.aggregates.mpdus())
+        let function = &self.traffic.function;
+        rules.exchange(function.rate()).acknowledgement(function.aggregates.mpdus())
     }
 
-    /// An RTS, CTS or ACK.
+    /// An RTS, CTS or ACK, which goes with data at a rate.
     pub(super) fn control_frame(
         &self,
         (size, duration): (Bytes, Duration),
-        to: StationId,
+        (to, rate): (StationId, Rate),
         body: Body<T>,
         reserves: Duration,
     ) -> Frame<T> {
-        Frame { from: self.id, to: Receiver::Station(to), reserves, duration, size, body }
+        Frame { from: self.id, to: Receiver::Station(to), rate, reserves, duration, size, body }
     }
 
     pub(super) fn transmit(&mut self, now: Instant, frame: Frame<T>, out: &mut Effects<T>) {
@@ -84,16 +88,19 @@ impl<T: Copy> Dcf<T> {
             Response::Cts { .. } if rules.mac.cts == CtsRule::MediumIdle && !idle => {
                 self.contend(now, rules);
             }
-            Response::Cts { to, reserves } => {
-                let cts = self.control_frame((frame::CTS, rules.cts), to, Body::Cts, reserves);
+            Response::Cts { to, rate, reserves } => {
+                let exchange = rules.exchange(rate);
+                let length = (frame::CTS, exchange.cts);
+                let cts = self.control_frame(length, (to, rate), Body::Cts, reserves);
                 self.transmit(now, cts, out);
+                let end = now + exchange.cts;
                 if rules.mac.wait_for_data {
                     self.phase = Phase::AwaitData;
-                    let data_end = now + rules.cts + reserves - rules.phy.sifs - rules.ack.duration;
+                    let data_end = end + reserves - rules.phy.sifs - exchange.ack.duration;
                     self.deadline = data_end + rules.data_margin;
                 } else {
                     self.phase = Phase::Sending;
-                    self.deadline = now + rules.cts;
+                    self.deadline = end;
                 }
             }
             Response::Data if rules.mac.sense_before_data && !idle => {
@@ -102,9 +109,12 @@ impl<T: Copy> Dcf<T> {
                 self.contend(now, rules);
             }
             Response::Data => self.send_data(now, rules, out),
-            Response::Ack { to } => self.send_ack(now, &rules.ack, to, Body::Ack, out),
-            Response::BlockAck { to } => {
-                self.send_ack(now, &rules.block_ack, to, Body::BlockAck, out);
+            Response::Ack { to, rate } => {
+                self.send_ack(now, &rules.exchange(rate).ack, (to, rate), Body::Ack, out);
+            }
+            Response::BlockAck { to, rate } => {
+                let ack = &rules.exchange(rate).block_ack;
+                self.send_ack(now, ack, (to, rate), Body::BlockAck, out);
             }
         }
     }
@@ -113,7 +123,7 @@ impl<T: Copy> Dcf<T> {
         &mut self,
         now: Instant,
         ack: &Acknowledgement,
-        to: StationId,
+        to: (StationId, Rate),
         body: Body<T>,
         out: &mut Effects<T>,
     ) {
@@ -136,7 +146,10 @@ impl<T: Copy> Dcf<T> {
     ) {
         match rules.nav_for_others(frame) {
             Some(reserves) => self.nav.extend(now, now + reserves, Instant::MAX),
-            None => self.nav.extend(now, now + frame.reserves, now + rules.nav_reset),
+            None => {
+                let reset = now + rules.exchange(frame.rate).nav_reset;
+                self.nav.extend(now, now + frame.reserves, reset);
+            }
         }
         if let (Body::Data { packet, sequence, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
             out.deliver = Some((frame.from, sequence, packet));
@@ -150,8 +163,9 @@ impl<T: Copy> Dcf<T> {
             CtsRule::MediumIdle => true,
         };
         if self.phase == Phase::Contend && ready {
-            let reserves = rts.reserves - rules.phy.sifs - rules.cts;
-            self.respond(now, rules, Response::Cts { to: rts.from, reserves });
+            let &Frame { from: to, rate, .. } = rts;
+            let reserves = rts.reserves - rules.phy.sifs - rules.exchange(rate).cts;
+            self.respond(now, rules, Response::Cts { to, rate, reserves });
         }
     }
 
@@ -160,13 +174,14 @@ impl<T: Copy> Dcf<T> {
         now: Instant,
         rules: &Rules,
         peer: Peer,
+        rate: Rate,
         (packet, sequence, retry): (T, u32, bool),
         out: &mut Effects<T>,
     ) {
         if !matches!(self.phase, Phase::Contend | Phase::AwaitData) {
             return;
         }
-        self.respond(now, rules, Response::Ack { to: peer.0 });
+        self.respond(now, rules, Response::Ack { to: peer.0, rate });
         match self.traffic.latest.binary_search_by_key(&peer, |&(peer, _)| peer) {
             Ok(index) if retry && self.traffic.latest[index].1 == sequence => {
                 self.traffic.counters.duplicates += 1;
@@ -184,13 +199,13 @@ impl<T: Copy> Dcf<T> {
         &mut self,
         now: Instant,
         rules: &Rules,
-        from: StationId,
+        (to, rate): (StationId, Rate),
         mpdus: usize,
         out: &mut Effects<T>,
     ) {
         if matches!(self.phase, Phase::Contend | Phase::AwaitData) {
-            let block = Response::BlockAck { to: from };
-            let response = if mpdus > 1 { block } else { Response::Ack { to: from } };
+            let block = Response::BlockAck { to, rate };
+            let response = if mpdus > 1 { block } else { Response::Ack { to, rate } };
             self.respond(now, rules, response);
             out.ampdu = true;
         }
@@ -214,6 +229,7 @@ impl<T: Copy> Dcf<T> {
         let Some(job) = self.traffic.function.current else { return };
         let sent = self.phase == Phase::AwaitAck;
         let end = if sent { End::Unanswered } else { End::Unsent };
+        self.report_attempt(now, rules, end);
         let gives_up = self.attempt_failed(job, rules, end, out);
         self.back_off_or_give_up(now, rules, job, gives_up, out);
         if rules.mac.difs_after_timeout {
@@ -293,6 +309,7 @@ impl<T: Copy> Dcf<T> {
 
     /// The current packet is acknowledged; of an A-MPDU, at least one is.
     pub(super) fn succeed(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        self.report_attempt(now, rules, End::Answered);
         if self.traffic.function.aggregates.mpdus() > 0 {
             self.settle(rules, End::Answered, out);
         }
@@ -317,6 +334,7 @@ impl<T: Copy> Dcf<T> {
         self.traffic.function.cw = self.traffic.function.rules.cw_min;
         self.traffic.function.short_retries = 0;
         self.traffic.function.long_retries = 0;
+        self.traffic.function.series = None;
         let job =
             self.traffic.function.aggregates.first().or_else(|| self.take_from_queue(now, out));
         self.set_current(job);
@@ -335,7 +353,8 @@ impl<T: Copy> Dcf<T> {
         if rest.is_zero() || !self.traffic.function.current.is_some_and(unicast) {
             return false;
         }
-        let time = rest - rules.phy.sifs * 2 - rules.longest_answer();
+        let rate = self.choose_rate(now, rules);
+        let time = rest - rules.phy.sifs * 2 - rules.exchange(rate).longest_answer();
         self.assemble(now, rules, time, out);
         let answer = rules.phy.sifs + self.acknowledgement(rules).duration;
         self.traffic
