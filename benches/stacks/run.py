@@ -118,7 +118,7 @@ CASES = {
     "apache": Case("Apache, `Timeout` 60 s", (50, 70), apache, needs="apache2"),
     "haproxy": Case("HAProxy, `timeout client` 50 s", (40, 60), haproxy, needs="haproxy"),
     "user-timeout": Case(
-        "`TCP_USER_TIMEOUT` 20 s (gRPC)", (15, 60), sends("user-timeout"), url=False
+        "`TCP_USER_TIMEOUT` 20 s (gRPC)", (15, 60, 120), sends("user-timeout"), url=False
     ),
     "rto-max": Case(
         "`tcp_rto_max_ms` 1000", (10, 30), sends(), url=False, sysctls=("ipv4.tcp_rto_max_ms=1000",)
@@ -339,6 +339,10 @@ def measure(name: str, mechanism: str, outage: int, binary: str, shared: Path) -
         arrivals: list[float] = []
         reader = threading.Thread(target=read, args=(process, arrivals), daemon=True)
         reader.start()
+        # On a busy machine a client needs seconds to start.
+        until = time.monotonic() + PATIENCE
+        while not arrivals and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
         time.sleep(BEGIN)
         bed.set_link("down")
         time.sleep(outage)

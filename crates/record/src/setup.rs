@@ -194,7 +194,7 @@ mod tests {
                 resume: Resume::Probe,
                 max_down,
                 probe_interval,
-                acknowledge: Acknowledge::InTime,
+                acknowledge: Acknowledge::InTime(Duration::from_secs(7)),
                 open: Open::InSteps,
                 ..MTcpPlusConfig::default()
             }),

@@ -22,6 +22,7 @@ mod idle;
 mod info;
 mod karak;
 mod lateness;
+mod limits;
 mod mass;
 mod modem;
 mod modem_manager;

@@ -258,6 +258,11 @@ impl Transfer {
         getsockopt(&self.socket, TcpInfo).unwrap()
     }
 
+    /// Ends the connection when data of the sender stay unacknowledged for so long (RFC 5482).
+    pub(crate) fn set_user_timeout(&self, timeout: Duration) {
+        SockRef::from(&self.socket).set_tcp_user_timeout(Some(timeout)).unwrap();
+    }
+
     /// The longest time without a new byte between two that came after `since`.
     pub(crate) fn longest_gap(&self, since: Instant) -> Wait {
         let log = self.arrivals.log.lock().unwrap();

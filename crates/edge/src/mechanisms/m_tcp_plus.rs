@@ -19,10 +19,13 @@
 //! - Algorithm 2 acknowledges at once. Data acknowledged sooner than the mobile would make the
 //!   round trip seem shorter than it is; with [`Acknowledge::InTime`] they wait for that time (see
 //!   [`ack_timing`](crate::mechanisms::ack_timing)). The window is closed at once in any case.
-//! - With nothing outstanding, Linux begins anew with ten segments after an outage (RFC 5681 §4.1).
-//!   So with `InTime` a sender with timestamps is acknowledged one segment at a time, each before
-//!   its timer expires, for ten seconds. If the mobile is back before all is acknowledged, the rest
-//!   is replayed, but the fixed host does not wait for that.
+//! - With nothing outstanding, Linux begins anew with ten segments after an outage (RFC 5681 §4.1),
+//!   and a user timeout (RFC 5482) runs until the window opens. So with `InTime` a sender with
+//!   timestamps is acknowledged one segment at a time, each before its timer expires. After a while
+//!   ([`Acknowledge::InTime`]) all but the last [`LAST_SEGMENTS`] are acknowledged at once: that
+//!   frees the sender's buffer, and a limit on its program's writes begins anew. If the mobile is
+//!   back before all is acknowledged, the rest is replayed, but the fixed host does not wait for
+//!   that.
 //! - The sender learns from the echoed timestamp whether what it sent again had been lost (RFC
 //!   3522). For data that the mobile had reported missing, the node echoes that of the
 //!   retransmission.
@@ -76,13 +79,21 @@ use crate::per_connection::PerConnection;
 use airtcp_core::{
     Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps, counters,
 };
-use airtcp_settings::{choice, settings};
+use airtcp_settings::schema::at_least;
+use airtcp_settings::{alternatives, choice, settings};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroU32;
 
-/// After so long all that is held is acknowledged. The sender's timer has become as long, and stays
-/// so for some round trips after the outage.
-const LONGEST_ACK_PACING: Duration = Duration::from_secs(10);
+/// Less than the limits on writes of nginx and Apache, 60 s, and of HAProxy, 50 s.
+const ACK_PACING: Duration = Duration::from_secs(40);
+
+/// Segments that are acknowledged one at a time to the end: four minutes' supply after
+/// [`ACK_PACING`].
+const LAST_SEGMENTS: u32 = 8;
+
+/// The longest time between two acknowledgements of a segment: half of the smallest bound on a
+/// sender's timer (RFC 6298 §2.5).
+const LONGEST_ACK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// A window that opens in steps is opened entirely when nothing was acknowledged for so long: the
 /// fixed host has nothing to send, or its own timer is at work.
@@ -120,7 +131,7 @@ settings! {
         #[like(PROBE_INTERVAL)]
         pub probe_interval: Option<Duration> = None,
         /// Timing of the acknowledgements on the mobile's behalf.
-        #[source = "M-TCP+ §3"]
+        #[keys_of(Acknowledge)]
         pub acknowledge: Acknowledge = Acknowledge::AtOnce,
         /// Opening of the sender's window when the mobile is back. In the paper the sender resumes
         /// with all of its congestion window.
@@ -131,22 +142,37 @@ settings! {
 
 impl MTcpPlusConfig {
     fn is_in_time(&self) -> bool {
-        self.acknowledge == Acknowledge::InTime
+        matches!(self.acknowledge, Acknowledge::InTime(_))
     }
 }
 
-choice! {
+alternatives! {
     /// Timing of the acknowledgements on the mobile's behalf.
-    #[derive(Hash)]
-    #[default(AtOnce)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[choice("acknowledge", "Timing of the acknowledgements on the mobile's behalf.")]
+    #[absent(Acknowledge::AtOnce)]
+    #[source = "M-TCP+ §3"]
     pub enum Acknowledge {
         /// as soon as it is held and the mobile is away: the sender takes the round trip to be
         /// shorter than it is
-        AtOnce = "at-once",
-        /// no sooner than the mobile would have; to a sender with timestamps one segment at a time
-        /// for 10 s, so that its timer does not expire
-        InTime = "in-time",
+        "at-once" => AtOnce,
+        /// no sooner than the mobile would have; to a sender with timestamps one segment at a time,
+        /// so that its timer does not expire
+        "in-time" => InTime(
+            /// Time into an outage at which a sender with timestamps is acknowledged all that is held
+            /// but the last 8 segments: its buffer may then take more, and a limit on its program's
+            /// writes, if it is longer than this, begins anew. Before and after, it is acknowledged
+            /// one segment at a time, at most 30 s apart, so that a user timeout does not run.
+            #[kind = at_least(Duration::from_secs(1))]
+            #[source = "RFC 5482; Linux, sk_stream_is_writeable"]
+            ack_pacing: Duration = ACK_PACING
+        ),
     }
+}
+
+impl Acknowledge {
+    /// In time, with the default of `ack-pacing`.
+    pub const IN_TIME: Self = Self::InTime(ACK_PACING);
 }
 
 /// Not written down, as the round trip is not: a successor acknowledges at once what its
@@ -292,6 +318,8 @@ struct PacedAcks {
     from: SeqNum,
     /// Nothing more is acknowledged before.
     next: Instant,
+    /// From then on all but the last segments are.
+    most: Instant,
 }
 
 /// The fixed host's window opens in steps ([`Open::InSteps`]), clocked by the mobile's
@@ -595,8 +623,12 @@ impl<P: Payload> MTcpPlusState<P> {
                 self.clock.cancel_sample();
                 // What it sent again unreported: its timer has expired, or the mobile has no SACK.
                 let is_timed = reported.is_some() || !*sent_again;
-                let paced_acks =
-                    is_timed.then(|| PacedAcks::new(now, *reported, store, &self.clock)).flatten();
+                let paced_acks = match cx.config.acknowledge {
+                    Acknowledge::InTime(pacing) if is_timed => {
+                        PacedAcks::new(now, pacing, *reported, store, &self.clock)
+                    }
+                    _ => None,
+                };
                 let frozen = Frozen::new(now, down, paced_acks, store, &self.clock, cx);
                 self.phase = MTcpPlusPhase::Frozen(Box::new(frozen));
             }
@@ -678,7 +710,7 @@ impl Frozen {
         let (ack, end) = (store.peers.mobile_ack(), store.data_end());
         let due = clock.early(now).map_or(end, |early| early.earlier(end).later(ack));
         let ack_sent = self.acked_fh.later(ack);
-        let limit = self.paced_acks.and_then(|paced_acks| paced_acks.limit(now, ack_sent, store));
+        let limit = self.paced_acks.map(|paced_acks| paced_acks.limit(now, ack_sent, store));
         limit.map_or(due, |limit| due.earlier(limit))
     }
 
@@ -1022,6 +1054,7 @@ impl PacedAcks {
     /// The mobile has reported data so far beyond its acknowledgement.
     fn new<P: Payload>(
         since: Instant,
+        pacing: Duration,
         reported: Option<NonZeroU32>,
         store: &Store<P>,
         clock: &AckTiming,
@@ -1029,21 +1062,19 @@ impl PacedAcks {
         store.first_tsval()?;
         let round_trip = clock.round_trip()?;
         let from = store.peers.mobile_ack() + reported.map_or(0, NonZeroU32::get);
-        Some(Self { since, round_trip, from, next: since })
+        Some(Self { since, round_trip, from, next: since, most: since + pacing })
     }
 
-    /// Highest number to acknowledge now if everything before `ack_sent` is acknowledged; `None`:
-    /// as far as is due.
-    fn limit<P: Payload>(
-        &self,
-        now: Instant,
-        ack_sent: SeqNum,
-        store: &Store<P>,
-    ) -> Option<SeqNum> {
-        (now.since(self.since) <= LONGEST_ACK_PACING).then(|| {
-            let more = if now < self.next { 0 } else { store.segment() };
-            self.from.later(ack_sent + more)
-        })
+    /// Highest number to acknowledge now if everything before `ack_sent` is acknowledged.
+    fn limit<P: Payload>(&self, now: Instant, ack_sent: SeqNum, store: &Store<P>) -> SeqNum {
+        let segment = store.segment();
+        let more = if now < self.next { 0 } else { segment };
+        let limit = self.from.later(ack_sent + more);
+        if now < self.most {
+            limit
+        } else {
+            limit.later(store.data_end() - LAST_SEGMENTS * segment)
+        }
     }
 
     /// Until when not to acknowledge more than this.
@@ -1055,7 +1086,11 @@ impl PacedAcks {
     /// is now at least as long: a quarter of what a time differs from the mean counts as variation,
     /// and that four times (RFC 6298 §2.3).
     fn on_ack_sent(&mut self, now: Instant) {
-        self.next = now + self.round_trip.max(now.since(self.since) / 2);
+        let interval = self.round_trip.max(now.since(self.since) / 2).min(LONGEST_ACK_INTERVAL);
+        self.next = now + interval;
+        if now < self.most {
+            self.next = self.next.min(self.most);
+        }
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn m_tcp_plus(limits: Limits, resume: Resume) -> MTcpPlus<Vec<u8>> {
 
 /// As the gateway's defaults are.
 pub(crate) fn m_tcp_plus_in_time(limits: Limits, resume: Resume) -> MTcpPlus<Vec<u8>> {
-    m_tcp_plus_that(limits, resume, Acknowledge::InTime, Open::InSteps)
+    m_tcp_plus_that(limits, resume, Acknowledge::IN_TIME, Open::InSteps)
 }
 
 fn m_tcp_plus_that(

@@ -9,10 +9,11 @@ mod world;
 
 use airtcp_core::{Bytes, Duration, Length};
 use airtcp_edge::{
-    FlowTableConfig, Holdover, HoldoverConfig, MTcpPlus, MTcpPlusConfig, Open, PacketControl,
-    Resume,
+    Acknowledge, FlowTableConfig, Holdover, HoldoverConfig, MTcpPlus, MTcpPlusConfig, Open,
+    PacketControl, Resume,
 };
 use airtcp_tcp::config::{PersistOnShrink, Recovery, SpuriousDetection, TcpConfig};
+use airtcp_tcp::preset;
 use world::{Outcome, transfer};
 
 /// Six segments, as in the paper (Table 1), and its persist timer and limit of retransmissions.
@@ -93,6 +94,22 @@ fn a_window_that_opens_in_steps_overflows_no_queue_that_is_shorter() {
     let losses = (in_steps.overflows, in_steps.timeouts, in_steps.reductions);
     assert_eq!(losses, (0, 0, 0), "{in_steps:?}");
     assert!(ms(&in_steps) < 150, "{in_steps:?}");
+}
+
+// RFC 5482; Linux's persist timer also gives up a window that stays closed for so long.
+#[test]
+fn m_tcp_plus_in_time_keeps_a_user_timeout_from_running() {
+    let sender = TcpConfig { user_timeout: Some(Duration::from_secs(20)), ..preset::linux() };
+    let is_aborted = |seconds, acknowledge| {
+        let config =
+            MTcpPlusConfig { acknowledge, fifo: Bytes(4 << 20), ..MTcpPlusConfig::default() };
+        let node = MTcpPlus::new(config, FlowTableConfig::default(), 4 << 20);
+        transfer(&sender, node, seconds, AT_ONCE).is_aborted
+    };
+    for seconds in [15, 30, 60, 120, 240] {
+        assert!(!is_aborted(seconds, Acknowledge::IN_TIME), "after {seconds} s");
+    }
+    assert!(is_aborted(30, Acknowledge::AtOnce));
 }
 
 #[test]

@@ -164,7 +164,7 @@ const LIVE: &[Field] = &[
     .source("RFC 9293 §3.8.4"),
     field(
         "acknowledge",
-        Acknowledge::KIND,
+        Kind::Choice(Acknowledge::WORDS),
         Is("in-time"),
         "Timing of the acknowledgements on the mobile's behalf.",
     )

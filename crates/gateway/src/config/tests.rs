@@ -202,7 +202,7 @@ fn mechanisms_take_their_settings_from_the_file() {
             resume: Resume::Flush,
             max_down: minute,
             probe_interval: Some(ms(2000)),
-            acknowledge: Acknowledge::InTime,
+            acknowledge: Acknowledge::IN_TIME,
             open: Open::InSteps,
         })
     );

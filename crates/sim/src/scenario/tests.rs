@@ -2278,13 +2278,14 @@ fn mechanisms_take_their_settings_from_the_file() {
     let (memory, ms) = (Bytes(64 << 20), Duration::from_millis);
     assert_eq!(kind(&[]), (MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), memory));
     let (resume, max_down, probe_interval) = (Resume::Probe, Some(ms(60_000)), Some(ms(500)));
-    let (acknowledge, open) = (Acknowledge::InTime, Open::InSteps);
+    let (acknowledge, open) = (Acknowledge::InTime(ms(5000)), Open::InSteps);
     let config =
         MTcpPlusConfig { fifo: Bytes(8760), resume, max_down, probe_interval, acknowledge, open };
     let set = [
         ("fifo", "8760 B"),
         ("resume", "probe"),
         ("acknowledge", "in-time"),
+        ("ack-pacing", "5 s"),
         ("open", "in-steps"),
         ("max-down", "60 s"),
         ("probe-interval", "500 ms"),

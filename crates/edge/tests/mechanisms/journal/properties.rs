@@ -217,7 +217,7 @@ proptest! {
         fifo in 500u64..20_000,
         memory in 500u64..20_000,
         resume in prop_oneof![Just(Resume::Flush), Just(Resume::Probe)],
-        acknowledge in prop_oneof![Just(Acknowledge::AtOnce), Just(Acknowledge::InTime)],
+        acknowledge in prop_oneof![Just(Acknowledge::AtOnce), Just(Acknowledge::IN_TIME)],
         open in prop_oneof![Just(Open::AtOnce), Just(Open::InSteps)],
         max_down in prop::option::of((1u64..20).prop_map(Duration::from_secs)),
         life in proptest::collection::vec(any_life(Flags::empty()), 0..200),

@@ -11,20 +11,22 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-fn in_time() -> Node {
-    node(MTcpPlusConfig { acknowledge: Acknowledge::InTime, ..MTcpPlusConfig::default() })
+fn in_time() -> MTcpPlusConfig {
+    MTcpPlusConfig { acknowledge: Acknowledge::IN_TIME, ..MTcpPlusConfig::default() }
 }
 
 /// The mobile is 80 ms away, and has acknowledged 1000 bytes at 80 ms.
+fn met(config: MTcpPlusConfig, isn: u32) -> Script<Node> {
+    let mut s = Script::blank(node(config), isn);
+    s.ack(0);
+    s.data(0, 1000);
+    s.wait(ms(80));
+    s.ack(1000);
+    s
+}
+
 fn each_met(script: impl Fn(Script<Node>)) {
-    for isn in crate::script::ISNS {
-        let mut s = Script::blank(in_time(), isn);
-        s.ack(0);
-        s.data(0, 1000);
-        s.wait(ms(80));
-        s.ack(1000);
-        script(s);
-    }
+    crate::script::ISNS.into_iter().for_each(|isn| script(met(in_time(), isn)));
 }
 
 /// Of four segments that came 20 ms apart, at 80, 100, 120 and 140 ms, the mobile has acknowledged
@@ -122,15 +124,35 @@ fn what_is_due_during_the_replay_is_acknowledged_and_then_awaited() {
     });
 }
 
-/// 60 segments of 1000 bytes with timestamps came at 80 ms.
+/// 60 segments of 1000 bytes.
+fn send_with_timestamps(s: &mut Script<Node>) {
+    for n in 1..=60 {
+        let data = with_timestamps(s.fixed(1000 * n, 1000), 80, 0);
+        s.fixed_sends(data);
+    }
+}
+
+/// These segments came at 80 ms.
 fn each_with_timestamps(script: impl Fn(Script<Node>)) {
     each_met(|mut s| {
-        for n in 1..=60 {
-            let data = with_timestamps(s.fixed(1000 * n, 1000), 80, 0);
-            s.fixed_sends(data);
-        }
+        send_with_timestamps(&mut s);
         script(s);
     });
+}
+
+/// Each acknowledgement that the fixed host gets when the mobile stays away, with its time in
+/// milliseconds after the freeze.
+fn told(s: &mut Script<Node>) -> Vec<(u64, String)> {
+    let since = s.now;
+    assert_eq!(s.down(), ["+F ack 1000 win 0"]);
+    let mut told = Vec::new();
+    while told.last().is_none_or(|(_, ack)| ack != "+F ack 61000 win 0") {
+        let shown = s.next_timer();
+        // The mobile is asked as well.
+        let ack = shown.into_iter().filter(|it| it.starts_with("+F"));
+        told.extend(ack.map(|ack| (s.now.since(since).as_millis(), ack)));
+    }
+    told
 }
 
 // RFC 6298 §2.3: with a time of R' the time-out is R' at least; RFC 5681 §4.1: without anything
@@ -138,23 +160,47 @@ fn each_with_timestamps(script: impl Fn(Script<Node>)) {
 #[test]
 fn with_timestamps_a_segment_is_acknowledged_whenever_half_of_the_time_has_passed_again() {
     each_with_timestamps(|mut s| {
-        let mut told = vec![s.now];
-        assert_eq!(s.down(), ["+F ack 1000 win 0"]);
-        loop {
-            // The mobile is asked as well.
-            let shown =
-                std::iter::repeat_with(|| s.next_timer()).find(|it| it[0].starts_with("+F"));
-            if s.now.since(told[0]) > Duration::from_secs(10) {
-                assert_eq!(shown.unwrap(), ["+F ack 61000 win 0"]);
-                break;
-            }
-            assert_eq!(shown.unwrap(), [format!("+F ack {} win 0", 1000 * (told.len() + 1))]);
-            told.push(s.now);
+        let told = told(&mut s);
+        let paced = told.partition_point(|(at, _)| *at < 40_000);
+        assert_eq!(paced, 15);
+        for (n, (_, ack)) in told[..paced].iter().enumerate() {
+            assert_eq!(*ack, format!("+F ack {} win 0", 1000 * (n + 2)));
         }
-        assert_eq!(told.len(), 12);
         for pair in told.windows(2) {
-            let timeout = pair[0].since(told[0]).max(ms(80)) * 2;
-            assert!(pair[1].since(told[0]) <= timeout, "{told:?}");
+            assert!(pair[1].0 <= 2 * pair[0].0.max(80), "{told:?}");
+        }
+    });
+}
+
+// Linux wakes a program that waits to write when a third of the socket's buffer is free.
+#[test]
+fn after_the_pacing_all_but_the_last_segments_are_acknowledged() {
+    each_with_timestamps(|mut s| {
+        let told = told(&mut s);
+        assert!(told.contains(&(40_000, "+F ack 53000 win 0".to_owned())), "{told:?}");
+    });
+    for isn in crate::script::ISNS {
+        let config = MTcpPlusConfig {
+            acknowledge: Acknowledge::InTime(ms(3000)),
+            ..MTcpPlusConfig::default()
+        };
+        let mut s = met(config, isn);
+        send_with_timestamps(&mut s);
+        let told = told(&mut s);
+        assert!(told.contains(&(3000, "+F ack 53000 win 0".to_owned())), "{told:?}");
+    }
+}
+
+// RFC 5482, RFC 6298 §2.5: a timer of 60 s does not expire, and so no user timeout begins.
+#[test]
+fn the_last_segments_are_acknowledged_one_at_a_time_at_most_30_s_apart() {
+    each_with_timestamps(|mut s| {
+        let told = told(&mut s);
+        let last = &told[told.len() - 8..];
+        let times = last.iter().map(|(at, _)| at / 1000);
+        assert!(times.eq([60, 90, 120, 150, 180, 210, 240, 270]), "{told:?}");
+        for (n, (_, ack)) in last.iter().enumerate() {
+            assert_eq!(*ack, format!("+F ack {} win 0", 1000 * (n + 54)));
         }
     });
 }
@@ -200,7 +246,7 @@ fn the_mobile_s_answer_to_what_was_acknowledged_frees_the_fixed_host_which_is_no
 
 #[test]
 fn without_a_round_trip_all_is_acknowledged_at_once() {
-    let mut s = Script::blank(in_time(), 0);
+    let mut s = Script::blank(node(in_time()), 0);
     s.ack(0);
     s.data(0, 1000);
     assert_eq!(s.down(), ["+F ack 0 win 0", "+F ack 1000 win 0"]);
