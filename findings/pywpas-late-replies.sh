@@ -1,15 +1,16 @@
 #!/bin/sh
 # pywpas 0.9.4 (PyPI) controls wpa_supplicant over its control socket. That answers each command with a datagram of its
-# own (doc/ctrl_iface.doxygen of wpa_supplicant). For half of the commands, among them SCAN and all
-# SET_NETWORK, pywpas sends and does not read (interface.py: _send), and the next command that does read takes the oldest
-# answer for its own. So after each scan() everything lags by one: the first results are none, since it has read the OK
-# of SCAN, then come those of the call before, and ping() fails. connect() lags by four, and that hides that it cannot
-# work: it sends names without the quotes that the configuration wants for a string, so wpa_supplicant answers FAIL to
-# the name and the passphrase, which nobody reads. It selects the network without a name and returns as if all was well.
-# And of access points with one name, as any roaming network has them, it keeps the last in the list.
+# own (doc/ctrl_iface.doxygen of wpa_supplicant). For half of the commands, among them SCAN and all SET_NETWORK, pywpas
+# sends and does not read (interface.py: _send), and the next command that does read takes the oldest answer for its
+# own. So after each scan() everything lags by one: the first results are none, since it has read the OK of SCAN, then
+# come those of the call before, and ping() fails. connect() lags by four, and that hides that it cannot work: it sends
+# name and passphrase without the quotes that the configuration wants around a string. wpa_supplicant answers FAIL to
+# both, which nobody reads; a network without a name is selected, as if all was well. And of access points with one
+# name, as any roaming network has them, it keeps the last in the list.
 #
-# Seen, with a socket that answers as wpa_supplicant does: results after the first scan: none; after the second: -41 dBm,
-# the first's, where -42 was sent; two access points with one name: one network; connect() with FAIL twice: no error.
+# Seen, with a socket that answers as wpa_supplicant does: results after the first scan: none; after the second: -41
+# dBm, the first's, where -42 was sent; two access points with one name: one network; connect() with FAIL twice: no
+# error.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -5,8 +5,8 @@
 # last of them: the regular expression is to exclude the opening quote from the value by [^\\\10], but in brackets \10
 # is no reference but the character with the octal number 10. What it writes has the comment within the value, so the
 # router gets a channel or a mode that does not exist. What `uci export` writes for a value with a quote, 'Joe'\''s', it
-# rejects, since it allows no backslash. Then "an error will be returned": it is printed, but the exit status is 0, and a
-# script that goes by it replaces the configuration with an empty file.
+# rejects, since it allows no backslash. Then "an error will be returned": it is printed, but the exit status is 0, and
+# a script that goes by it replaces the configuration with an empty file.
 #
 # Seen, option channel '36'  # was '44': "36'  # was '44" is the value; option htmode "VHT80"  # not "HT40": likewise;
 # option country 'DE'  # don't change: DE. A file that it rejects: exit status 0.
