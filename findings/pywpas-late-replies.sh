@@ -21,6 +21,7 @@ mkdir sockets
 cat >run.py <<'END'
 import socket
 import threading
+import time
 
 from pywpas import Control, Profile
 
@@ -65,6 +66,9 @@ except AssertionError as error:
 interface = control.interface("wlan0")
 sent.clear()
 interface.connect(Profile(ssid="house", key_mgmt="WPA-PSK", proto="RSN", psk="correct horse"))
+deadline = time.monotonic() + 5
+while len(sent) < 6 and time.monotonic() < deadline:
+    time.sleep(0.01)
 print(f"connect: {[answer(command) for command in sent]}, no error")
 END
 env/bin/python run.py | tee told
