@@ -520,7 +520,8 @@ fn a_scenario_finds_its_files_from_any_folder() {
     assert_eq!(output.status.code(), Some(2));
     let message = text(&output.stderr);
     assert!(
-        message.contains("node.phone.mobility.file: ") && message.contains("walk.tcl: there is no such")
+        message.contains("node.phone.mobility.file: ")
+            && message.contains("walk.tcl: there is no such")
     );
 }
 

@@ -469,47 +469,72 @@ fn drop_tail_as_a_discipline_is_the_same_run() {
     assert_eq!((metrics.flows, metrics.stations), (same.flows, same.stations));
 }
 
-#[test]
-fn with_a_discipline_frames_for_many_receivers_are_full() {
-    let cell = r#"
-        duration = "5 s"
+/// Downloads of two stations, near the access point and at a distance.
+fn two_downloads(distance: &str, wlan: &str) -> [f64; 2] {
+    let text = format!(
+        r#"
+        duration = "10 s"
         [[node]]
         name = "server"
         [[node]]
         name = "AP"
         position = ["0 m", "0 m"]
         [[node]]
-        name = "a"
+        name = "near"
         position = ["5 m", "0 m"]
         [[node]]
-        name = "b"
-        position = ["0 m", "5 m"]
+        name = "other"
+        position = ["0 m", "{distance}"]
         [[link]]
         between = ["server", "AP"]
         rate = "1 Gbit/s"
         delay = "10 ms"
-        queue = { limit = "2000 packets" }
+        queue = {{ limit = "2000 packets" }}
         [[wlan]]
         name = "cell"
-        stations = ["AP", "a", "b"]
+        stations = ["AP", "near", "other"]
         preset = "ieee80211n"
-        queue = "200 packets"
+        {wlan}
         [[flow]]
-        name = "to-a"
+        name = "to-near"
         from = "server"
-        to = "a"
+        to = "near"
         [[flow]]
-        name = "to-b"
+        name = "to-other"
         from = "server"
-        to = "b"
-    "#;
-    let together = |text: &str| run(text, &[]).flows.iter().map(|flow| flow.goodput).sum::<f64>();
-    let shared = together(cell);
+        to = "other"
+        "#
+    );
+    let flows = run(&text, &[]).flows;
+    [flows[0].goodput, flows[1].goodput].map(|goodput| goodput * 1e-6)
+}
+
+const SHARED: &str = "queue = \"200 packets\"";
+
+#[test]
+fn with_a_discipline_frames_for_many_receivers_are_full() {
+    let shared: f64 = two_downloads("5 m", SHARED).iter().sum();
     for kind in ["codel", "fq-codel", "pie"] {
         let discipline = format!("queue-discipline = {{ kind = \"{kind}\" }}");
-        let separate = together(&cell.replace("queue = \"200 packets\"", &discipline));
+        let separate: f64 = two_downloads("5 m", &discipline).iter().sum();
         assert!(separate > 0.9 * shared, "{kind}: {separate}, not {shared}");
     }
+}
+
+/// The performance anomaly (Heusse et al., INFOCOM 2003) and its end (Høiland-Jørgensen et al., USENIX
+/// ATC 2017): by packets, a station at a low rate takes the time of the other one.
+#[test]
+fn by_airtime_a_far_station_does_not_slow_down_a_near_one() {
+    let minstrel = "rate-control = \"minstrel-ht\"\nrx-threshold = \"-96 dBm\"\n\
+                    cs-threshold = \"-96 dBm\"\n";
+    let linux = "queue-discipline = { kind = \"fq-codel\", limit = \"8192 packets\", flows = 4096, \
+                 quantum = \"300 B\", target = \"20 ms\" }";
+    let of = |queue: &str| two_downloads("500 m", &format!("{minstrel}{queue}"));
+    let (shared, separate) = (of(SHARED), of(linux));
+    println!("Mbit/s of a near and a far station: one queue {shared:.1?}, Linux's {separate:.1?}");
+    let [near, far] = separate;
+    assert!(near > 0.45 * 52.0, "it has half of the time: {near}");
+    assert!(near > 4.0 * shared[0] && far > 0.4 * shared[1], "{separate:?}, not {shared:?}");
 }
 
 #[test]
