@@ -14,6 +14,34 @@
 //! the process, however it ends: the devices, their addresses and routes disappear with their
 //! descriptors, a new namespace with its last process, and the NAT table with its owner.
 //! Linux only: empty elsewhere.
+//!
+//! # Example
+//!
+//! As `airtcp link --config link.toml -- curl http://192.0.2.1/`, which needs root.
+//!
+//! ```no_run
+//! use airtcp_core::Duration;
+//! use airtcp_emu::{DirectionSetup, EmulatedLink, Setup, around_command};
+//!
+//! let text = "rate = '5 Mbit/s'\ndelay = '20 ms'\ndown.rate = '20 Mbit/s'";
+//! let link = EmulatedLink::parse("link.toml", text, &[], &|_| Err("no files".to_owned()))?;
+//! let late = Duration::from_millis(1);
+//! let setup = Setup {
+//!     up: DirectionSetup { config: &link.up.config, corrupt: link.up.corrupt, log: None },
+//!     down: DirectionSetup { config: &link.down.config, corrupt: link.down.corrupt, log: None },
+//!     only: None,
+//!     air: None,
+//!     seed: 1,
+//!     late,
+//!     control: None,
+//!     prefix: None,
+//!     command_line: "",
+//! };
+//! let command = ["curl", "http://192.0.2.1/"].map(Into::into);
+//! let outcome = around_command(setup, &command, &mut |line| eprintln!("{line}"))?;
+//! assert!(outcome.report.kept_up(late));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![cfg(target_os = "linux")]
 
 mod air;

@@ -11,6 +11,38 @@
 //! Time, the indices of interfaces and what is in files are arguments; what is to be sent, written
 //! and recorded is returned, or goes to a [`Keeper`](dispatch::Keeper) and a
 //! [`Recorder`](dispatch::Recorder). `airtcp-linux` does the rest.
+//!
+//! # Example
+//!
+//! A mobile is reported to be down. Wake, the default mechanism, wants to see all packets to it.
+//!
+//! ```
+//! use airtcp_core::{Flow, Instant, LinkSignal};
+//! use airtcp_edge::{MechanismNote, MobileId};
+//! use airtcp_gateway::config::GatewayConfig;
+//! use airtcp_gateway::dispatch::{Dispatcher, Effect, Interfaces, Keeper};
+//! use airtcp_gateway::ledger::WriteError;
+//! use airtcp_gateway::packets::SharedBytes;
+//! use airtcp_gateway::signals::{MobileSignal, SignalSource};
+//!
+//! /// Wake makes no promises, so there is nothing to keep.
+//! struct Nothing;
+//! impl Keeper for Nothing {
+//!     fn write(&mut self, _: &str, _: &[MechanismNote<SharedBytes>]) -> Result<(), WriteError> {
+//!         Ok(())
+//!     }
+//!     fn settle(&mut self) -> Vec<Flow> { Vec::new() }
+//! }
+//! let text = "[[mobile]]\nname = 'cabs'\naddresses = ['10.8.0.0/24']";
+//! let config = GatewayConfig::parse("gateway.toml", text)?;
+//! let mut gateway = Dispatcher::new(&config, (1, 2), &Interfaces::new(), Box::new(Nothing))?;
+//! let mobile = MobileId::Host([10, 8, 0, 7].into());
+//! let down = MobileSignal { mobile, signal: LinkSignal::Down, source: SignalSource::Control };
+//! let mut effects = Vec::new();
+//! gateway.on_signal(Instant::ZERO, down, &mut effects);
+//! assert_eq!(effects, [Effect::MirrorAll { mobile, on: true }]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod config;
 pub mod control;

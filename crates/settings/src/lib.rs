@@ -26,6 +26,30 @@
 //!   have no counterpart.
 //!
 //! A crate for diagnostics would replace `Diagnostic::render` of `airtcp-config`, 20 lines.
+//!
+//! # Example
+//!
+//! ```
+//! use airtcp_core::{Bytes, Duration};
+//! use airtcp_settings::schema::POSITIVE_TIME;
+//! use airtcp_settings::{InTable, settings};
+//!
+//! settings! {
+//!     /// A buffer in front of a radio.
+//!     #[derive(Clone, Debug, PartialEq)]
+//!     #[table("buffer")]
+//!     pub struct BufferConfig {
+//!         /// Room for packets.
+//!         pub size: Bytes = Bytes(64_000),
+//!         /// Longest stay of a packet.
+//!         #[kind = POSITIVE_TIME]
+//!         pub longest_stay: Duration = Duration::from_millis(200),
+//!     }
+//! }
+//! assert_eq!(BufferConfig::default().size, Bytes(64_000));
+//! let keys: Vec<_> = BufferConfig::TABLE.fields().iter().map(|field| field.key).collect();
+//! assert_eq!(keys, ["size", "longest-stay"]);
+//! ```
 
 mod kind;
 mod macros;
