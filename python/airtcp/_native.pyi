@@ -23,7 +23,7 @@ class ScenarioError(ValueError):
     """
 
     file: str
-    """File name, or the name given to `parse`."""
+    """File name, or the name given to `parse`; of overrides `--set`, of a sweep's axes `grid`."""
     line: int | None
     """1-based line, where there is one (an override has none)."""
     column: int | None

@@ -6,13 +6,14 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from operator import index
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, SupportsIndex
 
 from airtcp import _native
 from airtcp.congestion import CongestionControl, maker
 from airtcp.run import Run, Series
-from airtcp.words import nearest
+from airtcp.words import expect, nearest
 
 
 def override_text(value: object) -> str:
@@ -22,15 +23,27 @@ def override_text(value: object) -> str:
     return str(value)
 
 
-def check_seeds(seeds: Iterable[int]) -> None:
+def check_seeds(seeds: Iterable[object]) -> None:
     """Checks that runs can have these seeds.
 
     Raises:
+        TypeError: One is not a whole number.
         ValueError: One is not from 0 to 2^64 - 1.
     """
     for seed in seeds:
-        if not 0 <= seed < 2**64:
+        # NumPy's whole numbers are no `int`.
+        if not isinstance(seed, SupportsIndex):
+            raise TypeError(f"seed {seed!r}: expected a whole number")
+        if not 0 <= index(seed) < 2**64:
             raise ValueError(f"seed {seed}: expected a number from 0 to 2^64 - 1")
+
+
+def _names(argument: str, value: str | Iterable[str]) -> list[str]:
+    """The names in an argument that is one of them, or several."""
+    names = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    fits = all(isinstance(name, str) for name in names)
+    expect(fits, argument, value, "a name, or several")
+    return names
 
 
 Files = tuple[tuple[str, str], ...]
@@ -86,7 +99,14 @@ class Scenario:
             ScenarioError: The file or an override is wrong; the message says where, and what was
                 expected.
         """
-        return cls.parse(Path(path).read_text(encoding="utf-8"), set=set, name=os.fspath(path))
+        text = Path(path).read_text(encoding="utf-8")
+        try:
+            return cls.parse(text, set=set, name=os.fspath(path))
+        except _native.ScenarioError as error:
+            if _is_other_than_a_scenario(text, str(error)):
+                hint = "it has no key of a scenario (`airtcp check` tells what it is)"
+                error.args = (f"{error}\n{os.fspath(path)}: {hint}",)
+            raise
 
     @classmethod
     def parse(
@@ -182,15 +202,19 @@ class Scenario:
             ValueError: An unknown series or node, an impossible seed, no flow uses a control of its
                 own, no wlan to monitor, or the folder has captures that these would not replace.
             OSError: A capture cannot be written.
-            TypeError: What `congestion` has makes no control.
+            TypeError: What `congestion` has makes no control, or an argument is of another type.
         """
-        nodes = [pcap_nodes] if isinstance(pcap_nodes, str) else list(pcap_nodes)
+        nodes = _names("pcap_nodes", pcap_nodes)
+        expect(isinstance(pcap_monitor, bool), "pcap_monitor", pcap_monitor, "True or False")
+        fits = between_slices is None or callable(between_slices)
+        expect(fits, "between_slices", between_slices, "a function")
         if pcap is None and (nodes or pcap_monitor or snaplen is not None):
             raise ValueError("pcap_nodes, pcap_monitor and snaplen have no effect without pcap")
         length = None if snaplen is None else str(snaplen)
         captures = None if pcap is None else (os.fspath(pcap), nodes, pcap_monitor, length)
-        names = [trace] if isinstance(trace, str) else list(trace)
-        metrics, series = self._run(seed, names, between_slices, congestion, captures)
+        metrics, series = self._run(
+            seed, _names("trace", trace), between_slices, congestion, captures
+        )
         return Run(json.loads(metrics), series)
 
     def run_to_bytes(
@@ -243,6 +267,8 @@ class Scenario:
     def _with_controls(
         self, congestion: Mapping[str, Callable[[], CongestionControl]] | None
     ) -> _native.Scenario:
+        fits = congestion is None or isinstance(congestion, Mapping)
+        expect(fits, "congestion", congestion, 'controls by name, such as {"mine": MyControl}')
         if congestion and not self._native.names_controls:
             names = ", ".join(map(repr, congestion))
             message = f"no flow has congestion = 'custom': nothing uses {names}"
@@ -259,6 +285,12 @@ class Scenario:
 
     def __repr__(self) -> str:
         return f"Scenario({self.name!r}, duration={self.duration} s)"
+
+
+def _is_other_than_a_scenario(text: str, mistakes: str) -> bool:
+    """Whether a file has keys, and these mistakes say of each that it is none of a scenario."""
+    values, _, _ = _native.read_toml(text)
+    return bool(values) and all(f": {key}: unknown key" in mistakes for key in values)
 
 
 def files_of(

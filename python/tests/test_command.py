@@ -545,6 +545,14 @@ def test_a_nonsense_number_is_exit_2(arguments: list[str]) -> None:
     assert exit_.value.code == 2
 
 
+def test_the_nearest_action_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["rn"])
+    assert exit_.value.code == 2
+    said = "'rn': expected one of list, check, schema, run, all, claims (did you mean 'run'?)"
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("studies")
 def test_list_names_studies_and_experiments(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0

@@ -561,6 +561,7 @@ def test_a_scenario_without_links_is_named(capfd: pytest.CaptureFixture[str]) ->
         (["--sequence", "--from", "61"], "nothing from 61 s until 60 s"),
         (["--from", "61", "--until", "70"], "nothing from 61 s until 70 s (the file ends at 60 s)"),
         (["--until", "inf"], "nothing from 0 s until inf s"),
+        (["--from", "1.5 min", "--until", "95000ms"], "nothing from 90 s until 95 s"),
         (["--cdf", "delay"], "--cdf delay is of a link (expected --link NAME beside it)"),
         (["--views", "rate,queue"], "--views queue is of a link (expected --link NAME beside it)"),
         (
@@ -584,6 +585,18 @@ def test_mistakes_are_found_before_a_scenario_is_run(
     monkeypatch.setattr("airtcp._native.cli_main", lambda _: pytest.fail("it is run"))
     assert main([str(EXAMPLES / "quickstart.toml"), *arguments]) == 2
     assert expected in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--from", "--until"])
+@pytest.mark.parametrize("time", ["3x", "3 Mbit/s", "soon", "1.2.3 s", ""])
+def test_what_is_no_time_is_named(
+    option: str, time: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main([str(EXAMPLES / "quickstart.toml"), option, time])
+    assert refused.value.code == 2
+    message = f"argument {option}: {time!r}: expected a time, such as '3 s' or '500 ms'"
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

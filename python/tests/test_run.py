@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airtcp.run import Run, Series
+from airtcp.scenario import Scenario
 
 METRICS = {"duration": 1.0, "flows": [{"name": "a", "goodput": 1.5}, {"name": "b", "goodput": 2.5}]}
 
@@ -111,3 +114,44 @@ def test_a_truncated_run_is_refused(cut: int) -> None:
     data = Run(METRICS, {"cwnd": series([(0.0, 0, 1.0)])}).to_bytes()
     with pytest.raises(ValueError, match="not a stored run"):
         Run.from_bytes(data[: cut % len(data)])
+
+
+SCENARIO = """
+duration = "1 s"
+[[node]]
+name = "A"
+[[node]]
+name = "B"
+[[link]]
+between = ["A", "B"]
+rate = "2 Mbit/s"
+delay = "20 ms"
+[[flow]]
+from = "A"
+to = "B"
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": "x"}, "seed 'x': expected a whole number"),
+        ({"seed": 1.5}, "seed 1.5: expected a whole number"),
+        ({"trace": 3}, "trace = 3: expected a name, or several"),
+        ({"trace": [3]}, r"trace = \[3\]: expected a name, or several"),
+        ({"between_slices": 3}, "between_slices = 3: expected a function"),
+        ({"congestion": 3}, "congestion = 3: expected controls by name"),
+        ({"pcap": "x", "pcap_nodes": 3}, "pcap_nodes = 3: expected a name, or several"),
+        ({"pcap": "x", "pcap_monitor": "yes"}, "pcap_monitor = 'yes': expected True or False"),
+    ],
+)
+def test_an_argument_of_another_type_is_named(arguments: dict[str, Any], message: str) -> None:
+    scenario = Scenario.parse(SCENARIO)
+    with pytest.raises(TypeError, match=message):
+        scenario.run(**arguments)
+
+
+def test_a_seed_may_be_numpys() -> None:
+    scenario = Scenario.parse(SCENARIO)
+    numpys: Any = np.int64(7)
+    assert scenario.run(numpys).metrics == scenario.run(7).metrics

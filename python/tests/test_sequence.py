@@ -73,7 +73,9 @@ def test_a_run_with_too_many_packets_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["examples/manet.toml"], "one flow between two of three nodes"),
+        (["examples/manet.toml"], "(it has 30 nodes and 5 TCP flows)"),
+        (["examples/dumbbell.toml"], "(it has 22 nodes and 10 TCP flows)"),
+        (["examples/quic.toml"], "needs one TCP flow, and no other"),
         ([OUTAGE, "--views", "rate"], "--views has no effect with --sequence"),
         ([OUTAGE, "--out", "picture.png"], "draws a scenario's .toml, as .svg"),
         ([OUTAGE, "--from", "3", "--until", "2"], "nothing from 3 s until 2 s"),

@@ -21,6 +21,7 @@ from airtcp.sweeps.command import axis, main
 from airtcp.sweeps.labels import key_label, metric_label, scale_of, unit_of
 from airtcp.sweeps.plot import summary
 from airtcp.sweeps.sweep import Axis
+from airtcp.timeline.command import main as plot_main
 from tests.fakes import FakeSimulator, kept
 
 SCENARIO = """
@@ -150,13 +151,71 @@ def test_a_wrong_grid_is_refused_before_anything_runs(
     assert not (tmp_path / "kept").exists()
 
 
-def test_a_mistake_in_an_axis_names_the_axis(scenario: Path) -> None:
-    with pytest.raises(airtcp.ScenarioError, match=r"^--axis:1:1: .*unknown key") as error:
+def test_a_mistake_in_the_grid_names_the_key(scenario: Path) -> None:
+    unknown = rf"^grid: {re.escape(LOSS)}x: unknown key"
+    with pytest.raises(airtcp.ScenarioError, match=unknown) as error:
         airtcp.sweep(scenario, {LOSS + "x": [0.01]}, seeds=1)
-    assert "--set" not in str(error.value)
-    shared = airtcp.Scenario.load(scenario, {LOSS: 0.5})
-    with pytest.raises(airtcp.ScenarioError, match=r"^--axis:1:"):
-        airtcp.sweep(shared, {LOSS: [0.01, 2]}, seeds=1)
+    assert (error.value.file, error.value.line, error.value.column) == ("grid", None, None)
+    assert error.value.key == LOSS + "x"
+    shared = airtcp.Scenario.load(scenario, {"tcp.recovery": "sack"})
+    grid: dict[str, list[object]] = {LOSS: [0.01, 2], "tcp.recovry": [1]}
+    with pytest.raises(airtcp.ScenarioError) as several:
+        airtcp.sweep(shared, grid, seeds=1)
+    assert "--" not in str(several.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "axis"),
+    [("duration", "duration"), (LOSS, "link.A-B.loss"), (LOSS, ("duration", LOSS))],
+)
+def test_an_override_that_the_grid_replaces_is_refused(
+    scenario: Path, override: str, axis: Axis
+) -> None:
+    shared = airtcp.Scenario.load(scenario, {override: "1 s" if override == "duration" else 0.5})
+    key = axis if isinstance(axis, str) else LOSS
+    message = rf"{re.escape(override)} = .* has no effect: {re.escape(key)} is in the grid"
+    values: object = "x" if isinstance(axis, str) else ("1 s", 0.1)
+    grid: dict[Axis, list[object]] = {axis: [values]}
+    with pytest.raises(ValueError, match=message):
+        airtcp.sweep(shared, grid, seeds=1)
+
+
+def test_an_override_of_the_table_that_a_key_of_the_grid_is_in_has_an_effect(
+    scenario: Path,
+) -> None:
+    shared = airtcp.Scenario.load(scenario, {"link.A-B.loss": '{ kind = "bernoulli", p = 0 }'})
+    assert len(airtcp.sweep(shared, {LOSS: [0.01, 0.02]}, seeds=1, rows="runs")) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seeds": "x"}, "seeds = 'x': expected how many, or a list of them"),
+        ({"seeds": 1.5}, "seeds = 1.5: expected how many"),
+        ({"seeds": [1.5]}, "seed 1.5: expected a whole number"),
+        ({"grid": [LOSS]}, "grid = .*: expected the values of each key"),
+        ({"grid": {3: [1]}}, "key of grid = 3: expected a key of the scenario"),
+        ({"client": 3}, "client = 3: expected a distributed.Client"),
+        ({"congestion": 3}, "congestion = 3: expected controls by name"),
+    ],
+)
+def test_an_argument_of_another_type_is_named(
+    scenario: Path, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        airtcp.sweep(scenario, **{"grid": {}, **arguments})
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_there_is_a_job_at_least(scenario: Path, jobs: int) -> None:
+    with pytest.raises(ValueError, match=rf"jobs = {jobs!r}: expected a number from 1"):
+        airtcp.sweep(scenario, {}, jobs=jobs)
+
+
+def test_seeds_may_be_numpys(scenario: Path) -> None:
+    numpys: Any = np.arange(2, 4)
+    table = airtcp.sweep(scenario, {}, numpys, rows="runs")
+    assert list(table["seed"]) == [2, 3]
 
 
 def test_unknown_rows_are_refused(scenario: Path) -> None:
@@ -172,6 +231,16 @@ def test_a_combination_without_such_rows_is_refused(scenario: Path) -> None:
     )
     with pytest.raises(ValueError, match=message):
         airtcp.sweep(scenario, grid, 1, rows="quic")
+
+
+def test_rows_that_there_are_not_end_the_sweep_with_the_first_run(
+    scenario: Path, tmp_path: Path
+) -> None:
+    # One job at a time; the runs that it finishes while the first result is read are kept.
+    simulated = {"duration": ["20 s"]}
+    with pytest.raises(ValueError, match="rows = 'stations': a run with duration = 20 s has none"):
+        airtcp.sweep(scenario, simulated, 200, rows="stations", jobs=1, keep=tmp_path / "kept")
+    assert 1 <= len(kept(tmp_path / "kept")) < 100
 
 
 def test_a_plot_is_a_figure_of_its_own() -> None:
@@ -503,7 +572,7 @@ def test_a_key_changes_together_with_the_axis_before_it() -> None:
     ("arguments", "message"),
     [
         (["--with", "a=1,2"], "--with a: there is no --axis before it"),
-        (["--axis", "a=1,2", "--with", "b=1"], "--with b has 1 values, --axis a before it 2"),
+        (["--axis", "a=1,2", "--with", "b=1"], "--with b has 1 value, --axis a before it 2"),
         (["--axis", "a=1,2", "--with", "a=3,4"], "--with a: it is in that axis already"),
         (["--axis", "a=1", "--with", "b=1", "--axis", "b=1"], "--axis b is there twice"),
     ],
@@ -517,6 +586,71 @@ def test_what_cannot_change_together_is_refused(
         code = refused.code
     assert code == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("scenario")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--axis", "duration=5 s", "--set", "duration=6 s"],
+            "--set duration=6 s has no effect: --axis duration replaces it",
+        ),
+        (
+            ["--axis", "tcp.recovery=sack", "--with", f"{LOSS}=0.1", "--set", f"{LOSS}=0.2"],
+            f"--set {LOSS}=0.2 has no effect: --with {LOSS} replaces it",
+        ),
+    ],
+)
+def test_a_set_that_an_axis_replaces_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("results").exists()
+
+
+@pytest.mark.usefixtures("scenario")
+@pytest.mark.parametrize("rows", ["quic", "stations", "udp", "calls"])
+def test_rows_that_runs_do_not_have_are_exit_2(
+    rows: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--rows", rows, "--out", "a.csv") == 2
+    message = f"rows = '{rows}': a run has none (expected one of flows, links, runs)"
+    assert message in capsys.readouterr().err
+    # Of kept runs, too.
+    assert run("--out", "a.csv") == 0
+    assert run("--rows", rows, "--out", "a.csv") == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("scenario")
+def test_the_nearest_rows_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("--rows", "flow")
+    assert "'flow': expected one of flows, quic" in (said := capsys.readouterr().err)
+    assert "did you mean 'flows'?" in said
+
+
+@pytest.mark.usefixtures("scenario")
+def test_one_row_is_one_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["one.toml", "--runs", "1", "--rows", "runs"]) == 0
+    assert re.search(r": 1 row, \d+ columns$", capsys.readouterr().out.strip())
+
+
+@pytest.mark.usefixtures("scenario")
+def test_a_file_of_another_kind_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
+    hint = "it has no key of a scenario (`airtcp check` tells what it is)"
+    Path("link.toml").write_text('[up]\nrate = "1 Mbit/s"\n')
+    for other in ("link.toml", f"{Path(__file__).parents[2]}/examples/gateway.toml"):
+        assert main([other]) == 2
+        assert f"{other}: {hint}" in capsys.readouterr().err
+        assert plot_main([other]) == 2
+        assert f"{other}: {hint}" in capsys.readouterr().err
+    for text in ("", "x = \n", 'x = 1\nduration = "1 s"\n'):
+        Path("link.toml").write_text(text)
+        assert main(["link.toml"]) == 2
+        assert hint not in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("scenario")

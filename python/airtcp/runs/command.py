@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from airtcp.extras import MissingExtraError
 from airtcp.runs import cluster
-from airtcp.runs.execute import Outcome, SimulatorLike, Threads, Workers, execute
+from airtcp.runs.execute import Check, Outcome, SimulatorLike, Threads, Workers, execute
 from airtcp.runs.job import Job
 from airtcp.runs.progress import progress
 from airtcp.runs.store import CannotGoOnError, DamagedRunError, Store
+from airtcp.words import nearest
 
 T = TypeVar("T")
 
@@ -34,6 +35,16 @@ class IncompleteError(Exception):
 
 ERRORS = (ValueError, IncompleteError, CannotGoOnError, OSError, MissingExtraError)
 """What a command says in a line instead of a traceback."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Names the nearest of the known words, which argparse does from Python 3.14 on."""
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = f"expected one of {', '.join(action.choices)}"
+            message = f"{value!r}: {known}{nearest(str(value), action.choices)}"
+            raise argparse.ArgumentError(action, message)
 
 
 def positive(text: str) -> int:
@@ -74,17 +85,22 @@ class Runner:
     dask: str | None = None
     quiet: bool = False
 
-    def run(self, jobs: Sequence[Job]) -> None:
+    def run(self, jobs: Sequence[Job], check: Check | None = None) -> None:
         """Runs the jobs whose results are not kept yet.
+
+        Args:
+            jobs: The runs wanted.
+            check: As of `execute`.
 
         Raises:
             IncompleteError: Some failed, or not all were run.
+            ValueError: `check` raised it.
         """
         outcome = Outcome()
         with progress(len(jobs), silent=self.quiet) as on_progress:
             for batch, workers in self._batches(jobs):
                 with workers as entered:
-                    execute(batch, self.store, entered, on_progress, outcome)
+                    execute(batch, self.store, entered, on_progress, outcome, check)
                 if outcome.stopped:
                     break
         kept = (
@@ -93,6 +109,9 @@ class Runner:
         )
         if isinstance(outcome.stopped, KeyboardInterrupt):
             raise IncompleteError(f"interrupted; {kept}", interrupted=True)
+        if isinstance(outcome.stopped, ValueError):
+            # The same command would not run the rest.
+            raise outcome.stopped
         if outcome.stopped:
             raise IncompleteError(f"{outcome.stopped}; {kept}")
         if outcome.failed:
@@ -100,21 +119,24 @@ class Runner:
                 print(f"{self.command}: {failed}: {reason!r}", file=sys.stderr)
             raise IncompleteError(f"{len(outcome.failed)} of {len(jobs)} runs failed")
 
-    def run_and_read(self, jobs: Sequence[Job], read: Callable[[], T]) -> T:
+    def run_and_read(
+        self, jobs: Sequence[Job], read: Callable[[], T], check: Check | None = None
+    ) -> T:
         """Runs the jobs, then returns what `read` makes of the kept runs.
 
         Damaged files of them are named, and what they held is run again.
 
         Raises:
             IncompleteError: Some failed, or not all were run.
+            ValueError: `check` raised it.
         """
         self._drop_damaged([])
-        self.run(jobs)
+        self.run(jobs, check)
         try:
             return read()
         except DamagedRunError:
             self._drop_damaged(jobs)
-        self.run(jobs)
+        self.run(jobs, check)
         return read()
 
     def _drop_damaged(self, jobs: Sequence[Job]) -> None:

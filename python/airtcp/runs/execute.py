@@ -128,6 +128,10 @@ class Threads:
         self._simulator.stop()
 
 
+Check = Callable[[Job, bytes], None]
+"""What is asked of each new result. It raises CannotGoOnError if no other run is worth doing."""
+
+
 @dataclass
 class Outcome:
     """The result of some batches of jobs.
@@ -153,6 +157,7 @@ def execute(
     workers: Workers,
     on_progress: Callable[[int], None],
     outcome: Outcome | None = None,
+    check_result: Check | None = None,
 ) -> Outcome:
     """Runs the jobs whose results are not kept yet, and keeps each result once finished.
 
@@ -162,6 +167,7 @@ def execute(
         workers: Where the jobs run.
         on_progress: Called with the number of jobs finished so far (kept ones included).
         outcome: That of the batches before this one, to which it is added.
+        check_result: Called with each new result, once it is kept.
     """
     missing = [job for job in jobs if not store.has(job)]
     outcome = outcome or Outcome()
@@ -178,7 +184,7 @@ def execute(
                 future.add_done_callback(finished.put)
                 check()
             while pending:
-                _collect(_some(finished), pending, store, outcome)
+                _collect(_some(finished), pending, store, outcome, check_result)
                 store.flush(after=_UNWRITTEN)
                 on_progress(outcome.finished)
                 check()
@@ -191,7 +197,7 @@ def execute(
                 future.cancel()
             running = [future for future in pending if not future.cancelled()]
             wait(running)
-            _collect(running, pending, store, outcome)
+            _collect(running, pending, store, outcome, check_result)
         try:
             store.flush()
         except CannotGoOnError as reason:
@@ -246,12 +252,16 @@ def _collect(
     pending: dict[Future[bytes], Job],
     store: Store,
     into: Outcome,
+    check: Check | None,
 ) -> None:
     for future in done:
         job = pending.pop(future)
         try:
-            store.put(job, future.result())
+            result = future.result()
+            store.put(job, result)
             into.simulated += 1
+            if check:
+                check(job, result)
         except CannotGoOnError as error:
             into.stopped = into.stopped or error
         except Interrupted:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from airtcp.errors import BAD_INPUT, FAILED, OK, answer, complain
-from airtcp.runs.command import ERRORS, IncompleteError, Runner, add_options, positive
+from airtcp.runs.command import ERRORS, IncompleteError, Parser, Runner, add_options, positive
 from airtcp.runs.execute import Simulator, SimulatorLike
 from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.store import Store, write_atomically
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> in
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="airtcp study",
         description="Reproduce papers: run a study and test its claims.",
         epilog="Exit codes: see each command's --help",

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from airtcp.errors import BAD_INPUT, OK, answer, check_input
-from airtcp.runs.command import ERRORS, Runner, add_options, positive
+from airtcp.runs.command import ERRORS, Parser, Runner, add_options, positive
 from airtcp.runs.execute import Simulator, SimulatorLike
 from airtcp.runs.job import FIRST_SEED
 from airtcp.runs.store import Store, check_folder
 from airtcp.scenario import Scenario
 from airtcp.sweeps.files import check_name, columns_of, write_rows
-from airtcp.sweeps.sweep import ROWS, Axis, Sweep
+from airtcp.sweeps.sweep import ROWS, Axis, Sweep, replaces
+from airtcp.words import counted
 
 COMMAND = "airtcp sweep"
 
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> in
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=COMMAND,
         description="Run a scenario with every combination of some settings and seeds; write the "
         "metrics as a table, with a row per run and flow.",
@@ -89,6 +90,7 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         print(f"{COMMAND}: --axis {twice} is there twice", file=sys.stderr)
         return BAD_INPUT
+    _check_set(options.set, options.axis)
     grid = dict(map(_values, axes))
     check_input(options.scenario, "a scenario file")
     scenario = Scenario.load(options.scenario, set=dict(options.set))
@@ -113,26 +115,41 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
 
     runner = Runner(COMMAND, store, simulator, options.jobs, options.dask, options.quiet)
     rows = runner.run_and_read(
-        [job for _, job in wanted.jobs()], lambda: wanted.rows(store, options.rows)
+        [job for _, job in wanted.jobs()],
+        lambda: wanted.rows(store, options.rows),
+        wanted.check_rows(options.rows),
     )
     for key, values in (item for axis in axes for item in axis.items()):
         shown = typed(values)
         for row in rows:
             row[key] = shown[str(row[key])]
     write_rows(out, rows)
-    print(f"{out}: {len(rows)} rows, {len(columns_of(rows))} columns")
+    print(f"{out}: {counted(len(rows), 'row')}, {counted(len(columns_of(rows)), 'column')}")
     return OK
 
 
 _Keys = dict[str, list[str]]
 """The keys that change together, and the values of each."""
 
+_Given = Sequence[tuple[bool, tuple[str, list[str]]]]
+"""Of each `--axis` and `--with`: whether it is `--with`, its key and its values."""
 
-def _axes(given: Sequence[tuple[bool, tuple[str, list[str]]]]) -> list[_Keys]:
+
+def _check_set(overrides: Sequence[tuple[str, str]], given: _Given) -> None:
+    """Refuses a `--set` that every run replaces.
+
+    Raises:
+        ValueError: The message has the two options.
+    """
+    for other, value in overrides:
+        for together, (key, _) in given:
+            if replaces(key, other):
+                option = "--with" if together else "--axis"
+                raise ValueError(f"--set {other}={value} has no effect: {option} {key} replaces it")
+
+
+def _axes(given: _Given) -> list[_Keys]:
     """The axes of `--axis` and `--with`, in their order on the command line.
-
-    Args:
-        given: Of each option, whether it is `--with`, its key and its values.
 
     Raises:
         ValueError: A `--with` does not go with the `--axis` before it.
@@ -147,7 +164,8 @@ def _axes(given: Sequence[tuple[bool, tuple[str, list[str]]]]) -> list[_Keys]:
         first, of_first = next(iter(axes[-1].items()))
         if len(texts) != len(of_first):
             raise ValueError(
-                f"--with {key} has {len(texts)} values, --axis {first} before it {len(of_first)}"
+                f"--with {key} has {counted(len(texts), 'value')}, --axis {first} before it "
+                f"{len(of_first)}"
             )
         if key in axes[-1]:
             raise ValueError(f"--with {key}: it is in that axis already")

@@ -6,23 +6,27 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airtcp._native import ScenarioError
 from airtcp.congestion import CongestionControl
+from airtcp.run import Run
 from airtcp.runs.cluster import Cluster
-from airtcp.runs.execute import Simulator, SimulatorLike, Threads, Workers, execute
+from airtcp.runs.execute import Check, Simulator, SimulatorLike, Threads, Workers, execute
 from airtcp.runs.job import FIRST_SEED, Job
 from airtcp.runs.progress import progress as shown_progress
-from airtcp.runs.store import Store, check_folder
+from airtcp.runs.store import CannotGoOnError, Store, check_folder
 from airtcp.scenario import Scenario, Source, check_seeds, files_of, override_text
 from airtcp.sweeps.files import Row, check_name, frame_of, write_rows
-from airtcp.words import nearest
+from airtcp.words import expect, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +65,15 @@ def keys_of(axis: Axis) -> tuple[str, ...]:
     return (axis,) if isinstance(axis, str) else axis
 
 
+def replaces(key: str, other: str) -> bool:
+    """Whether a value of one key leaves none of another: it is the same, or part of it."""
+    return f"{other}.".startswith(f"{key}.")
+
+
+class NoRowsError(CannotGoOnError, ValueError):
+    """A combination's runs do not have the rows of the table."""
+
+
 @dataclass(frozen=True)
 class Sweep:
     """What is run.
@@ -77,6 +90,8 @@ class Sweep:
 
     def __post_init__(self) -> None:
         for axis, values in self.grid.items():
+            named = isinstance(axis, str | tuple) and all(isinstance(k, str) for k in keys_of(axis))
+            expect(named, "key of grid", axis, "a key of the scenario, or several in a tuple")
             name = " and ".join(keys_of(axis))
             if isinstance(values, str) or not isinstance(values, Sized) or not len(values):
                 raise ValueError(f"the values of {name} must be a list with at least one value")
@@ -88,9 +103,14 @@ class Sweep:
         for key in keys:
             if keys.count(key) > 1:
                 raise ValueError(f"{key} is in two axes")
+            for other, value in self.scenario.source.overrides:
+                if replaces(key, other):
+                    raise ValueError(
+                        f"{other} = {value} of the scenario has no effect: {key} is in the grid"
+                    )
+        check_seeds(self.seeds)
         if len(set(self.seeds)) < len(self.seeds) or not self.seeds:
             raise ValueError("there must be at least one seed, and none twice")
-        check_seeds(self.seeds)
 
     def digest(self, rows: str) -> str:
         """A short name that no other sweep's table has.
@@ -145,11 +165,28 @@ class Sweep:
         for _, job in self.jobs()[:: len(self.seeds)]:
             simulator.check(job)
 
+    def check_rows(self, rows: str) -> Check:
+        """What finds out with the first result of each combination whether it has such rows.
+
+        It raises NoRowsError: which rows runs have is known once there is one.
+        """
+        checked: set[tuple[tuple[str, str], ...]] = set()
+        shared = len(self.scenario.source.overrides)
+
+        def check(job: Job, result: bytes) -> None:
+            if job.overrides not in checked:
+                checked.add(job.overrides)
+                metrics = Run.from_bytes(result).metrics
+                if not any(_rows(metrics, rows)):
+                    raise _no_rows(metrics, rows, job.overrides[shared:])
+
+        return check
+
     def rows(self, store: Store, rows: str) -> list[Row]:
         """The metrics of the kept runs: the keys of the grid, `seed`, the row's name, metrics.
 
         Raises:
-            ValueError: The runs of a combination have no such row.
+            NoRowsError: The runs of a combination have no such row.
             OSError: A kept run cannot be read.
             DamagedRunError: A kept run is damaged.
         """
@@ -164,13 +201,7 @@ class Sweep:
                 for row in _rows(store.get(job).metrics, rows)
             ]
             if not found:
-                metrics = store.get(same[0]).metrics
-                others = [kind for kind in ROWS if kind == "runs" or any(_parts(metrics, kind))]
-                keys = " and ".join(f"{key} = {override_text(v)}" for key, v in point.items())
-                raise ValueError(
-                    f"rows = {rows!r}: a run{keys and f' with {keys}'} has none "
-                    f"(expected one of {', '.join(others)})"
-                )
+                raise _no_rows(store.get(same[0]).metrics, rows, _overrides(point))
             of_all += found
         return of_all
 
@@ -195,6 +226,17 @@ def _rows(metrics: Mapping[str, Any], rows: str) -> Iterator[dict[str, object]]:
 
 def _parts(metrics: Mapping[str, Any], rows: str) -> Iterator[Mapping[str, Any]]:
     return itertools.chain.from_iterable(metrics[part] for part in _PARTS.get(rows, (rows,)))
+
+
+def _no_rows(
+    metrics: Mapping[str, Any], rows: str, point: Iterable[tuple[str, str]]
+) -> NoRowsError:
+    others = [kind for kind in ROWS if kind == "runs" or any(_parts(metrics, kind))]
+    keys = " and ".join(f"{key} = {value}" for key, value in point)
+    return NoRowsError(
+        f"rows = {rows!r}: a run{keys and f' with {keys}'} has none "
+        f"(expected one of {', '.join(others)})"
+    )
 
 
 def _overrides(point: Mapping[str, object]) -> Iterable[tuple[str, str]]:
@@ -240,26 +282,38 @@ def sweep(
 
     Raises:
         ValueError: Found before anything is run: a key or value is wrong, `rows` or the ending of
-            `out` is unknown, its folder is missing, or arguments do not go together. Found
-            afterwards: the runs of a combination have no such `rows`.
+            `out` is unknown, its folder is missing, an override of the scenario is replaced by
+            `grid`, or arguments do not go together. Found with the first run of a combination,
+            which ends the sweep: it has no such `rows`.
+        TypeError: An argument is of another type.
         ScenarioError: The scenario is wrong, or names a control that `congestion` lacks.
         OSError: The scenario or a kept run cannot be read, or `keep` or `out` not written.
         CannotGoOnError: The cluster is lost, or one of its workers cannot be used.
         RuntimeError: A run failed.
     """
     if rows not in ROWS:
-        raise ValueError(f"rows = {rows!r}: expected one of {', '.join(ROWS)}{nearest(rows, ROWS)}")
+        near = nearest(str(rows), ROWS)
+        raise ValueError(f"rows = {rows!r}: expected one of {', '.join(ROWS)}{near}")
+    if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
+        raise ValueError(f"jobs = {jobs!r}: expected a number from 1")
+    fits = isinstance(grid, Mapping)
+    expect(fits, "grid", grid, 'the values of each key, such as {"tcp.recovery": ["sack", "rack"]}')
     if out is not None:
         check_name(Path(out))
         check_folder(Path(out))
     for name, given in (("keep", keep), ("client", client)):
         if congestion and given is not None:
             raise ValueError(f"congestion=… does not go together with {name}=…")
+    fits = client is None or hasattr(client, "scheduler")
+    expect(fits, "client", client, "a distributed.Client")
     loaded = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    chosen = range(FIRST_SEED, FIRST_SEED + seeds) if isinstance(seeds, int) else seeds
-    wanted = Sweep(loaded, grid, chosen)
+    wanted = Sweep(loaded, grid, _chosen(seeds))
     simulator = Simulator(congestion)
-    wanted.check(simulator)
+    try:
+        wanted.check(simulator)
+    except ScenarioError as error:
+        _name_grid(error)
+        raise
     every = [job for _, job in wanted.jobs()]
     with _folder(keep) as folder:
         store = Store(folder, simulator.build)
@@ -270,7 +324,8 @@ def sweep(
             else Threads(jobs or os.cpu_count() or 1, simulator)
         )
         with workers as entered, shown_progress(len(every), silent=not progress) as on_progress:
-            outcome = execute(every, store, entered, on_progress)
+            check = wanted.check_rows(rows)
+            outcome = execute(every, store, entered, on_progress, check_result=check)
         if outcome.stopped:
             raise outcome.stopped
         for failed, reason in outcome.failed:
@@ -281,6 +336,24 @@ def sweep(
     table = frame_of(found)
     table.attrs["axes"] = [list(keys_of(axis)) for axis in grid]
     return table
+
+
+def _chosen(seeds: int | Sequence[int]) -> Sequence[int]:
+    """The seeds of the argument, which may say how many."""
+    if isinstance(seeds, int):
+        return range(FIRST_SEED, FIRST_SEED + seeds)
+    fits = isinstance(seeds, Iterable) and not isinstance(seeds, str)
+    expect(fits, "seeds", seeds, "how many, or a list of them, such as [1, 2]")
+    listed = list(seeds)
+    check_seeds(listed)
+    return list(map(index, listed))
+
+
+def _name_grid(error: ScenarioError) -> None:
+    """Lets a mistake in an axis name the argument, instead of the command's option."""
+    error.args = (re.sub(r"^--axis:\d+:\d+: ", "grid: ", str(error), flags=re.MULTILINE),)
+    if error.file == "--axis":
+        error.file, error.line, error.column = "grid", None, None
 
 
 @contextmanager

@@ -16,13 +16,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from airtcp._native import UNITS
 from airtcp.errors import FAILED, OK, answer, check_input
-from airtcp.runs.command import ERRORS, IncompleteError
+from airtcp.runs.command import ERRORS, IncompleteError, Parser
 from airtcp.runs.store import check_folder, write_atomically
 from airtcp.scenario import Scenario, check_seeds
 from airtcp.study.chart import Chart
 from airtcp.study.interactive import chart_page
 from airtcp.study.picture import FORMATS, draw
+from airtcp.sweeps.labels import quantities
 from airtcp.timeline.capture import GZIP, MAGIC, read_capture
 from airtcp.timeline.events import TRANSFER, read_events
 from airtcp.timeline.mahimahi import HEAD, read_mahimahi
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str], _simulator: object = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=COMMAND,
         description="Draw a connection or a link over time: sequence numbers, windows, round "
         "trips, rates, queues.",
@@ -99,8 +101,14 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument(
         "--link", metavar="NAME", help="a link of a scenario instead, such as 'AP>phone'"
     )
-    parser.add_argument("--from", type=float, dest="start", metavar="S", help="start at this time")
-    parser.add_argument("--until", type=float, metavar="S", help="end at this time")
+    parser.add_argument(
+        "--from",
+        type=_time,
+        dest="start",
+        metavar="TIME",
+        help="start at this time, such as '500 ms'; without a unit, in seconds",
+    )
+    parser.add_argument("--until", type=_time, metavar="TIME", help="end at this time")
     parser.add_argument(
         "--out",
         type=Path,
@@ -113,6 +121,19 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", metavar="KEY=VALUE", help="an override of a scenario"
     )
     return parser
+
+
+def _time(text: str) -> float:
+    """Reads a time, s."""
+    if known := quantities([text]):
+        kind, size = UNITS[known.unit]
+        if kind == "duration":
+            return known.numbers[0] * size / UNITS["s"][1]
+    try:
+        return float(text)
+    except ValueError:
+        expected = "a time, such as '3 s' or '500 ms'"
+        raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}") from None
 
 
 def _plot(options: argparse.Namespace) -> None:

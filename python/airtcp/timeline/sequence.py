@@ -21,6 +21,7 @@ from airtcp.scenario import Scenario, check_seeds
 from airtcp.study.fields import seconds
 from airtcp.timeline.capture import Packet, read_packets
 from airtcp.timeline.model import NotPlottableError
+from airtcp.words import counted
 
 _LIFELINES = (130.0, 400.0, 670.0)
 _WIDTH = 800.0
@@ -109,7 +110,7 @@ def sequence_svg(
     """
     scenario = Scenario.load(path, overrides)
     text = tomllib.loads(path.read_text(encoding="utf-8"))
-    names = _path(path, text)
+    names = _path(path, text, overrides, len(scenario.flows))
     start, until = span
     check_seeds([seed])
     end = scenario.duration if until is None else min(until, scenario.duration)
@@ -153,18 +154,24 @@ def sequence_svg(
     return _draw(names, arrows, _outages(text) if known else []).encode()
 
 
-def _path(path: Path, text: Mapping[str, Any]) -> tuple[str, str, str]:
+def _path(
+    path: Path, text: Mapping[str, Any], overrides: Mapping[str, object], by_tcp: int
+) -> tuple[str, str, str]:
     """The names of the sender, the node between and the receiver."""
-    nodes = [str(node["name"]) for node in text.get("node", [])]
+    tables = text.get("node", [])
+    nodes = [str(node["name"]) for node in tables]
+    # Of groups alone.
+    counts = [overrides.get(f"node.{node['name']}.count", node.get("count")) for node in tables]
     flows = text.get("flow", [])
-    if len(nodes) == len(_LIFELINES) and len(flows) == 1:
+    if len(nodes) == len(_LIFELINES) and not any(counts) and len(flows) == by_tcp == 1:
         ends = [flows[0]["from"], flows[0]["to"]]
         between = [node for node in nodes if node not in ends]
         if len(between) == 1:
             return ends[0], between[0], ends[1]
+    count = sum(int(str(members or 1)) for members in counts)
     raise NotPlottableError(
-        f"{path}: a sequence diagram needs one flow between two of three nodes (it has "
-        f"{len(nodes)} nodes and {len(flows)} flows)"
+        f"{path}: a sequence diagram needs one TCP flow, and no other, between two of three nodes "
+        f"that are no group (it has {counted(count, 'node')} and {counted(by_tcp, 'TCP flow')})"
     )
 
 
