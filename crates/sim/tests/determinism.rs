@@ -297,7 +297,7 @@ fn in_cells(bottleneck: u8, kinds: &[(u8, u8, u8)], directions: u8, scheduler: u
         _ => SchedulerConfig::ProportionalFair { time_constant: ms(20) },
     };
     // Half of them repair losses.
-    let rlc = (bottleneck % 2 == 0).then(|| RlcConfig { bler: 0.3, ..RlcConfig::default() });
+    let rlc = bottleneck.is_multiple_of(2).then(|| RlcConfig { bler: 0.3, ..RlcConfig::default() });
     let config = CellConfig { tti: ms(1), scheduler, rlc };
     let cell = |name: &str| Cell { name: name.into(), config };
     let [left, base] = [NodeId(0), NodeId(1)];
