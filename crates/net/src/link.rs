@@ -356,7 +356,7 @@ struct Deferred<T> {
     steering: Option<Steering>,
     handover: Option<Handover<T>>,
     /// Present in a link of a cell.
-    cell: Option<InCell<T>>,
+    cell: Option<Box<InCell<T>>>,
     /// Departures of the packets in service in such a link: several share a transport block.
     in_service: VecDeque<Instant>,
 }
@@ -587,7 +587,7 @@ impl<T> Link<T> {
     pub fn in_cell(mut self, cell: &CellConfig, streams: &LinkStreams<'_>) -> Self {
         let of_cell = |rlc| RlcConfig { tti: cell.tti, ..rlc };
         let repairs = cell.rlc.map(|rlc| Box::new(Repairs::new(of_cell(rlc), streams.of("rlc"))));
-        self.defer().cell = Some(InCell { begun: None, repairs, sent: Vec::new() });
+        self.defer().cell = Some(Box::new(InCell { begun: None, repairs, sent: Vec::new() }));
         self
     }
 
@@ -659,7 +659,7 @@ impl<T> Link<T> {
     }
 
     fn in_cell_mut(&mut self) -> Option<&mut InCell<T>> {
-        self.deferred.as_mut()?.cell.as_mut()
+        self.deferred.as_mut()?.cell.as_deref_mut()
     }
 
     /// The packet of which a link in a cell sends the next bit, at `start`.

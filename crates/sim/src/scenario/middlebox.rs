@@ -358,7 +358,7 @@ impl<'a> Surroundings<'a> {
         for section in sections {
             let node = section.get::<Name>("name").and_then(|n| names.get(&n.text));
             let Some(edge) = node.map(|node| NodeId(node.start)) else { continue };
-            let spec = self.nodes.get(edge).and_then(|node| node.middlebox.as_ref());
+            let spec = self.nodes.get(edge).and_then(|node| node.middlebox.as_deref());
             let (Some(spec), Some(table)) = (spec, section.chosen("middlebox")) else { continue };
             self.check_fifo(spec, &table);
             if self.traffic_is_known && !self.are_flows_drawn && !self.has_traffic(spec) {

@@ -22,7 +22,7 @@ pub struct Node {
     /// Unique name; also names the node's random streams.
     pub name: String,
     /// Mechanism running in this node on the segments it forwards.
-    pub middlebox: Option<MiddleboxSpec>,
+    pub middlebox: Option<Box<MiddleboxSpec>>,
     /// Outages of the node.
     pub outage: Option<NodeOutage>,
     /// Movement of the node's radios.
@@ -238,7 +238,7 @@ fn place_middleboxes<'b>(
             if spec.mobiles.contains(&id) {
                 section.push(section.problem("middlebox", "a node cannot be its own mobile"));
             }
-            nodes[id].middlebox = Some(spec.clone());
+            nodes[id].middlebox = Some(Box::new(spec.clone()));
         }
     }
 }

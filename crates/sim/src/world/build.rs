@@ -182,7 +182,7 @@ impl World {
         mut middlebox: impl FnMut(NodeId) -> Option<Box<dyn Middlebox<Length> + Send>>,
     ) {
         for (id, node) in scenario.nodes.enumerated() {
-            let Some(spec) = &node.middlebox else { continue };
+            let Some(spec) = node.middlebox.as_deref() else { continue };
             let mechanism = EdgeNode::new(id, node, spec, self.seed, &self.controls);
             let mechanism = mechanism.replaced_by(middlebox(id));
             self.nodes[id].mechanism = Some(self.mechanisms.push(mechanism));
@@ -433,7 +433,7 @@ impl World {
             }
         }
         for (id, mechanism) in self.mechanisms.enumerated() {
-            let spec = scenario.nodes[mechanism.node].middlebox.as_ref();
+            let spec = scenario.nodes[mechanism.node].middlebox.as_deref();
             let Some(signal) = spec.and_then(|spec| spec.signal) else { continue };
             for &mobile in mechanism.mobiles() {
                 let [edge, name] = [mechanism.node, mobile].map(|n| &self.node_names[n]);

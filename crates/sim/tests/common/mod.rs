@@ -98,12 +98,13 @@ pub(crate) fn reordering(threshold: Option<u32>, duration: Duration) -> Scenario
     network.connect(fixed, base, &wire(DataRate::mbps(1), Duration::from_millis(5), 50));
     network.connect(base, mobile, &wireless);
     network.flow(fixed, mobile, None, &tcp);
-    network.0.nodes[NodeId(1)].middlebox = threshold.map(|threshold| MiddleboxSpec {
+    let filter = |threshold| MiddleboxSpec {
         mechanism: MechanismSpec::Edge(MechanismConfig::PacketControl { threshold }),
         memory: Bytes(0),
         mobiles: vec![mobile],
         signal: None,
-    });
+    };
+    network.0.nodes[NodeId(1)].middlebox = threshold.map(|threshold| Box::new(filter(threshold)));
     network.0
 }
 
