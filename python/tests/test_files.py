@@ -50,7 +50,9 @@ def test_a_scenario_pickles_with_the_files_that_it_names(scenario: Path) -> None
 
 def test_a_missing_file_is_named(scenario: Path) -> None:
     (scenario.parent / "m.tcl").unlink()
-    with pytest.raises(airtcp.ScenarioError, match=r"node\.MH\.mobility\.file: .*m\.tcl: No such"):
+    with pytest.raises(
+        airtcp.ScenarioError, match=r"node\.MH\.mobility\.file: .*m\.tcl: there is no such file"
+    ):
         airtcp.Scenario.load(scenario)
 
 

@@ -732,3 +732,24 @@ def test_presets_are_swept_like_any_key(scenario: Path) -> None:
     assert list(rfc["goodput"]) != list(said["goodput"])
     with pytest.raises(airtcp.ScenarioError, match="did you mean `linux`"):
         airtcp.sweep(scenario, {"tcp.preset": ["linus"]}, seeds=1)
+
+
+@pytest.mark.parametrize("by_axis", [False, True])
+def test_a_table_does_not_take_the_place_of_a_file_that_is_read(
+    by_axis: bool, scenario: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = "time (s),rate (Mbit/s)\n0,2\n"
+    path = scenario.with_name("path.csv")
+    path.write_text(table)
+    rate, file = 'rate = "2 Mbit/s"', '{ file = "path.csv" }'
+    grid: dict[str, list[object]] = {"tcp.recovery": ["sack"]}
+    if by_axis:
+        grid["link.A-B.rate"] = ["2 Mbit/s", file]
+    else:
+        scenario.write_text(SCENARIO.replace(rate, f"rate = {file}"))
+    with pytest.raises(ValueError, match=r"path\.csv: is read, too"):
+        airtcp.sweep(scenario, grid, out=path)
+    axes = [word for key, values in grid.items() for word in ("--axis", f"{key}={values[-1]}")]
+    assert main([str(scenario), *axes, "--out", "path.csv"]) == 2
+    assert "path.csv: is read, too" in capsys.readouterr().err
+    assert path.read_text() == table

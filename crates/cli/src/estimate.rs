@@ -12,19 +12,15 @@ pub struct Estimate {
 impl Estimate {
     /// The mean of these values, of which there is at least one.
     pub fn of(values: &[f64]) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let half_width = (values.len() > 1).then(|| {
-            let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
-            student_t_975(values.len() - 1) * (squares / (n - 1.0) / n).sqrt()
-        });
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let half_width = (values.len() > 1)
+            .then(|| student_t_975(values.len() - 1) * standard_error(values, mean));
         Self { mean, half_width }
     }
 
     /// The mean of the differences of pairs.
     pub fn of_differences(values: &[f64], others: &[f64]) -> Self {
-        let differences: Vec<f64> = values.iter().zip(others).map(|(a, b)| a - b).collect();
-        Self::of(&differences)
+        Self::of(&differences(values, others))
     }
 
     /// True if the whole interval is above zero.
@@ -51,15 +47,30 @@ impl Estimate {
     }
 }
 
+/// The differences of pairs.
+pub fn differences(values: &[f64], others: &[f64]) -> Vec<f64> {
+    values.iter().zip(others).map(|(a, b)| a - b).collect()
+}
+
 /// The probability of values that are so far above zero, or farther, if their mean is zero: one-sided
 /// p-value of Student's test.
 pub fn p_value(values: &[f64]) -> f64 {
-    let Estimate { mean, half_width: Some(half_width) } = Estimate::of(values) else { return 1.0 };
-    let degrees = values.len() - 1;
-    match (half_width > 0.0, mean > 0.0) {
-        (true, _) => student_tail(mean / half_width * student_t_975(degrees), degrees),
-        (false, above) => f64::from(u8::from(!above)),
+    let Estimate { mean, half_width } = Estimate::of(values);
+    if half_width.is_none() {
+        return 1.0;
     }
+    match standard_error(values, mean) {
+        0.0 if mean > 0.0 => 0.0,
+        0.0 => 1.0,
+        error => student_tail(mean / error, values.len() - 1),
+    }
+}
+
+/// Of the mean, of which there are at least two values.
+fn standard_error(values: &[f64], mean: f64) -> f64 {
+    let n = values.len() as f64;
+    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+    (squares / (n - 1.0) / n).sqrt()
 }
 
 /// Which of these p-values show something at the level of 2.5 %, as many as they are (Holm 1979).

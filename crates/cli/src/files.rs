@@ -25,8 +25,7 @@ pub(crate) fn scenario(
 ) -> Result<Scenario, String> {
     let text = inputs.text(path).map_err(|message| format!("airtcp: {message}"))?;
     let name = path.display().to_string();
-    let of_option = |(path, value): &(String, String)| Override::new("--set", path, value);
-    let set: Vec<Override> = set.iter().map(of_option).collect();
+    let set: Vec<Override> = set.iter().map(Override::set).collect();
     let files = inputs.beside(&name);
     Scenario::parse_with_files(&name, &text, &set, controls, &files).map_err(|error| {
         let mistakes = error.render();

@@ -29,6 +29,11 @@ impl Override {
     pub fn new(option: &str, path: &str, value: &str) -> Self {
         Self { option: option.to_owned(), path: path.to_owned(), value: value.to_owned() }
     }
+
+    /// The one of an option `--set PATH=VALUE`.
+    pub fn set((path, value): &(String, String)) -> Self {
+        Self::new("--set", path, value)
+    }
 }
 
 /// Reads a text and overrides, later ones over earlier ones, and builds a value from the top level.

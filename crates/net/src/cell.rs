@@ -93,6 +93,13 @@ pub struct Tti {
     pub end: Instant,
 }
 
+impl Tti {
+    /// Its length, in ns.
+    fn length(self) -> u64 {
+        self.end.since(self.start).as_nanos()
+    }
+}
+
 /// The links of a cell, by their places in its order.
 pub trait Links {
     /// Bits that a link could send in this TTI if it had the cell to itself, maybe none; `None` if
@@ -100,7 +107,7 @@ pub trait Links {
     fn competes(&mut self, link: usize, tti: Tti) -> Option<u64>;
 
     /// A link sends ([`Link::send_in`](crate::Link::send_in)). Returns how many bits.
-    fn send(&mut self, link: usize, grant: Grant<'_>) -> u64;
+    fn send(&mut self, link: usize, grant: &mut Grant<'_>) -> u64;
 }
 
 /// Leave to send in a TTI.
@@ -116,7 +123,7 @@ pub struct Grant<'a> {
     whole: u64,
     /// Time that is left of the TTI, in ns.
     left: u64,
-    again: &'a mut Retransmissions,
+    taken: &'a mut Taken,
 }
 
 impl Grant<'_> {
@@ -125,36 +132,32 @@ impl Grant<'_> {
         if sent >= self.bits {
             return self.left;
         }
-        let (used, rest) = share(self.again.tti.as_nanos(), sent, self.whole);
+        let (used, rest) = share(self.tti.length(), sent, self.whole);
         used + u64::from(rest)
     }
 
     /// The TTIs in which so many bits may be sent again.
     pub(crate) fn again(&mut self, sent: u64) -> impl Ttis + use<'_> {
-        let time = self.time_of(sent);
-        Again { all: self.again, time }
+        let (time, tti) = (self.time_of(sent), self.tti.length());
+        Again { time, tti, taken: self.taken }
     }
 }
 
-/// What retransmissions will take of TTIs.
-#[derive(Clone, Debug)]
-struct Retransmissions {
-    tti: Duration,
-    /// By the number of the TTI, in ns.
-    taken: BTreeMap<u64, u64>,
-}
+/// What retransmissions will take of TTIs: ns, by the number of the TTI.
+type Taken = BTreeMap<u64, u64>;
 
-/// A block that may be sent again, and the part of a TTI that it takes.
+/// A block that may be sent again: it takes so much of a TTI, in ns.
 struct Again<'a> {
-    all: &'a mut Retransmissions,
     time: u64,
+    tti: u64,
+    taken: &'a mut Taken,
 }
 
 impl Ttis for Again<'_> {
     fn take(&mut self, mut tti: u64) -> u64 {
         loop {
-            let taken = self.all.taken.entry(tti).or_default();
-            if *taken + self.time <= self.all.tti.as_nanos() {
+            let taken = self.taken.entry(tti).or_default();
+            if *taken + self.time <= self.tti {
                 *taken += self.time;
                 return tti;
             }
@@ -172,7 +175,7 @@ pub struct Cell {
     tti: Duration,
     links: usize,
     scheduler: Scheduler,
-    again: Retransmissions,
+    taken: Taken,
     /// The number of the next TTI in which something may be sent.
     next: Option<u64>,
     /// The links that compete; empty between calls.
@@ -191,8 +194,8 @@ impl Cell {
     /// An idle cell with this number of links.
     pub fn new(config: &CellConfig, links: usize) -> Self {
         let scheduler = Scheduler::new(config, links);
-        let again = Retransmissions { tti: config.tti, taken: BTreeMap::new() };
-        Self { tti: config.tti, links, scheduler, again, next: None, rivals: Vec::new() }
+        let taken = Taken::new();
+        Self { tti: config.tti, links, scheduler, taken, next: None, rivals: Vec::new() }
     }
 
     /// The time of the next [`Cell::schedule`]; `None` while nothing waits.
@@ -222,8 +225,8 @@ impl Cell {
         }
         self.scheduler.begin(number);
         let whole = self.tti.as_nanos();
-        let later = self.again.taken.split_off(&number.saturating_add(1));
-        let passed = std::mem::replace(&mut self.again.taken, later);
+        let later = self.taken.split_off(&number.saturating_add(1));
+        let passed = std::mem::replace(&mut self.taken, later);
         let mut left = whole - passed.get(&number).copied().unwrap_or(0);
         while left > 0
             && let Some(place) = self.scheduler.choose(&rivals)
@@ -235,17 +238,11 @@ impl Cell {
                 held = true;
                 continue;
             }
-            let again = &mut self.again;
-            let sent =
-                links.send(link, Grant { tti, bits: granted, number, whole: bits, left, again });
+            let taken = &mut self.taken;
+            let mut grant = Grant { tti, bits: granted, number, whole: bits, left, taken };
+            let sent = links.send(link, &mut grant);
+            left -= grant.time_of(sent);
             self.scheduler.sent(link, sent);
-            left = match sent < granted {
-                true => {
-                    let (used, rest) = share(whole, sent, bits);
-                    left - used - u64::from(rest)
-                }
-                false => 0,
-            };
         }
         self.scheduler.end(number);
         let more = left == 0 || held;

@@ -622,8 +622,8 @@ impl<T> Link<T> {
 
     /// A link in a cell sends, as [`Link::competes`] allows. Returns how many bits: fewer than
     /// granted only if nothing is left. Packets sent to their end depart at the end of the TTI.
-    pub fn send_in(&mut self, mut grant: Grant<'_>) -> u64 {
-        let Grant { tti, bits, number, .. } = grant;
+    pub fn send_in(&mut self, grant: &mut Grant<'_>) -> u64 {
+        let &mut Grant { tti, bits, number, .. } = grant;
         let mut left = bits;
         let mut sent = self.in_cell_mut().map(|cell| mem::take(&mut cell.sent)).unwrap_or_default();
         while left > 0

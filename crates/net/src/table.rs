@@ -125,7 +125,7 @@ impl<T: Copy> Table<T> {
 }
 
 /// The columns that a table may have, the time always and first.
-const COLUMNS: [(&str, &[Unit]); 4] =
+static COLUMNS: [(&str, &[Unit]); 4] =
     [("time", units::DURATION), ("rate", units::RATE), ("delay", units::DURATION), ("loss", SHARE)];
 
 /// True if a file of this name is a table; else it is a Mahimahi trace.
@@ -137,9 +137,13 @@ pub fn is_table(name: &str) -> bool {
 /// The columns that the text of a table has beside the time, as far as they are known: `rate`, `delay`
 /// or `loss`.
 pub fn columns(text: &str) -> Vec<&'static str> {
-    let cells: Vec<&str> = header(text).1.split(',').map(str::trim).collect();
-    let known = COLUMNS[1..].iter().map(|(name, _)| *name);
-    known.filter(|name| cells.iter().any(|cell| cell.starts_with(name))).collect()
+    let cells = header(text).1.split(',').map(str::trim);
+    cells.filter_map(column).map(|&(name, _)| name).filter(|name| *name != "time").collect()
+}
+
+/// The column that a cell of the header begins.
+fn column(cell: &str) -> Option<&'static (&'static str, &'static [Unit])> {
+    COLUMNS.iter().find(|(name, _)| cell.starts_with(name))
 }
 
 /// The lines of a table without comments, with their numbers.
@@ -178,8 +182,7 @@ impl Header {
         };
         let mut found: Vec<(&str, u64)> = Vec::new();
         for cell in line.split(',').map(str::trim) {
-            let column = COLUMNS.iter().find(|(name, _)| cell.starts_with(name));
-            let Some(&(name, known)) = column else {
+            let Some(&(name, known)) = column(cell) else {
                 let expected = "time, rate, delay or loss, with its unit".to_owned();
                 let unknown = (format!("{:?} is an unknown column", shortened(cell)), expected);
                 return Err(if found.is_empty() { none() } else { unknown });

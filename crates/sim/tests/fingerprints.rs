@@ -116,8 +116,7 @@ fn measured(row: &Row) -> Row {
     let file = row.scenario.rsplit('/').next().expect("a name");
     let files = files::beside(&root().join(&row.scenario).display().to_string());
     let text = read(&row.scenario);
-    let set: Vec<Override> =
-        row.set.iter().map(|(key, value)| Override::new("--set", key, value)).collect();
+    let set: Vec<Override> = row.set.iter().map(Override::set).collect();
     let scenario = Scenario::parse_with_files(file, &text, &set, None, &files)
         .unwrap_or_else(|error| panic!("{}: {error}", row.scenario));
     let (mut metrics, mut events) = (Digest::EMPTY, Digest::EMPTY);

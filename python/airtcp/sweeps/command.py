@@ -101,6 +101,7 @@ def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
     results = Path("results")
     out = options.out or results / f"{stem}-{wanted.digest(options.rows)}.csv"
     check_name(out)
+    wanted.check_out(out)
     if options.out:
         # The folder of runs would be made together with its parents.
         check_folder(out)

@@ -165,6 +165,18 @@ class Sweep:
         for _, job in self.jobs()[:: len(self.seeds)]:
             simulator.check(job)
 
+    def check_out(self, out: Path) -> None:
+        """Finds out whether the table would take the place of a file that the scenarios read.
+
+        Raises:
+            ValueError: It would.
+        """
+        folder = Path(self.scenario.source.name).parent
+        one_of_each = self.jobs()[:: len(self.seeds)]
+        read = {(folder / name).resolve() for _, job in one_of_each for name, _ in job.files}
+        if out.resolve() in read:
+            raise ValueError(f"{out}: is read, too")
+
     def check_rows(self, rows: str) -> Check:
         """What finds out with the first result of each combination whether it has such rows.
 
@@ -282,9 +294,9 @@ def sweep(
 
     Raises:
         ValueError: Found before anything is run: a key or value is wrong, `rows` or the ending of
-            `out` is unknown, its folder is missing, an override of the scenario is replaced by
-            `grid`, or arguments do not go together. Found with the first run of a combination,
-            which ends the sweep: it has no such `rows`.
+            `out` is unknown, its folder is missing, `out` is read by the scenario, an override of
+            the scenario is replaced by `grid`, or arguments do not go together. Found with the
+            first run of a combination, which ends the sweep: it has no such `rows`.
         TypeError: An argument is of another type.
         ScenarioError: The scenario is wrong, or names a control that `congestion` lacks.
         OSError: The scenario or a kept run cannot be read, or `keep` or `out` not written.
@@ -314,6 +326,8 @@ def sweep(
     except ScenarioError as error:
         _name_grid(error)
         raise
+    if out is not None:
+        wanted.check_out(Path(out))
     every = [job for _, job in wanted.jobs()]
     with _folder(keep) as folder:
         store = Store(folder, simulator.build)

@@ -19,7 +19,7 @@ use crate::wifi::dcf::{Dcf, Effects, Job, Traffic};
 use crate::wifi::frame::{self, BlockAck, Body, SentMpdu};
 use crate::wifi::phy::{Aggregation, Mode};
 use crate::wifi::rules::Rules;
-use crate::wifi::station::{Receiver, StationId};
+use crate::wifi::station::{Receiver, StationId, entry};
 use airtcp_core::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
 
@@ -147,7 +147,7 @@ impl<T: Copy> Receptions<T> {
     }
 
     fn from(&mut self, peer: Peer) -> &mut Reorder<T> {
-        of_peer(&mut self.0, peer, || Reorder { start: 0, held: VecDeque::new() })
+        entry(&mut self.0, peer, || Reorder { start: 0, held: VecDeque::new() })
     }
 }
 
@@ -183,7 +183,7 @@ impl<T: Copy> Aggregates<T> {
 
     /// What comes next to a peer.
     fn next(&mut self, to: Peer) -> &mut Next {
-        of_peer(&mut self.next, to, || Next { packet: 0, mpdu: 0 })
+        entry(&mut self.next, to, || Next { packet: 0, mpdu: 0 })
     }
 
     /// Adds a packet to the frame: to its last MPDU, or as a new one. `next` is of its peer.
@@ -447,20 +447,6 @@ impl<T: Copy> Dcf<T> {
     pub(crate) fn skip_to(&mut self, from: Peer, start: u32, released: &mut Released<T>) {
         self.traffic.receptions.from(from).skip_to(start, released);
     }
-}
-
-/// What a list in the order of its keys, such as peers, has of one; `none` if it has nothing yet.
-pub(super) fn of_peer<K: Copy + Ord, T>(
-    list: &mut Vec<(K, T)>,
-    of: K,
-    none: impl FnOnce() -> T,
-) -> &mut T {
-    let place = list.binary_search_by_key(&of, |&(peer, _)| peer);
-    let place = place.unwrap_or_else(|place| {
-        list.insert(place, (of, none()));
-        place
-    });
-    &mut list[place].1
 }
 
 /// Packets, each with the time that it spent in the sender's queue.

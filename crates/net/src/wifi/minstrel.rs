@@ -17,7 +17,7 @@
 //! Probabilities and lengths of A-MPDUs are whole 4096ths, as in Linux, so that ties are, too.
 
 use crate::wifi::ofdm::TxVector;
-use crate::wifi::station::StationId;
+use crate::wifi::station::{StationId, entry};
 use airtcp_core::{Bytes, Duration, Instant, Stream};
 use std::ops::Range;
 
@@ -655,13 +655,8 @@ impl RateControls {
 
     /// The rates for a new frame.
     pub(crate) fn series(&mut self, now: Instant, table: &RateTable, to: StationId) -> Series {
-        let place = self.towards.binary_search_by_key(&to, |&(receiver, _)| receiver);
-        let place = place.unwrap_or_else(|place| {
-            let minstrel = Minstrel::new(now, table, &self.order);
-            self.towards.insert(place, (to, minstrel));
-            place
-        });
-        self.towards[place].1.series(now)
+        let Self { order, towards } = self;
+        entry(towards, to, || Minstrel::new(now, table, order)).series(now)
     }
 
     /// Of so many MPDUs of a frame, so many were acknowledged.

@@ -82,3 +82,17 @@ pub struct StationCounters {
     /// Time during which the medium was busy or the station was sending.
     pub busy: Duration,
 }
+
+/// The value of a key in a list that is in the order of its keys; `none` is added if there is none.
+pub(super) fn entry<K: Copy + Ord, V>(
+    list: &mut Vec<(K, V)>,
+    key: K,
+    none: impl FnOnce() -> V,
+) -> &mut V {
+    let place = list.binary_search_by_key(&key, |&(other, _)| other);
+    let place = place.unwrap_or_else(|place| {
+        list.insert(place, (key, none()));
+        place
+    });
+    &mut list[place].1
+}

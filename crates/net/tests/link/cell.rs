@@ -48,7 +48,7 @@ impl Links for Sharing<'_> {
     fn competes(&mut self, link: usize, tti: Tti) -> Option<u64> {
         self.0[link].competes(tti)
     }
-    fn send(&mut self, link: usize, grant: Grant<'_>) -> u64 {
+    fn send(&mut self, link: usize, grant: &mut Grant<'_>) -> u64 {
         self.0[link].send_in(grant)
     }
 }
@@ -363,7 +363,7 @@ impl Links for Plain {
     fn competes(&mut self, link: usize, _: Tti) -> Option<u64> {
         (self.backlog[link] > 0).then_some(self.rates[link])
     }
-    fn send(&mut self, link: usize, grant: Grant<'_>) -> u64 {
+    fn send(&mut self, link: usize, grant: &mut Grant<'_>) -> u64 {
         let sent = grant.bits.min(self.backlog[link]);
         self.backlog[link] -= sent;
         self.used += sent as f64 / self.rates[link] as f64;

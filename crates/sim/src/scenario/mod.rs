@@ -162,8 +162,7 @@ impl Scenario {
         overrides: &[(String, String)],
         controls: Option<&Controls>,
     ) -> Result<Self, ConfigError> {
-        let set = |(path, value): &(String, String)| Override::new("--set", path, value);
-        let overrides: Vec<Override> = overrides.iter().map(set).collect();
+        let overrides: Vec<Override> = overrides.iter().map(Override::set).collect();
         Self::parse_with_files(source_name, text, &overrides, controls, &files::beside(source_name))
     }
 

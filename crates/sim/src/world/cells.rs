@@ -61,7 +61,7 @@ impl Links for Sharing<'_> {
         self.links[self.of[link]].link.competes(tti)
     }
 
-    fn send(&mut self, link: usize, grant: Grant<'_>) -> u64 {
+    fn send(&mut self, link: usize, grant: &mut Grant<'_>) -> u64 {
         let id = self.of[link];
         let link = &mut self.links[id].link;
         let sent = link.send_in(grant);

@@ -1,7 +1,7 @@
 //! `airtcp advise`: simulates what could be changed about a link, and says what helps.
 
 use crate::link;
-use airtcp_cli::estimate::{Estimate, p_value, shown};
+use airtcp_cli::estimate::{Estimate, differences, p_value, shown};
 use airtcp_cli::runs::{self, Outcome, Progress};
 use airtcp_cli::{
     BAD_INPUT, FAILURE, aligned, check_seeds, complain, count, override_pair, print, seed, tell,
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 pub(crate) struct AdviseArgs {
     /// The wireless link: a link file (NAME.toml, docs/link-config.md), or a Mahimahi trace or
-    /// table of rates (NAME.csv), which both directions then follow.
+    /// table (NAME.csv) of rate, and perhaps delay and loss, which both directions then follow.
     #[arg(long, value_name = "FILE")]
     link: PathBuf,
     /// Sets any key of the link file, such as `delay=20ms`; may be repeated.
@@ -606,7 +606,6 @@ fn read_link(
     outages: Option<Override>,
 ) -> Result<(LinkConfig, LinkConfig), String> {
     let name = args.link.display().to_string();
-    let set = |(path, value): &(String, String)| Override::new("--set", path, value);
     let (keys, recording) = match file {
         LinkFile::Keys(text) => (text.as_str(), None),
         LinkFile::Recording(text) => ("", Some(text)),
@@ -614,7 +613,7 @@ fn read_link(
     let mut overrides: Vec<Override> = outages.into_iter().collect();
     overrides
         .extend(recording.iter().flat_map(|text| link::of_recording("--link", "", &name, text)));
-    overrides.extend(args.set.iter().map(set));
+    overrides.extend(args.set.iter().map(Override::set));
     let beside = files::beside(&name);
     let files = |path: &str| match recording {
         Some(text) if path == name => Ok(text.clone()),
@@ -729,11 +728,7 @@ fn report(args: &AdviseArgs, plan: &Plan, metrics: &[Vec<RunMetrics>]) -> String
             Row { change, runs, values, gain, helps: false }
         })
         .collect();
-    let p_value = |row: &Row<'_>| {
-        p_value(
-            &row.values.iter().zip(&today).map(|(value, today)| value - today).collect::<Vec<_>>(),
-        )
-    };
+    let p_value = |row: &Row<'_>| p_value(&differences(&row.values, &today));
     // The first row is of no change.
     let helping = shown(&rows[1..].iter().map(p_value).collect::<Vec<_>>());
     rows[1..].iter_mut().zip(helping).for_each(|(row, helps)| row.helps = helps);

@@ -86,10 +86,11 @@ pub(crate) struct LinkArgs {
     /// (docs/link.md). Set its keys with `--set wlan.data-rate="2 Mbit/s"` and the like.
     #[arg(long, value_name = "PRESET")]
     wlan: Option<String>,
-    /// Mahimahi trace or table (NAME.csv) of the rate from the command to the network.
+    /// Mahimahi trace of the rate from the command to the network, or table (NAME.csv) of rate, and
+    /// perhaps delay and loss.
     #[arg(long, value_name = "FILE", conflicts_with = "up_rate")]
     up_trace: Option<PathBuf>,
-    /// Mahimahi trace or table of the rate from the network to the command.
+    /// The same from the network to the command.
     #[arg(long, value_name = "FILE", conflicts_with = "down_rate")]
     down_trace: Option<PathBuf>,
     /// Logs the packets from the command to the network, in the format of Mahimahi's `mm-link`.
@@ -347,7 +348,7 @@ fn overrides(args: &LinkArgs, inputs: &Inputs) -> Result<Vec<Override>, String> 
             ));
         }
     }
-    overrides.extend(args.set.iter().map(|(path, value)| Override::new("--set", path, value)));
+    overrides.extend(args.set.iter().map(Override::set));
     Ok(overrides)
 }
 

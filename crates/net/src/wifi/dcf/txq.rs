@@ -1,20 +1,19 @@
 //! Transmit queues: under a queue discipline, one for each receiver and priority, served in turn.
 //!
-//! So queues Linux for Wi-Fi since mac80211 does it itself (`ieee80211_txq`; Høiland-Jørgensen et al.,
-//! "Ending the Anomaly", USENIX ATC 2017, §3). A frame with many packets needs many for one receiver:
-//! so they are sorted by receiver first, and only within by the discipline. Turns go by airtime, not
-//! by packets: in each round a queue may spend so much on the frames to its receiver, and on those
-//! from it. So a receiver that is slow does not take the time of the others.
+//! Linux has queued like this for Wi-Fi since mac80211 does it without a queueing discipline
+//! (`ieee80211_txq`; Høiland-Jørgensen et al., "Ending the Anomaly", USENIX ATC 2017, §3). A frame
+//! with many packets needs many for one receiver, so packets are sorted by receiver first; the
+//! discipline decides within. Turns go by airtime, not by packets: in each round a queue may spend
+//! so much on the frames to its receiver, and on those from it. So a slow receiver does not take the
+//! time of the others.
 
 use super::{Effects, Job};
 use crate::config::QueueConfig;
 use crate::queue::{Queue, Server, Waiting};
-use crate::wifi::aggregate::of_peer;
 use crate::wifi::category::UserPriority;
-use crate::wifi::station::{Receiver, StationCounters};
+use crate::wifi::station::{Receiver, StationCounters, entry};
 use airtcp_core::{Duration, Instant, Stream};
 use std::collections::VecDeque;
-use std::mem;
 
 /// Airtime that a queue gets in each round (Linux `IEEE80211_DEFAULT_AIRTIME_WEIGHT`, in us).
 const QUANTUM: i64 = Duration::from_micros(256).as_nanos() as i64;
@@ -94,21 +93,18 @@ impl<T: Copy> TransmitQueues<T> {
         let key = (packet.item.to, packet.item.priority);
         let idle = free.then(|| packet.arrived.since(self.free_from));
         let server = Server { idle, transmission: packet.item.duration };
-        let mut dropped = mem::take(&mut self.dropped);
-        let queue = self.queue(config, key);
+        let Self { queues, seed, dropped, .. } = self;
+        let queue = queue_of(queues, config, key, *seed);
         let was_empty = queue.is_empty();
-        let accepted = queue.queue.enqueue(packet, server, &mut dropped).is_ok();
-        let is_empty = queue.is_empty();
-        self.dropped = dropped;
+        let accepted = queue.queue.enqueue(packet, server, dropped).is_ok();
+        if was_empty {
+            // First: one that has spent too much goes to the end at once.
+            self.active.push_front(key);
+        }
         self.len += usize::from(accepted);
         counters.queue_drops += u64::from(!accepted);
         self.report_drops(counters, out);
-        if was_empty && !is_empty {
-            // First: one that has spent too much goes to the end at once.
-            self.active.push_front(key);
-        } else if is_empty && !was_empty {
-            self.active.retain(|&active| active != key);
-        }
+        self.rest_if_empty(key);
         accepted
     }
 
@@ -148,28 +144,24 @@ impl<T: Copy> TransmitQueues<T> {
             *next = Some(item);
         }
         self.report_drops(counters, out);
-        if self.queues[place].1.is_empty() {
-            self.active.retain(|&active| active != key);
-        }
+        self.rest_if_empty(key);
         self.queues[place].1.next.as_ref()
     }
 
     /// Takes the packet that [`Self::peek`] has shown.
     pub(crate) fn take_peeked(&mut self, now: Instant, key: Key) -> Option<Job<T>> {
         let place = self.place(key)?;
-        let queue = &mut self.queues[place].1;
-        let mut job = queue.next.take()?;
+        let mut job = self.queues[place].1.next.take()?;
         job.waited = now.since(job.offered);
         self.len -= 1;
-        if queue.is_empty() {
-            self.active.retain(|&active| active != key);
-        }
+        self.rest_if_empty(key);
         Some(job)
     }
 
     /// A frame to or from the receiver has taken so much time.
     pub(super) fn charge(&mut self, config: &QueueConfig, key: Key, airtime: Duration) {
-        self.queue(config, key).left -= airtime.as_nanos() as i64;
+        let queue = queue_of(&mut self.queues, config, key, self.seed);
+        queue.left -= airtime.as_nanos() as i64;
     }
 
     /// The queue whose turn it is. Those that have spent more than they had get some more, and go to
@@ -181,7 +173,7 @@ impl<T: Copy> TransmitQueues<T> {
             if self.queues[first].1.left >= 0 {
                 return Some(key);
             }
-            // Rounds in which it would be nobody's turn are over at once.
+            // Rounds in which it would be nobody's turn are given to all at once.
             let places = self.active.iter().filter_map(|&key| self.place(key));
             let most = places.map(|place| self.queues[place].1.left).max().unwrap_or(0);
             let rounds = (-most - 1).max(0) / QUANTUM;
@@ -196,9 +188,11 @@ impl<T: Copy> TransmitQueues<T> {
         }
     }
 
-    fn queue(&mut self, config: &QueueConfig, key: Key) -> &mut TransmitQueue<T> {
-        let seed = self.seed;
-        of_peer(&mut self.queues, key, || TransmitQueue::new(config, key, seed))
+    /// A queue without packets has no turns.
+    fn rest_if_empty(&mut self, key: Key) {
+        if self.place(key).is_some_and(|place| self.queues[place].1.is_empty()) {
+            self.active.retain(|&active| active != key);
+        }
     }
 
     fn place(&self, key: Key) -> Option<usize> {
@@ -210,4 +204,14 @@ impl<T: Copy> TransmitQueues<T> {
         counters.queue_drops += self.dropped.len() as u64;
         out.dropped.extend(self.dropped.drain(..).map(|waiting| waiting.item.packet));
     }
+}
+
+/// The queue with this key, made if it is the first time.
+fn queue_of<'a, T: Copy>(
+    queues: &'a mut Vec<(Key, TransmitQueue<T>)>,
+    config: &QueueConfig,
+    key: Key,
+    seed: u64,
+) -> &'a mut TransmitQueue<T> {
+    entry(queues, key, || TransmitQueue::new(config, key, seed))
 }
