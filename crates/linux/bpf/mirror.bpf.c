@@ -132,6 +132,19 @@ static inline_always __u32 segments(const struct packet *packet)
 	return count ? count : 1;
 }
 
+struct sighting;
+
+/* What a program is called with, by the name that the kernel has for it. */
+#define context bpf_nf_ctx
+
+static inline_always struct packet packet_of(struct context *ctx, const struct sighting *of)
+{
+	struct packet packet = { .skb = ctx->skb };
+
+	(void)of;
+	return packet;
+}
+
 static inline_always __u32 checksums_of(const struct packet *packet);
 
 #include "mirror.h"
@@ -152,7 +165,8 @@ static inline_always int mirror_one(struct bpf_nf_ctx *ctx, int is_local)
 	__u32 only = 0;
 	const struct settings *wanted = bpf_map_lookup_elem(&settings, &only);
 	const __u64 *as_of = bpf_map_lookup_elem(&generation, &only);
-	struct outline outline;
+	struct sighting seen;
+	struct record record = { .cached = 0 };
 
 	if (!wanted || !as_of ||
 	    (is_local && (packet.skb->mark & wanted->mark_mask) == wanted->mark))
@@ -160,38 +174,37 @@ static inline_always int mirror_one(struct bpf_nf_ctx *ctx, int is_local)
 
 	/* Read before the program branches: for each load of such a pointer that the verifier meets, it
 	   searches all types of the kernel. */
-	__u32 input = state->in ? state->in->ifindex : 0;
-	__u32 output = state->out ? state->out->ifindex : 0;
+	seen.input = state->in ? state->in->ifindex : 0;
+	seen.output = state->out ? state->out->ifindex : 0;
 
-	if (read_outline(&packet, state->pf == NFPROTO_IPV4, &outline))
+	if (read_outline(&packet, state->pf == NFPROTO_IPV4, &seen.outline))
 		return NF_ACCEPT;
-	if (!outline.is_tcp && !wanted->any_protocol)
+	if (!seen.outline.is_tcp && !wanted->any_protocol)
 		return NF_ACCEPT;
 
-	const struct address *source = &outline.source, *target = &outline.target;
-	struct party party;
-	int is_to_mobile = !is_local && find(&party, wanted->secret, *as_of, target);
-	int is_of_mobile = is_to_mobile ||
-			   (!is_local && find(&party, wanted->secret, *as_of, source));
-	const struct address *mobile = is_to_mobile ? target : source;
+	const struct address *source = &seen.outline.source, *target = &seen.outline.target;
+	int is_to_mobile = !is_local && find(&seen, &record, wanted->secret, *as_of, target);
+	int is_of_mobile =
+		is_to_mobile || (!is_local && find(&seen, &record, wanted->secret, *as_of, source));
 
 	if (!is_of_mobile) {
 		if (!wanted->any_uplink)
 			return NF_ACCEPT;
 
-		const struct uplink *to = of_uplink(output);
-		const struct uplink *from = of_uplink(input);
+		const struct uplink *to = of_uplink(seen.output);
+		const struct uplink *from = of_uplink(seen.input);
 		const struct uplink *uplink = to ? to : from;
 
 		/* Packets from one uplink to another are not from hosts on board, and link-local
 		   packets say nothing about the path beyond the link. */
 		if (!uplink || (to && from) || is_of_link(source) || is_of_link(target))
 			return NF_ACCEPT;
-		look_up(&party, &uplink->policy, &uplink->name);
-		mobile = &uplink->name;
+		record = look_up(&seen, &uplink->policy, &uplink->name);
 		is_to_mobile = to != 0;
 	}
-	on_packet(&packet, wanted, &outline, &party, mobile, is_to_mobile, input, output);
+	seen.is_to_mobile = is_to_mobile;
+	seen.at = seen.length = 0;
+	on_packet(ctx, wanted, &seen, record.cached, record.presence);
 	return NF_ACCEPT;
 }
 

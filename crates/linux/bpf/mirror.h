@@ -4,8 +4,8 @@
  * and which packets the daemon has to see.
  *
  * Included by mirror.bpf.c (netfilter's hooks) and mirror_tc.bpf.c (tc), which define how a packet is
- * read: `struct packet`, `length_of`, `read_words`, `copy_packet`, `datagram_size`, `segments`,
- * `checksums_of`.
+ * read: `struct context`, `struct packet`, `packet_of`, `length_of`, `read_words`, `copy_packet`,
+ * `datagram_size`, `segments`, `checksums_of`.
  *
  * Packets are selected coarsely; the daemon looks closer. Those above 64 KiB are not mirrored. For a
  * gateway that only observes, the programs also count packets.
@@ -485,7 +485,7 @@ struct outline {
 	/* TCP may follow extension headers. */
 	__u8 is_tcp;
 	/* Of IPv4; those of IPv6 are not taken for TCP. */
-	__u8 is_fragment;
+	__u16 is_fragment;
 };
 
 /* A packet from its transport header on. */
@@ -710,15 +710,30 @@ static inline_always int is_partial(__u32 selection)
 	return selection == TO_SILENT_MOBILE || selection == FROM_UNANSWERED_MOBILE;
 }
 
-/* The mobile of a packet, and its policy. */
-struct party {
+/* A packet to or from a mobile, and what the maps say of the mobile. Without pointers: the function that
+   the kernel verifies by itself, `on_packet`, could not use them. Every byte is written: it refuses others. */
+struct sighting {
+	struct outline outline;
+	/* The mobile's address, or an uplink's name. */
+	struct address mobile;
 	struct policy policy;
+	__u32 override;
+	__u32 is_to_mobile;
+	/* Indices of interfaces; 0: none. */
+	__u32 input;
+	__u32 output;
+	/* tc: offset of the IP header, and the packet's length from there on. */
+	__u32 at;
+	__u32 length;
+	__u64 now;
+};
+
+/* What is kept of a mobile. */
+struct record {
 	/* Its entry in `mobile_cache`; NULL if another address has it. */
 	struct cached_mobile *cached;
-	__u32 override;
 	/* NULL if it was never seen, or if its presence is not tracked. */
 	struct presence *presence;
-	__u64 now;
 };
 
 static inline_always __u32 override_of(const struct address *mobile)
@@ -798,18 +813,20 @@ static inline_always __u64 time_of(struct cached_mobile *cached)
 }
 
 /* Looks a mobile up in the maps, by its address or an uplink's name. */
-static inline_always void look_up(struct party *party, const struct policy *policy,
-				  const struct address *mobile)
+static inline_always struct record look_up(struct sighting *of, const struct policy *policy,
+					   const struct address *mobile)
 {
-	party->policy = *policy;
-	party->cached = 0;
-	party->override = override_of(mobile);
-	party->presence = presence_of(policy, mobile);
-	party->now = bpf_ktime_get_ns();
+	struct record record = { .presence = presence_of(policy, mobile) };
+
+	of->mobile = *mobile;
+	of->policy = *policy;
+	of->override = override_of(mobile);
+	of->now = bpf_ktime_get_ns();
+	return record;
 }
 
 /* Looks an address up; true if it is a mobile's. */
-static inline_always int find(struct party *party, __u64 secret, __u64 as_of,
+static inline_always int find(struct sighting *of, struct record *record, __u64 secret, __u64 as_of,
 			      const struct address *address)
 {
 	struct cached_mobile *cached = cache_lookup(secret, as_of, address);
@@ -818,30 +835,34 @@ static inline_always int find(struct party *party, __u64 secret, __u64 as_of,
 		const struct policy *policy = of_mobile(address);
 
 		if (policy)
-			look_up(party, policy, address);
+			*record = look_up(of, policy, address);
 		return policy != 0;
 	}
 	if (cached->policy.selection == NO_MOBILE)
 		return 0;
-	party->policy = cached->policy;
-	party->cached = cached;
-	party->override = cached->override;
-	party->presence = cached->is_seen && is_partial(cached->policy.selection) ? &cached->presence : 0;
-	party->now = time_of(cached);
+	of->mobile = *address;
+	of->policy = cached->policy;
+	of->override = cached->override;
+	of->now = time_of(cached);
+	record->cached = cached;
+	record->presence = cached->is_seen && is_partial(cached->policy.selection) ? &cached->presence : 0;
 	return 1;
 }
 
 /* Begins to track a mobile with its first answer. */
-static inline_always void note_first_answer(const struct party *party, const struct address *mobile)
+static inline_always void note_first_answer(const struct sighting *of, struct cached_mobile *cached)
 {
 	/* A FIN may have been its first packet. */
-	struct presence first = { .fin_sent = party->now };
+	struct presence first = { .fin_sent = of->now };
 
-	if (party->cached) {
-		party->cached->presence = first;
-		party->cached->is_seen = 1;
+	if (cached) {
+		cached->presence = first;
+		cached->is_seen = 1;
 	} else {
-		bpf_map_update_elem(&presences, mobile, &first, 0);
+		/* Older kernels take no other key than one on the stack. */
+		struct address mobile = of->mobile;
+
+		bpf_map_update_elem(&presences, &mobile, &first, 0);
 	}
 }
 
@@ -875,27 +896,36 @@ static inline_always int read_outline(const struct packet *packet, int is_ipv4, 
 	return 0;
 }
 
-/* Counts a packet to or from a mobile, and mirrors it if the daemon has to see it. `mobile` is its
-   address, or an uplink's name. */
-static inline_always void on_packet(const struct packet *packet, const struct settings *wanted,
-				    const struct outline *outline, const struct party *party,
-				    const struct address *mobile, int is_to_mobile, __u32 input,
-				    __u32 output)
+/*
+ * Counts a packet to or from a mobile, and mirrors it if the daemon has to see it.
+ *
+ * A global function: the kernel verifies it once, for any arguments. Inlined, it would be followed again
+ * from each state in which a program may come here.
+ */
+__attribute__((noinline)) int on_packet(struct context *ctx, const struct settings *wanted,
+					const struct sighting *of, struct cached_mobile *cached,
+					struct presence *presence)
 {
+	if (!wanted || !of)
+		return 0;
+
+	struct packet read_from = packet_of(ctx, of), *packet = &read_from;
+	const struct outline *outline = &of->outline;
 	const struct address *source = &outline->source, *target = &outline->target;
-	__u32 selection = party->policy.selection, header = outline->header;
+	__u32 selection = of->policy.selection, header = outline->header;
 	__u8 protocol = outline->protocol;
+	int is_to_mobile = of->is_to_mobile != 0;
 
 	if (selection == OF_TCP && !outline->is_tcp)
-		return;
+		return 0;
 	if (wanted->observes)
-		count(packet, wanted->secret, party->policy.group, header, protocol,
+		count(packet, wanted->secret, of->policy.group, header, protocol,
 		      is_to_mobile ? target : source, is_to_mobile ? source : target,
 		      is_to_mobile);
 
-	struct presence *presence = party->presence, *answered = 0;
+	struct presence *answered = 0;
 	int is_answer = is_to_mobile != (selection == TO_SILENT_MOBILE);
-	int is_watched = party->override != NO_OVERRIDE;
+	int is_watched = of->override != NO_OVERRIDE;
 	struct transport read = { .protocol = protocol, .expects_answer = 1 };
 
 	if (is_partial(selection) && protocol == PROTOCOL_TCP)
@@ -905,10 +935,10 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 	__u8 flags = wanted->observes ? 0 : read.flags;
 
 	if (presence && !is_answer && !(flags & TCP_FIN_RST) &&
-	    is_answer_due(presence, party->now))
-		return;
-	if (party->override == QUEUED)
-		return;
+	    is_answer_due(presence, of->now))
+		return 0;
+	if (of->override == QUEUED)
+		return 0;
 
 	struct mirror_header head = { .len = length_of(packet), .flow = FLOW_UNKNOWN };
 
@@ -917,9 +947,9 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 
 		if (is_answer) {
 			if (presence)
-				is_needed = on_answer(presence, party->now);
+				is_needed = on_answer(presence, of->now);
 			else
-				note_first_answer(party, mobile);
+				note_first_answer(of, cached);
 			answered = presence;
 		} else if (presence) {
 			if (protocol == PROTOCOL_UDP)
@@ -930,8 +960,8 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 				__u32 *at = seen_of(wanted->secret, source, target, &read);
 
 				if (!at)
-					return;
-				is_needed = on_outgoing(presence, party->now, wanted->tick, at,
+					return 0;
+				is_needed = on_outgoing(presence, of->now, wanted->tick, at,
 							is_watched, &head);
 				if (is_needed || is_watched)
 					presence->is_notified = 1;
@@ -939,7 +969,7 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 		}
 		is_needed |= is_watched;
 
-		__u32 time = party->now >> SEEN_SHIFT;
+		__u32 time = of->now >> SEEN_SHIFT;
 
 		if (flags && !is_answer && (is_needed || flags & TCP_FIN_RST)) {
 			__u64 connection = hash_of(wanted->secret, source, target, read.tcp.ports,
@@ -949,9 +979,9 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 			is_closing = entry &&
 				     on_sent(entry, connection, &read, is_needed, time);
 			if (presence && flags & TCP_FIN)
-				presence->fin_sent = party->now;
+				presence->fin_sent = of->now;
 		} else if (flags && answered &&
-			   (flags & TCP_RST || elapsed(answered->fin_sent, party->now) < IDLE)) {
+			   (flags & TCP_RST || elapsed(answered->fin_sent, of->now) < IDLE)) {
 			__u32 ports = read.tcp.ports << 16 | read.tcp.ports >> 16;
 			__u64 connection =
 				hash_of(wanted->secret, target, source, ports, PROTOCOL_TCP);
@@ -960,17 +990,18 @@ static inline_always void on_packet(const struct packet *packet, const struct se
 			is_closing = entry && is_end(entry, connection, &read, is_needed);
 		}
 		if (!is_needed && !is_closing)
-			return;
+			return 0;
 		/* A reset that is mirrored anyway, in a short silence, is no different. */
 		if (is_closing && (!is_needed || flags & TCP_RST))
 			head.flow = FLOW_CLOSING;
 	}
-	head.input = input;
-	head.output = output;
+	head.input = of->input;
+	head.output = of->output;
 	head.checksums = checksums_of(packet);
 	head.datagram = datagram_size(packet);
 	if (mirror(&head, packet) && answered)
 		answered->is_notified = 0;
+	return 0;
 }
 
 #endif

@@ -55,9 +55,22 @@ static inline_always __u32 segments(const struct packet *packet)
 	return count ? count : 1;
 }
 
+struct sighting;
+
+/* What a program is called with, by the name that the kernel has for it. */
+#define context __sk_buff
+
+static inline_always struct packet packet_of(struct context *ctx, const struct sighting *of);
 static inline_always __u32 checksums_of(const struct packet *packet);
 
 #include "mirror.h"
+
+static inline_always struct packet packet_of(struct context *ctx, const struct sighting *of)
+{
+	struct packet packet = { .skb = ctx, .at = of->at, .length = of->length };
+
+	return packet;
+}
 
 /* A program does not learn whether an offload has to make a checksum. It has to for super-packets. */
 static inline_always __u32 checksums_of(const struct packet *packet)
@@ -156,6 +169,14 @@ static inline_always __u32 route_of(struct __sk_buff *skb, __u32 interface, int 
 	return is_forwarded ? lookup.ifindex : 0;
 }
 
+static inline_always void hand_over(const struct packet *packet, const struct settings *wanted,
+				    struct sighting *seen, const struct record *record)
+{
+	seen->at = packet->at;
+	seen->length = packet->length;
+	on_packet(packet->skb, wanted, seen, record->cached, record->presence);
+}
+
 /* True for a packet from one mobile to another, which is seen once: at egress. */
 static inline_always int is_to_other_mobile(__u32 output, const struct address *target)
 {
@@ -171,32 +192,32 @@ static inline_always void arrived(struct __sk_buff *skb)
 	const __u64 *as_of = bpf_map_lookup_elem(&generation, &only);
 	const struct link *link =
 		link_of(skb->ifindex, skb->vlan_present ? skb->vlan_tci & 0xfff : 0);
-	struct outline outline;
+	struct sighting seen;
+	struct record record = { .cached = 0 };
 	struct packet packet;
-	struct party party = { .now = 0 };
 	int is_ipv4;
 
 	/* A port of a bridge sees frames whose address is the bridge's. */
 	if (!wanted || !as_of || !link || (skb->pkt_type != PACKET_HOST && !(link->is & IS_PORT)))
 		return;
-	if (!begin(skb, link, &packet, &is_ipv4) || read_outline(&packet, is_ipv4, &outline))
+	if (!begin(skb, link, &packet, &is_ipv4) || read_outline(&packet, is_ipv4, &seen.outline))
 		return;
 
-	const struct address *source = &outline.source, *target = &outline.target;
+	const struct address *source = &seen.outline.source, *target = &seen.outline.target;
 	__u32 interface = link->interface;
 
-	if ((!outline.is_tcp && !wanted->any_protocol) || is_of_link(source) || is_of_link(target))
+	if ((!seen.outline.is_tcp && !wanted->any_protocol) || is_of_link(source) || is_of_link(target))
 		return;
 
 	const struct uplink *uplink = wanted->any_uplink ? of_uplink(interface) : 0;
-	int is_of_mobile = link->is & IS_OF_MOBILES && find(&party, wanted->secret, *as_of, source);
+	int is_of_mobile = link->is & IS_OF_MOBILES && find(&seen, &record, wanted->secret, *as_of, source);
 	__u32 output = 0;
 
 	/* Whatever comes over an uplink shows that it works, whoever it is for. */
 	if (is_of_mobile || !uplink) {
 		if (!is_of_mobile && !wanted->any_uplink)
 			return;
-		output = route_of(skb, interface, is_ipv4, &outline, wanted->bridged != 0);
+		output = route_of(skb, interface, is_ipv4, &seen.outline, wanted->bridged != 0);
 		/* What a bridge forwards itself is no concern of IP's, unless netfilter sees it. */
 		if (!output || (output == interface && link->is & IS_PORT && !wanted->bridged))
 			return;
@@ -210,14 +231,12 @@ static inline_always void arrived(struct __sk_buff *skb)
 		}
 	}
 
-	/* A copy, and values that the compiler cannot know: the verifier then follows fewer paths. */
-	struct address mobile = uplink ? uplink->name : *source;
-	int is_to_mobile = output && uplink;
-
 	if (uplink)
-		look_up(&party, &uplink->policy, &uplink->name);
-	asm volatile("" : "+r"(is_to_mobile), "+r"(output));
-	on_packet(&packet, wanted, &outline, &party, &mobile, is_to_mobile, interface, output);
+		record = look_up(&seen, &uplink->policy, &uplink->name);
+	seen.is_to_mobile = output && uplink;
+	seen.input = interface;
+	seen.output = output;
+	hand_over(&packet, wanted, &seen, &record);
 }
 
 static inline_always void leaves(struct __sk_buff *skb)
@@ -229,9 +248,9 @@ static inline_always void leaves(struct __sk_buff *skb)
 		link_of(skb->ifindex, skb->vlan_present ? skb->vlan_tci & 0xfff : 0);
 	__u32 came_by = skb->ingress_ifindex;
 	int is_own = !came_by;
-	struct outline outline;
+	struct sighting seen;
+	struct record record = { .cached = 0 };
 	struct packet packet;
-	struct party party = { .now = 0 };
 	int is_ipv4;
 
 	/* Keeps the compiler from reading the field later by an address that the verifier refuses. */
@@ -247,29 +266,32 @@ static inline_always void leaves(struct __sk_buff *skb)
 		return;
 	if (!is_own && !(link->is & IS_OF_MOBILES))
 		return;
-	if (!begin(skb, link, &packet, &is_ipv4) || read_outline(&packet, is_ipv4, &outline))
+	if (!begin(skb, link, &packet, &is_ipv4) || read_outline(&packet, is_ipv4, &seen.outline))
 		return;
 
-	const struct address *target = &outline.target;
+	const struct address *target = &seen.outline.target;
 
-	if ((!outline.is_tcp && !wanted->any_protocol) || is_of_link(target))
+	if ((!seen.outline.is_tcp && !wanted->any_protocol) || is_of_link(target))
 		return;
 	__u32 input = 0;
 
 	if (uplink) {
-		if (is_of_link(&outline.source))
+		if (is_of_link(&seen.outline.source))
 			return;
-		look_up(&party, &uplink->policy, &uplink->name);
+		record = look_up(&seen, &uplink->policy, &uplink->name);
 	} else {
 		const struct link *before = link_of(came_by, 0);
 
 		input = before ? before->interface : came_by;
 		if (input == output && link->is & IS_PORT && !wanted->bridged)
 			return;
-		if (!find(&party, wanted->secret, *as_of, target))
+		if (!find(&seen, &record, wanted->secret, *as_of, target))
 			return;
 	}
-	on_packet(&packet, wanted, &outline, &party, uplink ? &uplink->name : target, 1, input, output);
+	seen.is_to_mobile = 1;
+	seen.input = input;
+	seen.output = output;
+	hand_over(&packet, wanted, &seen, &record);
 }
 
 SEC("tc")
