@@ -24,10 +24,12 @@ fn m_tcp_plus_keeps_a_user_timeout_from_running() {
         ..Plan::with("\"m-tcp-plus\"\nack-pacing = \"3 s\"")
     });
     let transfer = bed.download(&Load::endless("cubic"));
-    transfer.set_user_timeout(USER_TIMEOUT);
+    transfer.set_user_timeout(Some(USER_TIMEOUT));
     transfer.wait_for(1_000_000);
     // With a warning nothing would be under way, and nothing left to acknowledge.
     let up = outage(&bed, Instant::now(), OUTAGE, Told::Soon, || {});
     assert!(transfer.dead_time(up, OUTAGE).is_some(), "the connection is lost");
+    // On a busy machine a second may pass without an ACK in any transfer.
+    transfer.set_user_timeout(None);
     transfer.finish();
 }

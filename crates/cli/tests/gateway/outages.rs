@@ -12,6 +12,7 @@ use crate::testbed::{LINK, Plan, Testbed, possible};
 use crate::ticks;
 use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
+use airtcp_gateway::status::Status;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -186,15 +187,20 @@ pub(crate) fn outage(
     told: Told,
     first: impl FnOnce(),
 ) -> Instant {
+    play(bed, begin, &acts(length, told), first)
+}
+
+/// What happens in an outage, with times in milliseconds after it begins.
+fn acts(length: Duration, told: Told) -> Vec<(i64, Act)> {
     let mut acts = vec![(0, Act::Link(false)), (length.as_millis() as i64, Act::Link(true))];
     acts.extend(told.script(length).into_iter().map(|(at, signal)| (at, Act::Tell(signal))));
     // The link changes before a signal of the same time is sent.
     acts.sort_by_key(|&(at, _)| at);
-    play(bed, begin, &acts, first)
+    acts
 }
 
-/// Makes an outage with `harm` two seconds after it began. When both were over: on a machine with much to do
-/// a daemon that was killed may take longer to come back than the link.
+/// Makes an outage with `harm` two seconds after it began. It lasts longer if the harm does, as on a machine
+/// with much to do. When the link was up again.
 pub(crate) fn outage_with(
     bed: &Testbed,
     length: Duration,
@@ -202,15 +208,18 @@ pub(crate) fn outage_with(
     harm: impl FnOnce() + Send,
 ) -> Instant {
     let begin = Instant::now() + Duration::from_millis(200);
+    let acts = acts(length, told);
+    let (meanwhile, at_end) =
+        acts.split_at(acts.partition_point(|&(at, _)| at < length.as_millis() as i64));
     thread::scope(|scope| {
         let harmed = scope.spawn(|| {
             sleep_until(begin + Duration::from_secs(2));
             harm();
-            Instant::now()
         });
-        let up = outage(bed, begin, length, told, || {});
-        up.max(harmed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
+        play(bed, begin, meanwhile, || {});
+        harmed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    play(bed, begin.max(Instant::now() - length), at_end, || {})
 }
 
 /// Makes an outage in a transfer, with `harm` two seconds after it began, and expects data within
@@ -225,7 +234,8 @@ pub(crate) fn expect_data_after(
     let up = outage_with(bed, length, told, harm);
     let dead = transfer.dead_time(up, Duration::from_secs(60));
     let status = bed.daemon().status();
-    assert!(dead.is_some_and(|dead| dead.is_within(most)), "{dead:?}: {status:?}");
+    let Status { groups, counters, .. } = status;
+    assert!(dead.is_some_and(|dead| dead.is_within(most)), "{dead:?}: {groups:?}, {counters:?}");
 }
 
 /// Does all that at its time, in milliseconds after `begin`. When the link was up for the last

@@ -258,9 +258,10 @@ impl Transfer {
         getsockopt(&self.socket, TcpInfo).unwrap()
     }
 
-    /// Ends the connection when data of the sender stay unacknowledged for so long (RFC 5482).
-    pub(crate) fn set_user_timeout(&self, timeout: Duration) {
-        SockRef::from(&self.socket).set_tcp_user_timeout(Some(timeout)).unwrap();
+    /// Ends the connection when data of the sender stay unacknowledged for so long (RFC 5482); `None`: for as
+    /// long as the kernel tries.
+    pub(crate) fn set_user_timeout(&self, timeout: Option<Duration>) {
+        SockRef::from(&self.socket).set_tcp_user_timeout(timeout).unwrap();
     }
 
     /// The longest time without a new byte between two that came after `since`.
