@@ -31,8 +31,9 @@ static inline_always __u32 length_of(const struct packet *packet)
 /* Copies `len` bytes from the beginning of a packet; not 0 if that fails. */
 static inline_always long copy_packet(const struct packet *packet, void *to, __u64 len)
 {
-	/* The verifier has to know that there is something to copy. */
-	return !len || bpf_skb_load_bytes(packet->skb, packet->at, to, len);
+	/* The verifier has to know that there is something to copy. Older ones (Linux 6.1) do not learn from a
+	   comparison with 0 that a number is above it. */
+	return len < sizeof(struct ipv4_header) || bpf_skb_load_bytes(packet->skb, packet->at, to, len);
 }
 
 /* Reads words of a packet; not 0 if it is shorter. */

@@ -260,11 +260,12 @@ impl<T: Copy> Dcf<T> {
         // More packets may still join the last MPDU.
         let mut open = false;
         let (mut mpdus, mut packets) = (0, 0);
+        let time = time.min(limits.time);
         for of_mpdu in self.traffic.function.aggregates.by_mpdu() {
             let longer = if mpdus > 0 { before + subframe(last) } else { before };
             let mpdu = limits.mpdu(of_mpdu);
             // At a lower rate, not all of them may fit.
-            let long = || mode.duration(limits.length(longer, mpdu)) > limits.time;
+            let long = || mode.duration(limits.length(longer, mpdu)) > time;
             if chooses_rate && mpdus > 0 && (mpdus == most || long()) {
                 (most, open) = (mpdus, false);
                 break;
@@ -275,7 +276,6 @@ impl<T: Copy> Dcf<T> {
             mpdus += 1;
             packets += of_mpdu.len();
         }
-        let time = time.min(limits.time);
         let fits = |length| length <= limits.length && mode.duration(length) <= time;
         let mut place = 0;
         loop {
@@ -419,6 +419,7 @@ impl<T: Copy> Dcf<T> {
                 return true;
             }
             gave_up = true;
+            counters.link_failures += 1;
             if !job.delivered {
                 counters.mac_drops += 1;
                 out.lost.push(job.packet);

@@ -484,11 +484,11 @@ impl<T: Copy> Dcf<T> {
                     Body::Rts => self.receive_rts(now, rules, frame),
                     Body::Data { packet, priority, sequence, retry, .. } => {
                         let (peer, rate) = ((frame.from, priority), frame.rate);
-                        self.charge_airtime(rules, (sender, priority), frame.duration);
+                        self.charge_airtime(now, rules, (sender, priority), frame.duration);
                         self.receive_data(now, rules, peer, rate, (packet, sequence, retry), out);
                     }
                     Body::Ampdu { mpdus, priority, .. } => {
-                        self.charge_airtime(rules, (sender, priority), frame.duration);
+                        self.charge_airtime(now, rules, (sender, priority), frame.duration);
                         self.receive_ampdu(now, rules, (frame.from, frame.rate), mpdus, out);
                     }
                     Body::Cts | Body::Ack | Body::BlockAck => {}

@@ -374,10 +374,10 @@ proptest! {
             stations().map(|c| c.mac_drops).sum::<u64>(),
             count(&|o| matches!(o, Output::Drop { reason: DropReason::Retries, .. }))
         );
-        prop_assert_eq!(
-            stations().map(|c| c.link_failures).sum::<u64>(),
-            count(&|o| matches!(o, Output::LinkFailure { .. }))
-        );
+        // Of an A-MPDU, several may be given up at once.
+        let failures = count(&|o| matches!(o, Output::LinkFailure { .. }));
+        prop_assert!(stations().map(|c| c.link_failures).sum::<u64>() >= failures);
+        prop_assert!(stations().all(|c| c.link_failures >= c.mac_drops));
         prop_assert_eq!(
             stations().map(|c| c.queue_drops).sum::<u64>(),
             (scenario.packets.len() - log.accepted.len()) as u64

@@ -110,17 +110,56 @@ fn what_a_receiver_owes_is_not_forgotten_when_its_queue_is_empty() {
     assert_eq!(turns(&cell(), &packets), "BBCCCB");
 }
 
-#[test]
-fn frames_from_a_station_are_charged_to_it() {
-    let mut from_b = packets(0, 'A', 2, 1500);
+/// Packets for C, then for B, so long after B has sent two packets and received one.
+fn after_packets_from_b(micros: u64) -> Vec<Packet> {
+    let mut from_b = packets(500, 'A', 2, 1500);
     for packet in &mut from_b {
         packet.from = station('B');
     }
+    let later = [packets(micros, 'C', 3, 100), packets(micros, 'B', 3, 100)];
+    [packets(0, 'B', 1, 100), from_b, later.concat()].concat()
+}
+
+#[test]
+fn frames_from_a_station_are_charged_to_it() {
     // The first packet for C finds the MAC free. Then B's queue is the newest.
-    let packets = [packets(2_000, 'C', 3, 100), packets(2_000, 'B', 3, 100)];
-    assert_eq!(turns(&cell(), &packets), "CBBBCC");
-    let packets = [&[from_b][..], &packets].concat();
-    assert_eq!(turns(&cell(), &packets), "CCCBBB");
+    let packets_alone = [packets(2_000, 'C', 3, 100), packets(2_000, 'B', 3, 100)];
+    assert_eq!(turns(&cell(), &packets_alone), "CBBBCC");
+    assert_eq!(turns(&cell(), &[after_packets_from_b(2_000)]), "BCCCBBB");
+}
+
+// Linux, `ieee80211_sta_register_airtime`: only of stations that had packets 100 ms ago or less.
+#[test]
+fn frames_from_a_station_that_nothing_waits_for_are_not_charged() {
+    let mut from_b = packets(0, 'A', 200, 1500);
+    for packet in &mut from_b {
+        packet.from = station('B');
+    }
+    let later = [packets(80_000, 'C', 3, 100), packets(80_000, 'B', 3, 100)].concat();
+    assert_eq!(turns(&cell(), &[from_b.clone(), later.clone()]), "CBBBCC");
+    // A packet more than 100 ms before these changes nothing.
+    let mut all = [packets(0, 'B', 1, 100), from_b, later].concat();
+    for packet in &mut all[1..] {
+        packet.micros += 102_000;
+    }
+    assert_eq!(turns(&cell(), &[all]), "BCBBBCC");
+}
+
+// Linux, `ieee80211_txq_keep_active`: an empty queue goes on having turns for 100 ms, and pays.
+#[test]
+fn a_debt_is_paid_while_others_are_served() {
+    let mut from_b = packets(500, 'A', 10, 1500);
+    for packet in &mut from_b {
+        packet.from = station('B');
+    }
+    let turns_after = |from_b: &[Packet], micros| {
+        let first = packets(0, 'B', 1, 100);
+        let later = [packets(8_000, 'C', 120, 100), packets(micros, 'B', 3, 100)].concat();
+        turns(&cell(), &[first, from_b.to_vec(), later])
+    };
+    // B owes nine rounds. At once they delay it, and a little later they are paid.
+    assert_ne!(turns_after(&from_b, 8_100), turns_after(&[], 8_100));
+    assert_eq!(turns_after(&from_b, 18_000), turns_after(&[], 18_000));
 }
 
 #[test]

@@ -103,13 +103,20 @@ impl<'s, 'a> Cells<'s, 'a> {
     pub(super) fn check(&self, links: &[Link], nodes: &Nodes) {
         for (id, section) in self.cells.ids().zip(&self.sections) {
             let mut members = links.iter().filter(|link| link.cell() == Some(id));
-            let (Some(first), Some(second)) = (members.next(), members.next()) else {
-                let none = "has no effect: no link names it".to_owned();
-                let only = |link: &Link| format!("has no effect with the link {} alone", link.name);
-                let count = links.iter().find(|link| link.cell() == Some(id)).map_or(none, only);
-                let problem = section.problem("name", count);
-                section.push(problem.expected("`forward.cell` or `backward.cell` of two links"));
-                continue;
+            let (first, second) = match (members.next(), members.next()) {
+                (Some(first), Some(second)) => (first, second),
+                // It has all turns, but its losses are repaired.
+                (Some(_), None) if self.cells[id].config.rlc.is_some() => continue,
+                (alone, _) => {
+                    let none = || "has no effect: no link names it".to_owned();
+                    let only =
+                        |link: &Link| format!("has no effect with the link {} alone", link.name);
+                    let problem = section.problem("name", alone.map_or_else(none, only));
+                    section.push(problem.expected(
+                        "`forward.cell` or `backward.cell` of two links, or of one and `rlc`",
+                    ));
+                    continue;
+                }
             };
             let ends = |link: &Link| [link.from, link.to];
             let at = |node: NodeId| move |link: &Link| ends(link).contains(&node);

@@ -2774,15 +2774,17 @@ fn a_cell_that_can_do_nothing_is_refused() {
         DELAY,
         "",
         "t.toml:29:8: cell.down.name: has no effect with the link BS>other alone (expected \
-         `forward.cell` or `backward.cell` of two links)",
+         `forward.cell` or `backward.cell` of two links, or of one and `rlc`)",
     );
     refuses_cell(
         SCHEDULER,
         MEMBER,
         "[[cell]]\nname = \"up\"\nscheduler = \"max-rate\"",
         "t.toml:33:8: cell.up.name: has no effect: no link names it (expected `forward.cell` or \
-         `backward.cell` of two links)",
+         `backward.cell` of two links, or of one and `rlc`)",
     );
+    let repaired = format!("{SCHEDULER}\nrlc = {{ bler = 0.1 }}");
+    assert!(parse(&in_cell(&repaired, DELAY, "")).is_ok());
     refuses_cell(
         "scheduler = \"max-rate\"\ntime-constant = \"1 s\"",
         MEMBER,

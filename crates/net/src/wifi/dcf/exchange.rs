@@ -27,7 +27,7 @@ impl<T: Copy> Dcf<T> {
         };
         let single = Body::Data { packet, priority, sequence, retry, delivered, waited };
         let body = ampdu.unwrap_or(single);
-        self.charge_airtime(rules, (to, priority), duration);
+        self.charge_airtime(now, rules, (to, priority), duration);
         let frame = Frame { from: self.id, to, rate, reserves, duration, size, body };
         self.transmit(now, frame, out);
         match to {
@@ -263,7 +263,6 @@ impl<T: Copy> Dcf<T> {
         out: &mut Effects<T>,
     ) {
         if gives_up {
-            self.traffic.counters.link_failures += 1;
             if let Receiver::Station(to) = job.to {
                 out.give_up = Some(to);
             }
@@ -287,11 +286,14 @@ impl<T: Copy> Dcf<T> {
         let last = *retries >= rules.attempts(limit) && limit < u32::MAX;
         if !last {
             self.traffic.counters.retries += 1;
-        } else if !job.delivered {
+            return false;
+        }
+        self.traffic.counters.link_failures += 1;
+        if !job.delivered {
             self.traffic.counters.mac_drops += 1;
             out.lost.push(job.packet);
         }
-        last
+        true
     }
 
     /// Takes the next packet after a give-up, at the same instant, when routing has heard of it:

@@ -133,7 +133,7 @@ impl<T: Copy> Dcf<T> {
             return false;
         };
         let packet = Waiting::new(now, job, meta);
-        let accepted = queues.enqueue(config, packet, free, counters, out);
+        let accepted = queues.enqueue(config, packet, counters, out);
         if free {
             let next = self.take_from_queue(now, out);
             self.set_current(next);
@@ -188,14 +188,15 @@ impl<T: Copy> Dcf<T> {
     #[inline]
     pub(super) fn charge_airtime(
         &mut self,
+        now: Instant,
         rules: &Rules,
         (with, priority): (Receiver, UserPriority),
         airtime: Duration,
     ) {
-        if let Some(config) = &rules.mac.queue_discipline
+        if rules.mac.queue_discipline.is_some()
             && let Some(queues) = self.function_of(priority).transmit_queues.as_deref_mut()
         {
-            queues.charge(config, (with, priority), airtime);
+            queues.charge(now, (with, priority), airtime);
         }
     }
 

@@ -5,7 +5,8 @@
 //! with many packets needs many for one receiver, so packets are sorted by receiver first; the
 //! discipline decides within. Turns go by airtime, not by packets: in each round a queue may spend
 //! so much on the frames to its receiver, and on those from it. So a slow receiver does not take the
-//! time of the others.
+//! time of the others. What a receiver has sent counts for as long as packets wait for it, and a
+//! little longer: it does not pay for hours of an upload with its first download.
 
 use super::{Effects, Job};
 use crate::config::QueueConfig;
@@ -18,20 +19,22 @@ use std::collections::VecDeque;
 /// Airtime that a queue gets in each round (Linux `IEEE80211_DEFAULT_AIRTIME_WEIGHT`, in us).
 const QUANTUM: i64 = Duration::from_micros(256).as_nanos() as i64;
 
+/// Time after its last packet in which a queue still pays, and has its turns to get out of debt
+/// (Linux `AIRTIME_ACTIVE_DURATION`).
+const ACTIVE: Duration = Duration::from_millis(100);
+
 /// A receiver, and the priority of packets for it.
 type Key = (Receiver, UserPriority);
 
 /// The transmit queues of an access function.
 #[derive(Clone, Debug)]
 pub(crate) struct TransmitQueues<T> {
-    /// In the order of their keys; made when the first packet comes, to or from the receiver.
+    /// In the order of their keys; made when the first packet for the receiver comes.
     queues: Vec<(Key, TransmitQueue<T>)>,
-    /// Those with packets, in the order of their turns.
+    /// Those with packets, and in debt since they had some ([`ACTIVE`]), in the order of their turns.
     active: VecDeque<Key>,
     /// Number of packets that wait.
     len: usize,
-    /// Time at which the MAC last found no packet.
-    free_from: Instant,
     /// For the streams of the queues.
     seed: u64,
     /// Empty between calls.
@@ -46,6 +49,8 @@ struct TransmitQueue<T> {
     /// Airtime that it may still spend in this round, in ns. Negative after a frame that was longer,
     /// and after those that its receiver has sent.
     left: i64,
+    /// Time at which it last had a packet, if it has none.
+    empty_from: Instant,
 }
 
 impl<T: Copy> TransmitQueue<T> {
@@ -55,11 +60,17 @@ impl<T: Copy> TransmitQueue<T> {
             Receiver::Station(station) => format!("{}/{}", station.0, priority.get()),
             Receiver::Broadcast => format!("broadcast/{}", priority.get()),
         };
-        Self { queue: Queue::new(config, Stream::new(seed, &name)), next: None, left: QUANTUM }
+        let queue = Queue::new(config, Stream::new(seed, &name));
+        Self { queue, next: None, left: QUANTUM, empty_from: Instant::ZERO }
     }
 
     fn is_empty(&self) -> bool {
         self.queue.len() == 0 && self.next.is_none()
+    }
+
+    /// What is sent to or from its receiver is at its expense.
+    fn is_active(&self, now: Instant) -> bool {
+        !self.is_empty() || now.since(self.empty_from) <= ACTIVE
     }
 }
 
@@ -69,7 +80,6 @@ impl<T: Copy> TransmitQueues<T> {
             queues: Vec::new(),
             active: VecDeque::new(),
             len: 0,
-            free_from: Instant::ZERO,
             seed: stream.bits(),
             dropped: Vec::new(),
         }
@@ -80,31 +90,33 @@ impl<T: Copy> TransmitQueues<T> {
         self.len
     }
 
-    /// Queues a packet under the discipline of `config`; `free`: the MAC has none. False if it is
-    /// dropped at once.
+    /// Queues a packet under the discipline of `config`. False if it is dropped at once.
     pub(super) fn enqueue(
         &mut self,
         config: &QueueConfig,
         packet: Waiting<Job<T>>,
-        free: bool,
         counters: &mut StationCounters,
         out: &mut Effects<T>,
     ) -> bool {
+        let now = packet.arrived;
         let key = (packet.item.to, packet.item.priority);
-        let idle = free.then(|| packet.arrived.since(self.free_from));
-        let server = Server { idle, transmission: packet.item.duration };
         let Self { queues, seed, dropped, .. } = self;
-        let queue = queue_of(queues, config, key, *seed);
+        let queue = entry(queues, key, || TransmitQueue::new(config, key, *seed));
         let was_empty = queue.is_empty();
+        // Whatever the MAC sends meanwhile, to others.
+        let idle = was_empty.then(|| now.since(queue.empty_from));
+        let server = Server { idle, transmission: packet.item.duration };
         let accepted = queue.queue.enqueue(packet, server, dropped).is_ok();
-        if was_empty {
+        if was_empty && !self.active.contains(&key) {
             // First: one that has spent too much goes to the end at once.
             self.active.push_front(key);
         }
         self.len += usize::from(accepted);
         counters.queue_drops += u64::from(!accepted);
         self.report_drops(counters, out);
-        self.rest_if_empty(key);
+        if !was_empty {
+            self.rest_if_empty(now, key);
+        }
         accepted
     }
 
@@ -115,12 +127,11 @@ impl<T: Copy> TransmitQueues<T> {
         counters: &mut StationCounters,
         out: &mut Effects<T>,
     ) -> Option<Job<T>> {
-        while let Some(key) = self.turn() {
+        while let Some(key) = self.turn(now) {
             if self.peek(now, key, counters, out).is_some() {
                 return self.take_peeked(now, key);
             }
         }
-        self.free_from = now;
         None
     }
 
@@ -133,6 +144,9 @@ impl<T: Copy> TransmitQueues<T> {
         out: &mut Effects<T>,
     ) -> Option<&Job<T>> {
         let place = self.place(key)?;
+        if self.queues[place].1.is_empty() {
+            return None;
+        }
         let TransmitQueue { queue, next, .. } = &mut self.queues[place].1;
         if next.is_none()
             && let Some(Waiting { item, marked, .. }) = queue.dequeue(now, &mut self.dropped)
@@ -144,7 +158,7 @@ impl<T: Copy> TransmitQueues<T> {
             *next = Some(item);
         }
         self.report_drops(counters, out);
-        self.rest_if_empty(key);
+        self.rest_if_empty(now, key);
         self.queues[place].1.next.as_ref()
     }
 
@@ -154,23 +168,38 @@ impl<T: Copy> TransmitQueues<T> {
         let mut job = self.queues[place].1.next.take()?;
         job.waited = now.since(job.offered);
         self.len -= 1;
-        self.rest_if_empty(key);
+        self.rest_if_empty(now, key);
         Some(job)
     }
 
-    /// A frame to or from the receiver has taken so much time.
-    pub(super) fn charge(&mut self, config: &QueueConfig, key: Key, airtime: Duration) {
-        let queue = queue_of(&mut self.queues, config, key, self.seed);
-        queue.left -= airtime.as_nanos() as i64;
+    /// A frame to or from the receiver takes so much time.
+    pub(super) fn charge(&mut self, now: Instant, key: Key, airtime: Duration) {
+        if let Some(place) = self.place(key)
+            && let (_, queue) = &mut self.queues[place]
+            && queue.is_active(now)
+        {
+            queue.left -= airtime.as_nanos() as i64;
+            if queue.left < 0 && !self.active.contains(&key) {
+                self.active.push_back(key);
+            }
+        }
     }
 
     /// The queue whose turn it is. Those that have spent more than they had get some more, and go to
     /// the end.
-    fn turn(&mut self) -> Option<Key> {
+    fn turn(&mut self, now: Instant) -> Option<Key> {
+        if self.len == 0 {
+            return None;
+        }
         loop {
             let &key = self.active.front()?;
             let first = self.place(key)?;
-            if self.queues[first].1.left >= 0 {
+            let (_, queue) = &self.queues[first];
+            if queue.is_empty() && (queue.left >= 0 || !queue.is_active(now)) {
+                self.active.pop_front();
+                continue;
+            }
+            if queue.left >= 0 {
                 return Some(key);
             }
             // Rounds in which it would be nobody's turn are given to all at once.
@@ -188,10 +217,16 @@ impl<T: Copy> TransmitQueues<T> {
         }
     }
 
-    /// A queue without packets has no turns.
-    fn rest_if_empty(&mut self, key: Key) {
-        if self.place(key).is_some_and(|place| self.queues[place].1.is_empty()) {
-            self.active.retain(|&active| active != key);
+    /// A queue that has just become empty has no turns, unless it is in debt.
+    fn rest_if_empty(&mut self, now: Instant, key: Key) {
+        if let Some(place) = self.place(key)
+            && let (_, queue) = &mut self.queues[place]
+            && queue.is_empty()
+        {
+            queue.empty_from = now;
+            if queue.left >= 0 {
+                self.active.retain(|&active| active != key);
+            }
         }
     }
 
@@ -204,14 +239,4 @@ impl<T: Copy> TransmitQueues<T> {
         counters.queue_drops += self.dropped.len() as u64;
         out.dropped.extend(self.dropped.drain(..).map(|waiting| waiting.item.packet));
     }
-}
-
-/// The queue with this key, made if it is the first time.
-fn queue_of<'a, T: Copy>(
-    queues: &'a mut Vec<(Key, TransmitQueue<T>)>,
-    config: &QueueConfig,
-    key: Key,
-    seed: u64,
-) -> &'a mut TransmitQueue<T> {
-    entry(queues, key, || TransmitQueue::new(config, key, seed))
 }
