@@ -273,8 +273,8 @@ fn in_turns<const N: usize>(
         note(1, transfer);
         assert_eq!(delack.end(Signal::SIGTERM), Some(0));
     }
-    // ACKs that come too late let the sender's timer expire in each download; where a busy machine loses a
-    // burst in front of the emulator, it expires in one.
+    // ACKs that come too late let the sender's timer expire in more than one. In one it did once, beside other
+    // work: with 65 retransmissions and no data for 0.47 s, from a cause that is not known.
     assert!(timed_out.len() <= 1, "{timed_out:?}");
     least
 }

@@ -172,8 +172,8 @@ class Sweep:
             ValueError: It would.
         """
         folder = Path(self.scenario.source.name).parent
-        one_of_each = self.jobs()[:: len(self.seeds)]
-        read = {(folder / name).resolve() for _, job in one_of_each for name, _ in job.files}
+        files = {name for _, source in self._sources for name, _ in source.files}
+        read = {(folder / name).resolve() for name in files}
         if out.resolve() in read:
             raise ValueError(f"{out}: is read, too")
 

@@ -233,8 +233,7 @@ pub(crate) fn expect_data_after(
 ) {
     let up = outage_with(bed, length, told, harm);
     let dead = transfer.dead_time(up, Duration::from_secs(60));
-    let status = bed.daemon().status();
-    let Status { groups, counters, .. } = status;
+    let Status { groups, counters, .. } = bed.daemon().status();
     assert!(dead.is_some_and(|dead| dead.is_within(most)), "{dead:?}: {groups:?}, {counters:?}");
 }
 

@@ -213,8 +213,8 @@ fn the_silence_of_an_uplink_freezes_its_senders() {
     });
 }
 
-/// Bound on the dead time after the kernel took the carrier back. Until it has told of that and sends again, it
-/// holds its one lock of all interfaces, for which it may have to wait for other tests.
+/// Bound on the dead time once the interface has its carrier again. The kernel's one lock of all interfaces,
+/// which other tests take too, is then needed several times: 327 ms were seen.
 const AFTER_CARRIER: Duration = Duration::from_millis(500);
 
 /// Takes the uplink's interface away in an upload, by the commands `off` of `ip`, and brings it back

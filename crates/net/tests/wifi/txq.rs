@@ -13,6 +13,7 @@ use airtcp_net::wifi::{
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::slice;
 
 /// 802.11n without back-off or aggregation, and room for 1000 packets in each transmit queue.
 fn cell() -> ChannelConfig {
@@ -110,31 +111,26 @@ fn what_a_receiver_owes_is_not_forgotten_when_its_queue_is_empty() {
     assert_eq!(turns(&cell(), &packets), "BBCCCB");
 }
 
-/// Packets for C, then for B, so long after B has sent two packets and received one.
-fn after_packets_from_b(micros: u64) -> Vec<Packet> {
-    let mut from_b = packets(500, 'A', 2, 1500);
-    for packet in &mut from_b {
-        packet.from = station('B');
-    }
-    let later = [packets(micros, 'C', 3, 100), packets(micros, 'B', 3, 100)];
-    [packets(0, 'B', 1, 100), from_b, later.concat()].concat()
+/// So many packets of 1500 B from B to A at this time.
+fn packets_from_b(micros: u64, count: usize) -> Vec<Packet> {
+    let to_a = packets(micros, 'A', count, 1500).into_iter();
+    to_a.map(|packet| Packet { from: station('B'), ..packet }).collect()
 }
 
 #[test]
 fn frames_from_a_station_are_charged_to_it() {
     // The first packet for C finds the MAC free. Then B's queue is the newest.
-    let packets_alone = [packets(2_000, 'C', 3, 100), packets(2_000, 'B', 3, 100)];
-    assert_eq!(turns(&cell(), &packets_alone), "CBBBCC");
-    assert_eq!(turns(&cell(), &[after_packets_from_b(2_000)]), "BCCCBBB");
+    let later = [packets(2_000, 'C', 3, 100), packets(2_000, 'B', 3, 100)].concat();
+    assert_eq!(turns(&cell(), slice::from_ref(&later)), "CBBBCC");
+    // B has received a packet and sent two.
+    let before = [packets(0, 'B', 1, 100), packets_from_b(500, 2)].concat();
+    assert_eq!(turns(&cell(), &[before, later]), "BCCCBBB");
 }
 
 // Linux, `ieee80211_sta_register_airtime`: only of stations that had packets 100 ms ago or less.
 #[test]
 fn frames_from_a_station_that_nothing_waits_for_are_not_charged() {
-    let mut from_b = packets(0, 'A', 200, 1500);
-    for packet in &mut from_b {
-        packet.from = station('B');
-    }
+    let from_b = packets_from_b(0, 200);
     let later = [packets(80_000, 'C', 3, 100), packets(80_000, 'B', 3, 100)].concat();
     assert_eq!(turns(&cell(), &[from_b.clone(), later.clone()]), "CBBBCC");
     // A packet more than 100 ms before these changes nothing.
@@ -148,10 +144,7 @@ fn frames_from_a_station_that_nothing_waits_for_are_not_charged() {
 // Linux, `ieee80211_txq_keep_active`: an empty queue goes on having turns for 100 ms, and pays.
 #[test]
 fn a_debt_is_paid_while_others_are_served() {
-    let mut from_b = packets(500, 'A', 10, 1500);
-    for packet in &mut from_b {
-        packet.from = station('B');
-    }
+    let from_b = packets_from_b(500, 10);
     let turns_after = |from_b: &[Packet], micros| {
         let first = packets(0, 'B', 1, 100);
         let later = [packets(8_000, 'C', 120, 100), packets(micros, 'B', 3, 100)].concat();

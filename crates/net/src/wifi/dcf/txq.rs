@@ -179,7 +179,8 @@ impl<T: Copy> TransmitQueues<T> {
             && queue.is_active(now)
         {
             queue.left -= airtime.as_nanos() as i64;
-            if queue.left < 0 && !self.active.contains(&key) {
+            // One with packets has its turns already.
+            if queue.left < 0 && queue.is_empty() && !self.active.contains(&key) {
                 self.active.push_back(key);
             }
         }
