@@ -416,8 +416,13 @@ const CHUNK: u64 = 8192;
 fn stream(seed: u64, start: u64, size: usize) -> Vec<u8> {
     let first = start / 8;
     let last = (start + size as u64).div_ceil(8);
-    let words = (first..last).flat_map(|word| mix((seed << 40).wrapping_add(word)).to_le_bytes());
-    words.skip((start % 8) as usize).take(size).collect()
+    // Gigabytes of it in all, and these tests are compiled without optimisation: few iterators.
+    let mut bytes = Vec::with_capacity(8 * (last - first) as usize);
+    for word in first..last {
+        bytes.extend_from_slice(&mix((seed << 40).wrapping_add(word)).to_le_bytes());
+    }
+    bytes.truncate((start % 8) as usize + size);
+    bytes.split_off((start % 8) as usize)
 }
 
 /// A number that looks random, from one that does not (SplitMix64).
