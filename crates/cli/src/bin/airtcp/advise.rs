@@ -267,6 +267,21 @@ impl Mechanism {
         self != Self::Wake
     }
 
+    /// It at the edge of a scenario, with the gateway's defaults where a scenario's are the paper's.
+    fn middlebox(self, announced: Announced) -> String {
+        const COPIES: &str = r#", fifo = "4 MiB", max-down = "24 h", probe-interval = "100 ms""#;
+        let (word, signal) = (self.word(), announced.key());
+        let rest = match self {
+            Self::Wake => r#", signal = "none""#.to_owned(),
+            Self::WakeTold => format!(", signal = {signal}"),
+            Self::HoldoverTold => format!("{COPIES}, signal = {signal}"),
+            Self::MTcpPlusTold => format!(
+                r#"{COPIES}, acknowledge = "in-time", open = "in-steps", signal = {signal}"#
+            ),
+        };
+        format!(r#"{{ mechanism = "{word}", mobiles = ["mobile"]{rest} }}"#)
+    }
+
     /// What can go wrong with it.
     fn risk(self) -> &'static str {
         match self {
@@ -668,14 +683,7 @@ fn scenario(
         set.push(("flow.flow.traffic".to_owned(), traffic.to_owned()));
     }
     if let Change::Gateway(mechanism) = change {
-        let signal = match mechanism.is_told() {
-            true => announced.key(),
-            false => r#""none""#.to_owned(),
-        };
-        let word = mechanism.word();
-        let middlebox =
-            format!(r#"{{ mechanism = "{word}", mobiles = ["mobile"], signal = {signal} }}"#);
-        set.push(("node.edge.middlebox".to_owned(), middlebox));
+        set.push(("node.edge.middlebox".to_owned(), mechanism.middlebox(announced)));
     }
     if change == Change::Queue {
         set.push(("link.radio.queue".to_owned(), r#"{ kind = "fq-codel" }"#.to_owned()));
@@ -852,6 +860,8 @@ fn table(args: &AdviseArgs, measure: &Measure, sign: f64, rows: &[Row<'_>]) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "gateway")]
+    use airtcp_sim::scenario::MechanismSpec;
 
     fn row(change: Change, values: &[f64]) -> Row<'static> {
         let gain = Estimate::of_differences(values, &[0.0, 0.0, 0.0]);
@@ -939,5 +949,27 @@ mod tests {
         .unwrap();
         assert_eq!(scenario.links[DOWN].name, "edge>mobile");
         assert_eq!(scenario.links[UP].name, "mobile>edge");
+    }
+
+    #[cfg(feature = "gateway")]
+    #[test]
+    fn the_gateway_that_is_simulated_is_the_one_that_is_advised() {
+        let announced = Announced::Reported(Duration::from_millis(100));
+        for mechanism in Mechanism::ALL {
+            let set = [
+                ("duration".into(), "10 s".into()),
+                ("link.wired.delay".into(), "1 ms".into()),
+                ("node.edge.middlebox".into(), mechanism.middlebox(announced)),
+            ];
+            let scenario = Scenario::parse("advise", TEMPLATE, &set).unwrap();
+            let edge = scenario.nodes.iter().find_map(|node| node.middlebox.as_deref());
+            let text = format!(
+                "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.0/8\"]\nmechanism = \"{}\"",
+                mechanism.word()
+            );
+            let gateway = airtcp_gateway::config::GatewayConfig::parse("g", &text).unwrap();
+            let expected = MechanismSpec::Edge(gateway.groups[0].mechanism);
+            assert_eq!(edge.unwrap().mechanism, expected);
+        }
     }
 }
