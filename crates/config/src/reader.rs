@@ -737,10 +737,13 @@ fn keys(fields: &[Field]) -> Vec<&'static str> {
     keys
 }
 
-/// "a table of" its first keys.
+/// "a table of" its first keys. Who wrote the value of its only key in its place sees how that is done.
 fn a_table(schema: &Table) -> String {
     const SHOWN: usize = 6;
     let mut keys = keys(&schema.fields());
+    if let [only] = keys[..] {
+        return format!("a table of one key: {{ {only} = … }}");
+    }
     if keys.len() > SHOWN {
         keys.truncate(SHOWN);
         keys.push("…");

@@ -178,8 +178,16 @@ impl Header {
                 "loss" => "`time (UNIT),loss (%)`, such as `time (s),loss (%)`".to_owned(),
                 _ => format!("`time (UNIT),{name} (UNIT)`, such as `time (s),{name} (ms)`"),
             };
-            (format!("{:?} is no header", shortened(line)), expected)
+            let what = match line.contains([';', '\t']) {
+                true => "has no commas between its columns",
+                false => "is no header",
+            };
+            (format!("{:?} {what}", shortened(line)), expected)
         };
+        // Spreadsheets write them where the comma is a decimal point.
+        if line.contains([';', '\t']) {
+            return Err(none());
+        }
         let mut found: Vec<(&str, u64)> = Vec::new();
         for cell in line.split(',').map(str::trim) {
             let Some(&(name, known)) = column(cell) else {
@@ -427,6 +435,14 @@ mod tests {
         for (header, expected) in [
             ("time (s),rate (Mbit/s)", "line 1: \"time (s),rate (Mbit/s)\" is no header"),
             ("delay (ms),time (s)", "line 1: \"delay (ms),time (s)\" is no header"),
+            (
+                "time (s);delay (ms)",
+                "line 1: \"time (s);delay (ms)\" has no commas between its columns",
+            ),
+            (
+                "time (s)\tdelay (ms)",
+                "line 1: \"time (s)\\tdelay (ms)\" has no commas between its columns",
+            ),
             ("time (s),delay (ms),rtt (ms)", "line 1: \"rtt (ms)\" is an unknown column"),
             ("time (s),delay (ms),delay (s)", "line 1: a second column of the delay"),
             ("time (s),delay (ms),rate (MB/s)", "line 1: \"MB/s\" is an unknown unit"),

@@ -690,6 +690,13 @@ fn addresses_to_listen_on_have_a_port() {
         refuses("state = \"/run/airtcp\"\n[[mobile]]\nname = \"cab\"", &metrics, &[&line]);
     }
     refuses(
+        "state = \"/run/airtcp\"",
+        "metrics = \"127.0.0.1:9000\"",
+        &[
+            "g.toml:1:11: metrics: found \"127.0.0.1:9000\" (expected a table of one key: { listen = … })",
+        ],
+    );
+    refuses(
         SILENCE,
         "agent = { listen = \"0.0.0.0:4711\" }",
         &[
