@@ -737,7 +737,7 @@ fn keys(fields: &[Field]) -> Vec<&'static str> {
     keys
 }
 
-/// "a table of" its first keys. Who wrote the value of its only key in its place sees how that is done.
+/// "a table of" its first keys. An only key is shown in its place: what was found is often its value.
 fn a_table(schema: &Table) -> String {
     const SHOWN: usize = 6;
     let mut keys = keys(&schema.fields());

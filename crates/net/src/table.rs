@@ -172,20 +172,18 @@ struct Header {
 impl Header {
     /// The header of a table with a column `name`; `Err`: what is wrong, and what was expected.
     fn read(line: &str, name: &str) -> Result<Self, (String, String)> {
-        // Spreadsheets write semicolons where the comma is a decimal point.
-        let has_commas = !line.contains([';', '\t']);
-        let none = || {
+        let refused = |what| {
             let expected = match name {
                 "rate" => "`time (UNIT),rate (UNIT)`, such as `time (s),rate (Mbit/s)`".to_owned(),
                 "loss" => "`time (UNIT),loss (%)`, such as `time (s),loss (%)`".to_owned(),
                 _ => format!("`time (UNIT),{name} (UNIT)`, such as `time (s),{name} (ms)`"),
             };
-            let what =
-                if has_commas { "is no header" } else { "has no commas between its columns" };
             (format!("{:?} {what}", shortened(line)), expected)
         };
-        if !has_commas {
-            return Err(none());
+        let none = || refused("is no header");
+        // Spreadsheets write semicolons where the comma is a decimal point.
+        if !line.contains(',') && line.contains([';', '\t']) {
+            return Err(refused("has no commas between its columns"));
         }
         let mut found: Vec<(&str, u64)> = Vec::new();
         for cell in line.split(',').map(str::trim) {

@@ -213,8 +213,8 @@ fn the_silence_of_an_uplink_freezes_its_senders() {
     });
 }
 
-/// Bound on the dead time once the interface has its carrier again. At most 86 ms were measured, alone and beside
-/// other tests, also while others made and removed interfaces all the time; 327 ms were seen once, and not explained.
+/// Bound on the dead time once the interface has its carrier again. At most 87 ms were measured: alone, beside other
+/// tests, and while loops made and removed interfaces. 327 ms were seen once, from a cause that is not known.
 const AFTER_CARRIER: Duration = Duration::from_millis(500);
 
 /// Takes the uplink's interface away in an upload, by the commands `off` of `ip`, and brings it back

@@ -267,19 +267,18 @@ impl Mechanism {
         self != Self::Wake
     }
 
-    /// It at the edge of a scenario, with the gateway's defaults where a scenario's are the paper's.
+    /// Its `middlebox` in a scenario, with the gateway's defaults for keys whose defaults differ there.
     fn middlebox(self, announced: Announced) -> String {
-        const COPIES: &str = r#", fifo = "4 MiB", max-down = "24 h", probe-interval = "100 ms""#;
-        let (word, signal) = (self.word(), announced.key());
-        let rest = match self {
-            Self::Wake => r#", signal = "none""#.to_owned(),
-            Self::WakeTold => format!(", signal = {signal}"),
-            Self::HoldoverTold => format!("{COPIES}, signal = {signal}"),
-            Self::MTcpPlusTold => format!(
-                r#"{COPIES}, acknowledge = "in-time", open = "in-steps", signal = {signal}"#
-            ),
+        const COPIES: &str = r#"fifo = "4 MiB", max-down = "24 h", probe-interval = "100 ms", "#;
+        const OPENING: &str = r#"acknowledge = "in-time", open = "in-steps", "#;
+        let defaults = match self {
+            Self::Wake | Self::WakeTold => "".to_owned(),
+            Self::HoldoverTold => COPIES.to_owned(),
+            Self::MTcpPlusTold => [COPIES, OPENING].concat(),
         };
-        format!(r#"{{ mechanism = "{word}", mobiles = ["mobile"]{rest} }}"#)
+        let signal = if self.is_told() { announced.key() } else { r#""none""#.to_owned() };
+        let word = self.word();
+        format!(r#"{{ mechanism = "{word}", mobiles = ["mobile"], {defaults}signal = {signal} }}"#)
     }
 
     /// What can go wrong with it.
@@ -939,14 +938,16 @@ mod tests {
         }
     }
 
+    /// The scenario with what it lacks, and with these keys.
+    fn template(more: &[(&str, &str)]) -> Scenario {
+        let needed = [("duration", "10 s"), ("link.wired.delay", "1 ms")];
+        let set: Vec<_> = needed.iter().chain(more).map(|&(k, v)| (k.into(), v.into())).collect();
+        Scenario::parse("advise", TEMPLATE, &set).unwrap()
+    }
+
     #[test]
     fn the_radio_is_where_the_link_goes() {
-        let scenario = Scenario::parse(
-            "advise",
-            TEMPLATE,
-            &[("duration".into(), "10 s".into()), ("link.wired.delay".into(), "1 ms".into())],
-        )
-        .unwrap();
+        let scenario = template(&[]);
         assert_eq!(scenario.links[DOWN].name, "edge>mobile");
         assert_eq!(scenario.links[UP].name, "mobile>edge");
     }
@@ -956,12 +957,7 @@ mod tests {
     fn the_gateway_that_is_simulated_is_the_one_that_is_advised() {
         let announced = Announced::Reported(Duration::from_millis(100));
         for mechanism in Mechanism::ALL {
-            let set = [
-                ("duration".into(), "10 s".into()),
-                ("link.wired.delay".into(), "1 ms".into()),
-                ("node.edge.middlebox".into(), mechanism.middlebox(announced)),
-            ];
-            let scenario = Scenario::parse("advise", TEMPLATE, &set).unwrap();
+            let scenario = template(&[("node.edge.middlebox", &mechanism.middlebox(announced))]);
             let edge = scenario.nodes.iter().find_map(|node| node.middlebox.as_deref());
             let text = format!(
                 "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.0/8\"]\nmechanism = \"{}\"",
