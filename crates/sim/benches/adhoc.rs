@@ -6,7 +6,7 @@
 //! do not grow with the network. Throughput is counted in frames, so its inverse is the CPU time
 //! per frame.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/simulator/common.rs"]
 mod common;
 
 use airtcp_core::{Duration, Instant, Position, Stream};

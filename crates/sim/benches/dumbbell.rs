@@ -1,7 +1,7 @@
 //! The wired dumbbell: 10 NewReno flows over 100 Mbit/s and 10 ms, 1000-byte payload, five
 //! simulated seconds. Throughput is in events (wake-ups) per second.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/simulator/common.rs"]
 mod common;
 
 use airtcp_core::{DataRate, Duration, Event, Instant, Source, Subscriber};

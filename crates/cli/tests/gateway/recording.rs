@@ -1,6 +1,6 @@
 //! Recordings of live traffic: replayed as the simulator does, and read by tshark.
 
-#[path = "../../../sim/tests/common/tshark.rs"]
+#[path = "../../../sim/tests/simulator/tshark.rs"]
 mod capture;
 
 use crate::outages::{Told, outage};

@@ -1,6 +1,6 @@
 //! Recordings as tshark reads them.
 
-#[path = "../../../sim/tests/common/tshark.rs"]
+#[path = "../../../sim/tests/simulator/tshark.rs"]
 mod capture;
 
 use crate::replayed::{m_tcp_plus, recording};

@@ -1,14 +1,12 @@
 //! TCP against closed formulas: throughput under random loss (Padhye, Firoiu, Towsley and Kurose
 //! 1998, "PFTK"; Mathis, Semke, Mahdavi and Ott 1997), window limits, the sawtooth, slow start.
 
-mod common;
-
+use crate::common::{Network, wire};
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
 use airtcp_net::config::LossConfig;
 use airtcp_sim::{Observers, World};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{AckConfig, InitialWindow, Recovery};
-use common::{Network, wire};
 
 const MSS: f64 = 1460.0;
 

@@ -1,16 +1,11 @@
 //! What applications do with their connections: requests and answers, transfers that arrive,
 //! pauses, video, calls; with queueing theory and arithmetic as oracles.
 
-mod common;
-
 use airtcp_core::event::PlayerState;
 use airtcp_core::{Event, Instant, Source, Subscriber};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, RunMetrics, World};
 use airtcp_testing::CountingAllocator;
-
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// A server and a client over one link of 8 Mbit/s and 20 ms.
 fn scenario(duration: u64, traffic: &str) -> Scenario {

@@ -1,8 +1,8 @@
 //! The corpus of the fuzz target `scenario`, replayed.
 
-#[path = "../../../fuzz/checks/corpus.rs"]
+#[path = "../../../../fuzz/checks/corpus.rs"]
 mod corpus;
-#[path = "../../../fuzz/checks/scenario.rs"]
+#[path = "../../../../fuzz/checks/scenario.rs"]
 mod scenario;
 
 #[test]

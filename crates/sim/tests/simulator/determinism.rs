@@ -1,8 +1,7 @@
 //! One trajectory for each scenario and seed, compared by a fingerprint of every packet at every
 //! node and every event.
 
-mod common;
-
+use crate::common;
 use airtcp_core::{Bytes, DataRate, Dscp, Duration, Event, Instant, Source, Subscriber};
 use airtcp_net::CellConfig;
 use airtcp_net::cell::SchedulerConfig;
@@ -130,7 +129,7 @@ fn whole_and_sliced(scenario: &Scenario) -> (Outcome, Outcome) {
 fn a_cell_with_access_categories_in_slices_is_the_same_run() {
     let set = [("duration", "2 s"), ("wlan.cell.short-retry-limit", "1")];
     let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    let text = include_str!("../../../examples/voice.toml");
+    let text = include_str!("../../../../examples/voice.toml");
     let scenario = Scenario::parse("t.toml", text, &set).unwrap_or_else(|e| panic!("{e}"));
     let (whole, sliced) = whole_and_sliced(&scenario);
     let ap = &whole.1.stations[0];

@@ -4,15 +4,13 @@
 //! The reference is ns-2.35 in this set-up. Tolerance: 1 ms in time (our SYN carries an MSS option,
 //! ns-2's does not: 0.04 ms on the slow link), none in packets.
 
-mod common;
-
+use crate::common::{Network, wire};
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, SeqNum, Source, Subscriber};
 use airtcp_net::config::{LossConfig, LossPlace};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{InitialWindow, LossWindow, NewRenoConfig, Recovery, RtoConfig, SackPipe};
-use common::{Network, wire};
 
 const MSS: u32 = 1000;
 const DROPS: [&[u64]; 4] = [&[14], &[14, 28], &[14, 26, 28], &[14, 24, 26, 28]];

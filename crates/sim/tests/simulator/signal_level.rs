@@ -1,8 +1,7 @@
 //! Signals made from the level of an access point's frames: they come when the closed form of the
 //! path loss says.
 
-mod ear;
-
+use crate::ear;
 use airtcp_core::LinkSignal;
 use airtcp_sim::scenario::Scenario;
 

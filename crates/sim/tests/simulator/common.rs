@@ -1,5 +1,5 @@
 //! Small networks for tests and benchmarks, built as values.
-#![allow(dead_code)] // Each test binary uses a different part of this.
+#![allow(dead_code)] // The benchmarks use a part of it.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_edge::MechanismConfig;

@@ -1,7 +1,6 @@
 //! Handovers under traffic: what is lost, what TCP notices, and who hears of them.
 
-mod ear;
-
+use crate::ear;
 use airtcp_core::LinkSignal;
 use airtcp_sim::metrics::RunMetrics;
 use airtcp_sim::scenario::Scenario;

@@ -758,7 +758,7 @@ fn every_packet_of_an_end_has_its_dscp() {
 /// Voice beside a download and an upload: with categories, its packets wait for none of theirs.
 #[test]
 fn voice_passes_bulk_data_with_its_category_alone() {
-    let text = include_str!("../../../examples/voice.toml");
+    let text = include_str!("../../../../examples/voice.toml");
     let short = [("duration", "5 s")];
     let marked = run(text, &short);
     let bulk = [("call.down.dscp", "CS0"), ("call.up.dscp", "CS0")];

@@ -2,7 +2,7 @@
 //! events in `studies/fingerprints.jsonl`. A digest that moves is changed behaviour: the commit
 //! that moves it says which, by how much and why.
 //!
-//! `AIRTCP_BLESS=1 cargo test -p airtcp-sim --test fingerprints` regenerates the digests.
+//! `AIRTCP_BLESS=1 cargo test -p airtcp-sim --test simulator fingerprints` regenerates the digests.
 //! `python/tests/test_fingerprints.py` checks the list of runs in the studies' quick forms, and
 //! with the same variable regenerates it.
 //!

@@ -1,8 +1,6 @@
 //! Captures of a hand-made conversation and of runs, read by the `pcap-file` crate and by tshark.
 
-#[path = "common/tshark.rs"]
-mod tshark;
-
+use crate::tshark::tshark;
 use airtcp_core::{
     Addr, Dscp, Duration, Ecn, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum,
     Timestamps,
@@ -19,7 +17,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU32;
-use tshark::tshark;
 
 const FH: NodeId = NodeId(0);
 const MH: NodeId = NodeId(1);

@@ -1,7 +1,7 @@
 //! What a run must deliver, from first principles.
 
-mod common;
-
+use crate::common;
+use crate::common::{Network, wire};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Event, Flags, Instant, Source, Subscriber};
 use airtcp_net::config::{LossConfig, OutageConfig, OutageMode, Schedule};
@@ -10,7 +10,6 @@ use airtcp_sim::scenario::{NodeId, NodeOutage};
 use airtcp_sim::trace::{Crossing, Direction, PacketTap, Recorder, Series};
 use airtcp_sim::{Observers, Packet, RunMetrics, World};
 use airtcp_tcp::TcpConfig;
-use common::{Network, wire};
 
 fn run(scenario: &Scenario) -> RunMetrics {
     let mut world = World::new(scenario, 1);

@@ -1,14 +1,10 @@
 //! What a run allocates, measured with a counting allocator.
 
-mod common;
-
+use crate::common;
 use airtcp_core::{DataRate, Duration, Instant};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 use airtcp_testing::CountingAllocator;
-
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn packets(world: &World) -> u64 {
     world.metrics().links.iter().map(|link| link.packets_sent).sum()

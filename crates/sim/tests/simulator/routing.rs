@@ -1,8 +1,7 @@
 //! Packets between nodes: static routes, TTL, partitioned networks, and nodes with routers, by test
 //! protocols that use only the public interface.
 
-mod common;
-
+use crate::common::{Network, wire};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
 use airtcp_routing::router::{Context, Data, Message, NextHop, Notice, Packet as Routed};
@@ -12,7 +11,6 @@ use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::{Crossing, Direction, PacketTap};
 use airtcp_sim::{Observers, Packet, World};
 use airtcp_tcp::TcpConfig;
-use common::{Network, wire};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! BBRv3 (draft-ietf-ccwg-bbr) on whole paths of 100 Mbit/s and 20 ms one way, which hold 333
 //! packets of 1500 B.
 //!
-//! `cargo test -p airtcp-sim --test bbr3 -- --nocapture --test-threads 1` prints what
+//! `cargo test -p airtcp-sim --test simulator bbr3 -- --nocapture --test-threads 1` prints what
 //! docs/measurements/bbr.md says.
 
 use airtcp_core::{Duration, Instant};
