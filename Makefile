@@ -20,6 +20,8 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 TEST_THREADS := $(shell expr 4 '*' $(CORES))
 # Making a failing case smaller must not take longer than CI has.
 export PROPTEST_MAX_SHRINK_TIME ?= 120000
+# Containers set it; each of hundreds of processes would compile pandas, SciPy and matplotlib again (3 s each).
+unexport PYTHONDONTWRITEBYTECODE
 
 # How what pytest runs is built, and where it is in target/. After CI nobody uses it. There most of
 # it was built for cargo's tests, with the same profile and features.
