@@ -95,8 +95,10 @@ test-python:
 # With the tests' profile: procedural macros and build scripts have been built for it already.
 linters:
 	$(call stage,cargo clippy)
-	@# Nothing is linked. Without the variable, libFuzzer's C++ would be compiled.
-	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/Cargo.toml cargo clippy --profile test --workspace --all-targets --features airtcp-fuzz/libfuzzer -- -D warnings
+	cargo clippy --profile test --workspace --all-targets -- -D warnings
+	@# On its own: libfuzzer-sys changes features, and all C code would be compiled again. Nothing is linked; without
+	@# the variable, libFuzzer's C++ would be compiled.
+	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/Cargo.toml cargo clippy --profile test --package airtcp-fuzz --features libfuzzer -- -D warnings
 	$(call stage,rustdoc)
 	RUSTDOCFLAGS='-D warnings' cargo doc --profile test --workspace --no-deps --quiet
 	$(call stage,ruff)

@@ -1,3 +1,4 @@
+//! `checks/control.rs` on what libFuzzer makes.
 #![no_main]
 
 #[path = "../checks/control.rs"]

@@ -1,3 +1,4 @@
+//! `checks/gateway_config.rs` on what libFuzzer makes.
 #![no_main]
 
 #[path = "../checks/gateway_config.rs"]

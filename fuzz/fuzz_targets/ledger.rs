@@ -1,3 +1,4 @@
+//! `checks/ledger.rs` on what libFuzzer makes.
 #![no_main]
 
 #[path = "../checks/ledger.rs"]

@@ -1,3 +1,4 @@
+//! `checks/live_packet.rs` on what libFuzzer makes.
 #![no_main]
 
 #[path = "../checks/live_packet.rs"]

@@ -1,3 +1,4 @@
+//! `checks/packetdrill.rs` on what libFuzzer makes.
 #![no_main]
 
 #[path = "../checks/packetdrill.rs"]

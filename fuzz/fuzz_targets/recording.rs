@@ -1,3 +1,4 @@
+//! `checks/recording.rs` on what libFuzzer makes.
 #![no_main]
 
 #[path = "../checks/recording.rs"]

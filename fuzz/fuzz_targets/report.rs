@@ -1,3 +1,4 @@
+//! `checks/report.rs` on what libFuzzer makes.
 #![no_main]
 
 #[path = "../checks/report.rs"]

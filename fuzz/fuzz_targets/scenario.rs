@@ -1,3 +1,4 @@
+//! `checks/scenario.rs` on what libFuzzer makes.
 #![no_main]
 
 #[path = "../checks/scenario.rs"]

@@ -1,3 +1,4 @@
+//! `checks/segment.rs` on what libFuzzer makes.
 #![no_main]
 
 #[path = "../checks/segment.rs"]
