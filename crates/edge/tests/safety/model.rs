@@ -33,6 +33,8 @@ use std::rc::Rc;
 /// The search looks up millions of states, and SipHash would slow it down.
 type HashMap<K, V> = std::collections::HashMap<K, V, DefaultHashBuilder>;
 type HashSet<K> = std::collections::HashSet<K, DefaultHashBuilder>;
+/// States by number, and their numbers.
+type Numbered<K> = indexmap::IndexSet<K, DefaultHashBuilder>;
 
 /// Every deadline is due: see the top of this file.
 const NOW: Instant = Instant::MAX;
@@ -261,8 +263,7 @@ type Reaction = (u32, Rc<[Output]>);
 struct Nodes<'a, C: Connection<Vec<u8>>> {
     setup: &'a Setup,
     config: &'a C::Config,
-    states: Vec<C>,
-    numbers: HashMap<C, u32>,
+    states: Numbered<C>,
     reactions: HashMap<(u32, Input), Reaction>,
     /// Those that can deliver what was acknowledged: with what the mobile and the fixed host know.
     proven: HashSet<(u32, u8, u8)>,
@@ -273,10 +274,9 @@ where
     C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
 {
     fn new(setup: &'a Setup, config: &'a C::Config) -> Self {
-        let numbers = HashMap::from_iter([(C::default(), 0)]);
-        let states = vec![C::default()];
+        let states = Numbered::from_iter([C::default()]);
         let (reactions, proven) = (HashMap::default(), HashSet::default());
-        Self { setup, config, states, numbers, reactions, proven }
+        Self { setup, config, states, reactions, proven }
     }
 
     fn has_turn(&self, state: &C) -> bool {
@@ -351,12 +351,8 @@ where
                 Output::ToFixed { ack, window, injected }
             });
         }
-        let new = self.states.len() as u32;
-        let number = *self.numbers.entry(next.clone()).or_insert(new);
-        if number == new {
-            self.states.push(next);
-        }
-        let reaction = (number, outputs.into());
+        let (number, _) = self.states.insert_full(next);
+        let reaction = (number as u32, outputs.into());
         self.reactions.insert((node, input), Reaction::clone(&reaction));
         Ok(reaction)
     }
@@ -673,26 +669,22 @@ where
     C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
 {
     let mut nodes = Nodes::<C>::new(setup, config);
-    let start = State::start(setup);
-    let mut numbers = HashMap::from_iter([(start, 0)]);
-    let mut states = vec![start];
+    let mut states = Numbered::from_iter([State::start(setup)]);
     // How each state was reached first.
     let mut origins = vec![(0, Step::Start)];
     // From and to.
     let mut steps: Vec<(u32, u32)> = Vec::new();
     let mut at = 0;
-    while let Some(&state) = states.get(at) {
+    while let Some(&state) = states.get_index(at) {
         for step in state.steps(setup, nodes.has_timer(state.node)) {
             let next = state.take(step, &mut nodes).map_err(|violation| {
                 format!("{violation}\n{}{step:?}", trace(&origins, &states, at, &nodes))
             })?;
-            let new = states.len() as u32;
-            let number = *numbers.entry(next).or_insert(new);
-            if number == new {
-                states.push(next);
+            let (number, is_new) = states.insert_full(next);
+            if is_new {
                 origins.push((at as u32, step));
             }
-            steps.push((at as u32, number));
+            steps.push((at as u32, number as u32));
         }
         ensure!(
             states.len() < setup.limit,
@@ -709,7 +701,7 @@ where
 }
 
 /// The first state from which none can be reached in which all is done.
-fn dead_end(states: &[State], steps: &[(u32, u32)]) -> Option<usize> {
+fn dead_end(states: &Numbered<State>, steps: &[(u32, u32)]) -> Option<usize> {
     // Steps by where they lead: those to state n are `sources[starts[n]..starts[n + 1]]`.
     let mut starts = vec![0u32; states.len() + 2];
     for &(_, to) in steps {
@@ -737,7 +729,12 @@ fn dead_end(states: &[State], steps: &[(u32, u32)]) -> Option<usize> {
 }
 
 /// The steps that lead to a state, and that state.
-fn trace<C>(origins: &[(u32, Step)], states: &[State], n: usize, nodes: &Nodes<'_, C>) -> String
+fn trace<C>(
+    origins: &[(u32, Step)],
+    states: &Numbered<State>,
+    n: usize,
+    nodes: &Nodes<'_, C>,
+) -> String
 where
     C: Connection<Vec<u8>> + Debug,
 {
