@@ -1,7 +1,7 @@
 """Checks which runs have digests in `studies/fingerprints.jsonl`: each study's quick form.
 
-`cargo test -p airtcp-sim --test simulator fingerprints` compares the digests themselves. After a change of a
-study, `AIRTCP_BLESS=1` makes this test write the list, and that one the digests.
+`cargo test -p airtcp-sim --test simulator fingerprints` compares the digests themselves. After a
+change of a study, `AIRTCP_BLESS=1` makes this test write the list, and that one the digests.
 """
 
 from __future__ import annotations
