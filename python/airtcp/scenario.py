@@ -212,9 +212,11 @@ class Scenario:
             raise ValueError("pcap_nodes, pcap_monitor and snaplen have no effect without pcap")
         length = None if snaplen is None else str(snaplen)
         captures = None if pcap is None else (os.fspath(pcap), nodes, pcap_monitor, length)
-        metrics, series = self._run(
+        metrics, series, doubts = self._run(
             seed, _names("trace", trace), between_slices, congestion, captures
         )
+        for doubt in doubts:
+            warnings.warn(doubt, stacklevel=2)
         return Run(json.loads(metrics), series)
 
     def run_to_bytes(
@@ -223,12 +225,15 @@ class Scenario:
         trace: Iterable[str],
         between_slices: Callable[[], object] | None,
         congestion: Mapping[str, Callable[[], CongestionControl]] | None,
+        on_doubt: Callable[[str], object],
     ) -> bytes:
-        """What `Run.from_bytes` reads as the result of `run`.
+        """What `Run.from_bytes` reads as the result of `run`; `on_doubt` is told each warning.
 
         Short runs take longer as Python's objects than in the simulator; so this makes none.
         """
-        metrics, series = self._run(seed, list(trace), between_slices, congestion)
+        metrics, series, doubts = self._run(seed, list(trace), between_slices, congestion)
+        for doubt in doubts:
+            on_doubt(doubt)
         return Run(json.loads(metrics), series).to_bytes() if series else metrics.encode()
 
     def _run(
@@ -238,8 +243,8 @@ class Scenario:
         between_slices: Callable[[], object] | None,
         congestion: Mapping[str, Callable[[], CongestionControl]] | None,
         captures: tuple[str, list[str], bool, str | None] | None = None,
-    ) -> tuple[str, dict[str, Series]]:
-        """Simulates once: the metrics in JSON, and the series by name."""
+    ) -> tuple[str, dict[str, Series], list[str]]:
+        """Simulates once: the metrics in JSON, the series by name, and the warnings."""
         check_seeds([seed])
         for name in trace:
             if name not in _native.SERIES:
@@ -248,9 +253,8 @@ class Scenario:
                 raise ValueError(f"unknown series {name!r}: {known}{near}")
         native = self._with_controls(congestion)
         metrics, doubts, columns = native.run(seed, trace, between_slices, captures)
-        for doubt in doubts:
-            warnings.warn(doubt, stacklevel=3)
-        return metrics, {name: Series.from_buffers(*of_it) for name, of_it in columns.items()}
+        series = {name: Series.from_buffers(*of_it) for name, of_it in columns.items()}
+        return metrics, series, doubts
 
     def check_controls(
         self, congestion: Mapping[str, Callable[[], CongestionControl]] | None = None

@@ -76,6 +76,15 @@ def test_a_row_is_a_flow_of_a_run_with_what_was_set(scenario: Path) -> None:
     assert set(run.flows.columns) <= set(table.columns)
 
 
+def test_a_doubt_is_told_once_and_names_a_run(scenario: Path) -> None:
+    late = 'outage = { listed = [["3 s", "4 s"]] }'
+    scenario.write_text(SCENARIO.replace("loss =", f"{late}\nloss ="))
+    with pytest.warns(UserWarning, match="nothing happens") as told:
+        airtcp.sweep(scenario, {LOSS: [0.0, 0.05]}, seeds=3)
+    (only,) = told
+    assert re.match(rf"{scenario} --set {LOSS}=0\.0\d? --seed [123]: links? ", str(only.message))
+
+
 @pytest.mark.parametrize(("rows", "name", "count"), [("links", "link", 2), ("runs", "seed", 1)])
 def test_a_row_can_be_something_else(scenario: Path, rows: str, name: str, count: int) -> None:
     table = airtcp.sweep(scenario, {"duration": ["1 s", "3 s"]}, seeds=[5], rows=rows)

@@ -6,11 +6,12 @@ import hashlib
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
@@ -64,13 +65,16 @@ class Simulator:
     congestion: Mapping[str, Callable[[], CongestionControl]] | None = None
     build: str = field(default_factory=native_build)
     _stopping: threading.Event = field(default_factory=threading.Event)
+    _doubts: set[str] = field(default_factory=set)
 
     def __call__(self, job: Job) -> bytes:
         """Runs one job."""
         if job.testbed is not None:
             self._check()
             return job.testbed.run(job.text).to_bytes()
-        return _scenario(job).run_to_bytes(job.seed, job.series, self._check, self.congestion)
+        on_doubt = partial(self._warn, job)
+        scenario = _scenario(job)
+        return scenario.run_to_bytes(job.seed, job.series, self._check, self.congestion, on_doubt)
 
     def check(self, job: Job) -> None:
         """Raises ValueError if the job cannot be run."""
@@ -86,6 +90,12 @@ class Simulator:
     def _check(self) -> None:
         if self._stopping.is_set():
             raise Interrupted
+
+    def _warn(self, job: Job, doubt: str) -> None:
+        """Warns once of what makes numbers doubtful, and names a run that it is true of."""
+        if doubt not in self._doubts:
+            self._doubts.add(doubt)
+            warnings.warn(f"{job}: {doubt}", stacklevel=2)
 
 
 def _scenario(job: Job) -> Scenario:
