@@ -20,7 +20,8 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 TEST_THREADS := $(shell expr 4 '*' $(CORES))
 # Making a failing case smaller must not take longer than CI has.
 export PROPTEST_MAX_SHRINK_TIME ?= 120000
-# Containers set it; each of hundreds of processes would compile pandas, SciPy and matplotlib again (3 s each).
+# Containers often set it, and then each of hundreds of processes compiles pandas, SciPy and
+# matplotlib again (3 s each).
 unexport PYTHONDONTWRITEBYTECODE
 
 # How what pytest runs is built, and where it is in target/. After CI nobody uses it. There most of
@@ -96,8 +97,8 @@ test-python:
 linters:
 	$(call stage,cargo clippy)
 	cargo clippy --profile test --workspace --all-targets -- -D warnings
-	@# On its own: libfuzzer-sys changes features, and all C code would be compiled again. Nothing is linked; without
-	@# the variable, libFuzzer's C++ would be compiled.
+	@# On its own: libfuzzer-sys makes `cc` compile in parallel, a feature with which all C code would
+	@# be compiled again. Nothing is linked; without the variable, libFuzzer's C++ would be compiled.
 	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/Cargo.toml cargo clippy --profile test --package airtcp-fuzz --features libfuzzer -- -D warnings
 	$(call stage,rustdoc)
 	RUSTDOCFLAGS='-D warnings' cargo doc --profile test --workspace --no-deps --quiet

@@ -236,6 +236,7 @@ impl Bed {
 
 /// A wire of 20 Mbit/s and 10 ms that drops nothing.
 const WIRE: [&str; 6] = ["--rate", "20mbit", "--delay", "5ms", "--queue", "10MB"];
+/// Of the wire: its delay, there and back.
 const ROUND_TRIP: Duration = Duration::from_millis(10);
 
 #[test]

@@ -65,7 +65,7 @@ class Simulator:
     congestion: Mapping[str, Callable[[], CongestionControl]] | None = None
     build: str = field(default_factory=native_build)
     _stopping: threading.Event = field(default_factory=threading.Event)
-    _doubts: set[str] = field(default_factory=set)
+    _doubts: dict[str, Job] = field(default_factory=dict)
 
     def __call__(self, job: Job) -> bytes:
         """Runs one job."""
@@ -93,8 +93,7 @@ class Simulator:
 
     def _warn(self, job: Job, doubt: str) -> None:
         """Warns once of what makes numbers doubtful, and names a run that it is true of."""
-        if doubt not in self._doubts:
-            self._doubts.add(doubt)
+        if self._doubts.setdefault(doubt, job) is job:
             warnings.warn(f"{job}: {doubt}", stacklevel=2)
 
 

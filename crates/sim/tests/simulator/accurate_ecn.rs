@@ -1,8 +1,7 @@
 //! Accurate ECN (RFC 9768) from end to end: queues mark, receivers count, and each congestion
 //! control answers in its way.
 
-use airtcp_sim::scenario::Scenario;
-use airtcp_sim::{Observers, World};
+use crate::common;
 
 /// The results of a flow of 20 s over 50 Mbit/s with a round trip of 10 ms.
 #[derive(Debug)]
@@ -28,10 +27,8 @@ fn flow(tcp: &str, queue: &str) -> Outcome {
         [tcp]
         {tcp}"#
     );
-    let scenario = Scenario::parse("t.toml", &text, &[]).expect("a right scenario");
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    let metrics = world.metrics();
+    let scenario = common::parse(&text, &[]);
+    let metrics = common::run(&scenario, 1);
     let flow = &metrics.flows[0];
     Outcome {
         share: flow.goodput / 50e6,

@@ -1,15 +1,13 @@
 //! Routing protocols over 802.11, by scenario files.
 
+use crate::common;
 use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
 use airtcp_sim::metrics::RunMetrics;
-use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::{Crossing, Direction, PacketTap};
 use airtcp_sim::{Observers, Packet, World};
 
 fn run(text: &str, set: &[(&str, &str)], seed: u64) -> (Log, RunMetrics) {
-    let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let scenario =
-        Scenario::parse("t.toml", text, &set).unwrap_or_else(|error| panic!("{}", error.render()));
+    let scenario = common::parse(text, set);
     let (mut events, mut packets) = (Log::default(), Log::default());
     let mut world = World::new(&scenario, seed);
     world.run(&mut Observers {

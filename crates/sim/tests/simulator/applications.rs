@@ -1,6 +1,7 @@
 //! What applications do with their connections: requests and answers, transfers that arrive,
 //! pauses, video, calls; with queueing theory and arithmetic as oracles.
 
+use crate::common::{self, run};
 use airtcp_core::event::PlayerState;
 use airtcp_core::{Event, Instant, Source, Subscriber};
 use airtcp_sim::scenario::Scenario;
@@ -20,17 +21,11 @@ fn scenario(duration: u64, traffic: &str) -> Scenario {
         queue = {{ limit = "10000 packets" }}
         {traffic}"#
     );
-    Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"))
+    common::parse(&text, &[])
 }
 
 fn flow(duration: u64, traffic: &str) -> Scenario {
     scenario(duration, &format!("[[flow]]\nname = \"f\"\nfrom = \"S\"\nto = \"C\"\n{traffic}"))
-}
-
-fn run(scenario: &Scenario, seed: u64) -> RunMetrics {
-    let mut world = World::new(scenario, seed);
-    world.run(&mut Observers::default());
-    world.metrics()
 }
 
 /// Events of receivers, with their times.

@@ -1,8 +1,7 @@
 //! A receive buffer that tunes itself limits no flow that the largest buffer would not limit.
 
+use crate::common;
 use airtcp_sim::metrics::FlowMetrics;
-use airtcp_sim::scenario::Scenario;
-use airtcp_sim::{Observers, World};
 use proptest::prelude::*;
 
 /// A flow over a link whose queue holds as much as the path, for 30 round trips and 3 s at least.
@@ -20,10 +19,8 @@ fn run(rate: u32, rtt: u32, tcp: &str) -> FlowMetrics {
         f64::from(rtt) / 2.0,
         path.max(15_000),
     );
-    let scenario = Scenario::parse("path.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    world.metrics().flows.remove(0)
+    let scenario = common::parse(&text, &[]);
+    common::run(&scenario, 1).flows.remove(0)
 }
 
 /// Fails if autotuning costs more than 2 % of the goodput, or limits the flow for longer than two
@@ -73,11 +70,9 @@ fn slow_start_ends_in_two_ways_if_the_receiver_opened_the_connection() {
         link = [{ between = ["a", "b"], rate = "8 Mbit/s", delay = "20 ms", queue = { limit = "60 kB" } }]
         flow = [{ from = "a", to = "b", opens = "receiver", jitter = "10 ms" }]
     "#;
-    let scenario = Scenario::parse("path.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = common::parse(text, &[]);
     let again = |seed| {
-        let mut world = World::new(&scenario, seed);
-        world.run(&mut Observers::default());
-        let flow = world.metrics().flows.remove(0);
+        let flow = common::run(&scenario, seed).flows.remove(0);
         (flow.retransmission_ratio * 4e6 / 1500.0).round() as u32
     };
     let runs: Vec<u32> = (1..=24).map(again).collect();

@@ -4,8 +4,8 @@
 //! `cargo test -p airtcp-sim --test simulator bbr3 -- --nocapture --test-threads 1` prints what
 //! docs/measurements/bbr.md says.
 
+use crate::common;
 use airtcp_core::{Duration, Instant};
-use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 
 const RATE: f64 = 100e6;
@@ -51,7 +51,7 @@ fn world(controls: &[&str], link: &str, tcp: &str, seed: u64) -> World {
             100 * i
         );
     }
-    let scenario = Scenario::parse("t.toml", &text, &[]).expect("a right scenario");
+    let scenario = common::parse(&text, &[]);
     World::new(&scenario, seed)
 }
 

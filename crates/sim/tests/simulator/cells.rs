@@ -1,5 +1,6 @@
 //! Cells under traffic: who gets which share, and what an idle cell costs.
 
+use crate::common;
 use airtcp_core::{Event, Instant, Source, Subscriber};
 use airtcp_sim::metrics::{LinkMetrics, RunMetrics};
 use airtcp_sim::scenario::Scenario;
@@ -36,13 +37,11 @@ const PF: &str = "scheduler = \"proportional-fair\"";
 
 fn scenario(cell: &str, traffic: &str) -> Scenario {
     let text = SCENARIO.replace("CELL", cell).replace("TRAFFIC", traffic);
-    Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"))
+    common::parse(&text, &[])
 }
 
 fn run(cell: &str, traffic: &str) -> RunMetrics {
-    let mut world = World::new(&scenario(cell, traffic), 1);
-    world.run(&mut Observers::default());
-    world.metrics()
+    common::run(&scenario(cell, traffic), 1)
 }
 
 fn link<'a>(metrics: &'a RunMetrics, name: &str) -> &'a LinkMetrics {
@@ -119,7 +118,7 @@ fn fading_repeats_with_the_seed_and_differs_between_phones() {
     let traffic = "flow = [{ from = \"server\", to = \"phone\" }]";
     let text = SCENARIO.replace("CELL", PF).replace("TRAFFIC", traffic);
     let text = text.replace("rate = \"20 Mbit/s\"", fading);
-    let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = common::parse(&text, &[]);
     let run = |seed| {
         let mut log = Log::default();
         let mut world = World::new(&scenario, seed);

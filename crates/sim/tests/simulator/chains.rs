@@ -3,24 +3,17 @@
 //! are four standard deviations of ns-2's runs plus 2 %, since these runs are shorter. The full
 //! comparison is `airtcp study run validation --only V-chain,V-chain-tcp,V-chain-window`.
 
-use airtcp_sim::scenario::Scenario;
-use airtcp_sim::{Observers, RunMetrics, World};
+use crate::common;
+use airtcp_sim::RunMetrics;
 
 /// The metrics of a file of the study with these overrides, for 60 s.
 fn run(file: &str, hops: u32, set: &[(&str, &str)]) -> RunMetrics {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/validation/scenarios/");
     let text = std::fs::read_to_string(format!("{folder}{file}")).expect("the study has it");
     let place = format!("[\"{} m\", \"0 m\"]", 200 * hops);
-    let chain =
-        [("duration", "60 s"), ("node.n.count", &hops.to_string()), ("node.D.position", &place)]
-            .map(|(key, value)| (key.to_owned(), value.to_owned()));
-    let set = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned()));
-    let set: Vec<_> = chain.into_iter().chain(set).collect();
-    let scenario =
-        Scenario::parse(file, &text, &set).unwrap_or_else(|error| panic!("{}", error.render()));
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    world.metrics()
+    let hops = hops.to_string();
+    let chain = [("duration", "60 s"), ("node.n.count", &hops), ("node.D.position", &place)];
+    common::run(&common::parse(&text, &[&chain, set].concat()), 1)
 }
 
 fn goodput(hops: u32, window: u32, delayed: bool) -> f64 {

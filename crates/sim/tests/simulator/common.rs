@@ -1,4 +1,4 @@
-//! Small networks for tests and benchmarks, built as values.
+//! Small networks for tests and benchmarks, built as values, and whole runs.
 #![allow(dead_code)] // The benchmarks use a part of it.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -10,8 +10,30 @@ use airtcp_sim::scenario::{
     Application, End, FlowSpec, Link, LinkSender, Marks, MechanismSpec, MiddleboxSpec, Node,
     NodeId, Scenario,
 };
+use airtcp_sim::{Observers, RunMetrics, World};
 use airtcp_tcp::TcpConfig;
 use std::sync::Arc;
+
+/// Overrides as [`Scenario::parse`] takes them.
+pub(crate) fn overrides(set: &[(&str, &str)]) -> Vec<(String, String)> {
+    set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// The scenario of a text without mistakes, with these overrides.
+#[track_caller]
+pub(crate) fn parse(text: &str, set: &[(&str, &str)]) -> Scenario {
+    match Scenario::parse("t.toml", text, &overrides(set)) {
+        Ok(scenario) => scenario,
+        Err(error) => panic!("{}", error.render()),
+    }
+}
+
+/// The metrics of a whole run that nobody observes.
+pub(crate) fn run(scenario: &Scenario, seed: u64) -> RunMetrics {
+    let mut world = World::new(scenario, seed);
+    world.run(&mut Observers::default());
+    world.metrics()
+}
 
 /// A link with constant delay, a drop-tail queue of `queue` packets, and no losses.
 pub(crate) fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {

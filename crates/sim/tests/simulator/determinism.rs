@@ -128,9 +128,8 @@ fn whole_and_sliced(scenario: &Scenario) -> (Outcome, Outcome) {
 #[test]
 fn a_cell_with_access_categories_in_slices_is_the_same_run() {
     let set = [("duration", "2 s"), ("wlan.cell.short-retry-limit", "1")];
-    let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let text = include_str!("../../../../examples/voice.toml");
-    let scenario = Scenario::parse("t.toml", text, &set).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = common::parse(text, &set);
     let (whole, sliced) = whole_and_sliced(&scenario);
     let ap = &whole.1.stations[0];
     assert!(ap.internal_collisions > 0 && ap.mac_drops > 0, "nothing happened: {ap:?}");
@@ -166,7 +165,7 @@ sender = {{ ecn = "rfc3168" }}
 receiver = {{ ecn = "rfc3168" }}
 "#
         );
-        let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let scenario = common::parse(&text, &[]);
         let (whole, sliced) = whole_and_sliced(&scenario);
         assert!(whole.1.stations[0].queue_drops > 0, "{kind}: nothing happened");
         assert_eq!(whole, sliced, "{kind}");
@@ -357,7 +356,7 @@ udp = [{{ from = "A", to = "B", rate = "2 Mbit/s", arrivals = "poisson" }},
        {{ from = "B", to = "A", rate = "1 Mbit/s", size = "200 B" }}]
 "#
         );
-        let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let scenario = common::parse(&text, &[]);
         for seed in 1..=10 {
             let (mut watched, mut alone) =
                 (World::new(&scenario, seed), World::new(&scenario, seed));
@@ -383,7 +382,7 @@ flow = [{ from = "B", to = "R" }]
 udp = [{ from = "S", to = "B", rate = "1 Mbit/s", size = "125 B" },
        { from = "A", to = "C", rate = "1 Mbit/s", size = "125 B", arrivals = "poisson" }]
 "#;
-    let scenario = Scenario::parse("t.toml", TEXT, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = common::parse(TEXT, &[]);
     for seed in 1..=10 {
         let (mut watched, mut alone) = (World::new(&scenario, seed), World::new(&scenario, seed));
         let mut events = Fingerprint::EMPTY;

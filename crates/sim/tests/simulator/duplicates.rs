@@ -1,5 +1,6 @@
 //! What copies of packets (`duplicate`) do to the two ends of a connection.
 
+use crate::common;
 use airtcp_core::event::{Source, Subscriber};
 use airtcp_core::{Event, Instant};
 use airtcp_sim::scenario::Scenario;
@@ -44,7 +45,7 @@ fn transfer(link: &str, tcp: &str) -> (Signs, RunMetrics) {
         to = 'b'
         bytes = '4 MB'"
     );
-    let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = common::parse(&text, &[]);
     let (mut signs, mut world) = (Signs::default(), World::new(&scenario, 1));
     world.run(&mut Observers { events: Some(&mut signs), ..Observers::default() });
     (signs, world.metrics())

@@ -1,10 +1,10 @@
 //! Handovers under traffic: what is lost, what TCP notices, and who hears of them.
 
+use crate::common;
 use crate::ear;
 use airtcp_core::LinkSignal;
 use airtcp_sim::metrics::RunMetrics;
 use airtcp_sim::scenario::Scenario;
-use airtcp_sim::{Observers, World};
 
 /// The phone has a window of 300 kB, twice the path's capacity, so that half of it waits at the
 /// base station when the handover begins.
@@ -43,17 +43,11 @@ to = "phone"
 
 fn scenario(data: &str, traffic: &str) -> Scenario {
     let text = SCENARIO.replace("DATA", data).replace("TRAFFIC", traffic);
-    Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"))
+    common::parse(&text, &[])
 }
 
 fn run(data: &str, traffic: &str) -> RunMetrics {
-    metrics(&scenario(data, traffic))
-}
-
-fn metrics(scenario: &Scenario) -> RunMetrics {
-    let mut world = World::new(scenario, 1);
-    world.run(&mut Observers::default());
-    world.metrics()
+    common::run(&scenario(data, traffic), 1)
 }
 
 #[test]
@@ -109,9 +103,8 @@ fn datagrams_are_lost_for_as_long_as_the_interruption_lasts() {
     let mechanism = "middlebox = { mechanism = \"wake\", mobiles = [\"phone\"] }\n";
     let text = SCENARIO.replace(mechanism, "").replace("TRAFFIC", udp);
     let lost = |data: &str| {
-        let scenario = Scenario::parse("t.toml", &text.replace("DATA", data), &[]);
-        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-        metrics(&scenario).udp[0].packets_dropped
+        let scenario = common::parse(&text.replace("DATA", data), &[]);
+        common::run(&scenario, 1).udp[0].packets_dropped
     };
     let discarded = lost(r#"data = "discard""#);
     assert!((50..=51).contains(&discarded), "{discarded}");

@@ -1,8 +1,7 @@
 //! Senders with the windows of today: one flow fills a link whose queue holds a product of
 //! bandwidth and delay, and retransmits little.
 
-use airtcp_sim::scenario::Scenario;
-use airtcp_sim::{Observers, World};
+use crate::common;
 
 /// Goodput as a share of the link's rate, and the share of segments retransmitted, of a flow over
 /// so many Mbit/s and ms of round trip.
@@ -24,10 +23,8 @@ fn flow(tcp: &str, rate: u64, rtt: u64) -> (f64, f64) {
         {tcp}"#,
         rtt / 2
     );
-    let scenario = Scenario::parse("t.toml", &text, &[]).expect("a right scenario");
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    let metrics = world.metrics();
+    let scenario = common::parse(&text, &[]);
+    let metrics = common::run(&scenario, 1);
     let flow = &metrics.flows[0];
     (flow.goodput / (rate * 1_000_000) as f64, flow.retransmission_ratio)
 }

@@ -1,8 +1,7 @@
 //! What a run says of the limits of its flows.
 
+use crate::common;
 use airtcp_sim::metrics::FlowMetrics;
-use airtcp_sim::scenario::Scenario;
-use airtcp_sim::{Observers, World};
 
 /// One flow for 20 s over 10 Mbit/s and 40 ms there and back: 50 kB fill the path.
 fn run(flow: &str) -> FlowMetrics {
@@ -14,10 +13,8 @@ fn run(flow: &str) -> FlowMetrics {
         flow = [{{ from = "a", to = "b", {flow} }}]
         "#
     );
-    let scenario = Scenario::parse("limits.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    world.metrics().flows.remove(0)
+    let scenario = common::parse(&text, &[]);
+    common::run(&scenario, 1).flows.remove(0)
 }
 
 fn times(flow: &FlowMetrics) -> [f64; 4] {
@@ -71,10 +68,8 @@ fn a_full_send_buffer_does_not_keep_bbr_in_startup() {
             flow = [{{ from = "a", to = "b" }}]
             "#
         );
-        let scenario = Scenario::parse("buffer.toml", &text, &[]).unwrap();
-        let mut world = World::new(&scenario, 1);
-        world.run(&mut Observers::default());
-        let flow = &world.metrics().flows[0];
+        let scenario = common::parse(&text, &[]);
+        let flow = &common::run(&scenario, 1).flows[0];
         assert!(flow.goodput > 175e6, "{control}: {}", flow.goodput);
         assert!(flow.retransmission_ratio < 0.01, "{control}: {}", flow.retransmission_ratio);
     }
@@ -96,10 +91,8 @@ fn warnings(queue: &str, rates: [u32; 2]) -> Vec<String> {
         flow = [{{ name = "f", count = 3, from = "a", to = "b" }}]
         "#
     );
-    let scenario = Scenario::parse("warnings.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    world.metrics().warnings
+    let scenario = common::parse(&text, &[]);
+    common::run(&scenario, 1).warnings
 }
 
 #[test]
@@ -137,10 +130,8 @@ fn warnings_of(key: &str, quic: &str) -> Vec<String> {
         udp = [{{ from = "a", to = "b", rate = "100 kbit/s" }}]
         "#
     );
-    let scenario = Scenario::parse("warnings.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    world.metrics().warnings
+    let scenario = common::parse(&text, &[]);
+    common::run(&scenario, 1).warnings
 }
 
 #[test]
@@ -193,10 +184,8 @@ fn all_steps_of_a_rate_count_in_what_is_relative_to_it() {
         to = "b"
         traffic = { kind = "arrivals", load = 0.4, link = "b>a", size = "100 kB" }
     "#;
-    let scenario = Scenario::parse("steps.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    let metrics = world.metrics();
+    let scenario = common::parse(text, &[]);
+    let metrics = common::run(&scenario, 1);
     let busy = metrics.links[0].utilisation;
     assert!((0.99..1.001).contains(&busy), "{busy}");
     // 0.4 times 910 Mbit are 455 transfers; the standard deviation is 21.

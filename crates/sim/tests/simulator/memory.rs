@@ -2,7 +2,6 @@
 
 use crate::common;
 use airtcp_core::{DataRate, Duration, Instant};
-use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 use airtcp_testing::CountingAllocator;
 
@@ -42,7 +41,7 @@ fn a_cell_in_steady_state_allocates_nothing() {
         wlan = [{ name = "cell", stations = ["AP", "MH", "other"], queue = "10 packets" }]
         flow = [{ from = "AP", to = "MH" }]
         udp = [{ from = "other", to = "AP", rate = "2 Mbit/s" }]"#;
-    let scenario = Scenario::parse("t.toml", text, &[]).expect("a right scenario");
+    let scenario = common::parse(text, &[]);
     let mut world = World::new(&scenario, 1);
     world.run_until(Instant::from_secs(90), &mut Observers::default());
     let frames =
@@ -75,7 +74,7 @@ fn a_cell_of_phones_in_steady_state_allocates_nothing() {
         rate = { fading = { snr = "12 dB", bandwidth = "9 MHz", coherence-time = "5 ms" } }
         delay = "5 ms"
         forward = { cell = "down" }"#;
-    let scenario = Scenario::parse("t.toml", text, &[]).expect("a right scenario");
+    let scenario = common::parse(text, &[]);
     let mut world = World::new(&scenario, 1);
     world.run_until(Instant::from_secs(40), &mut Observers::default());
     let (sent, dropped) = (packets(&world), world.metrics().links[2].queue_drops);
@@ -119,7 +118,7 @@ fn an_idle_flow_takes_two_and_a_half_kilobytes() {
             flow = [{{ from = "a", to = "b", start = "1 s", count = 10000 }}]"#
         );
         let before = CountingAllocator::live_bytes();
-        let scenario = Scenario::parse("t.toml", &text, &[]).expect("a right scenario");
+        let scenario = common::parse(&text, &[]);
         let _world = World::new(&scenario, 1);
         let bytes = (CountingAllocator::live_bytes() - before) / 10_000;
         println!("{preset}: {bytes} bytes");

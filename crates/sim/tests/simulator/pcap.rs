@@ -1,5 +1,6 @@
 //! Captures of a hand-made conversation and of runs, read by the `pcap-file` crate and by tshark.
 
+use crate::common;
 use crate::tshark::tshark;
 use airtcp_core::{
     Addr, Dscp, Duration, Ecn, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum,
@@ -277,8 +278,7 @@ fn moving(protocol: &str) -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/manet.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let set = [("routing.protocol", protocol), ("routing.preset", "rfc"), ("duration", "8 s")];
-    let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    let scenario = Scenario::parse("manet.toml", &text, &set).unwrap();
+    let scenario = common::parse(&text, &set);
     captures(&scenario, None).concat()
 }
 
@@ -366,7 +366,7 @@ fn a_packet_is_sent_when_its_link_begins_to_serve_it() {
         [("drop-tail", false), ("red", false), ("codel", false), ("fq-codel", true)]
     {
         let text = QUEUED.replace("KIND", kind);
-        let scenario = Scenario::parse("t.toml", &text, &[]).unwrap();
+        let scenario = common::parse(&text, &[]);
         let files = captures(&scenario, None);
         let sent = packets(&files[2]).into_iter().filter(|it| it.1 == Direction::Sent);
         let received = packets(&files[3]).into_iter().filter(|it| it.1 == Direction::Received);
@@ -407,7 +407,7 @@ fn a_capture_is_in_order_of_time_and_the_same_in_slices() {
 
 #[test]
 fn the_time_to_live_counts_the_hops() {
-    let scenario = Scenario::parse("t.toml", TWO_HOPS, &[]).unwrap();
+    let scenario = common::parse(TWO_HOPS, &[]);
     let all = Interface::all(&scenario);
     let names: Vec<&str> = all.iter().map(|interface| interface.name.as_str()).collect();
     assert_eq!(names, ["A", "R.A", "R.B", "B"]);
@@ -428,16 +428,14 @@ fn the_time_to_live_counts_the_hops() {
 
 #[test]
 fn tshark_sees_at_a_router_what_the_sender_sent_twice_and_no_more() {
-    let scenario = Scenario::parse("t.toml", TWO_HOPS, &[]).unwrap();
+    let scenario = common::parse(TWO_HOPS, &[]);
     // Wireshark calls a retransmission that follows soon after other data "out of order".
     let filter = "tcp.len > 0 && (tcp.analysis.retransmission || tcp.analysis.out_of_order)";
     let count = |name: &str, file| {
         let lines = tshark(name, file, &["-Y", filter])?;
         Some(lines.lines().count() as u64)
     };
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    let flow = &world.metrics().flows[0];
+    let flow = &common::run(&scenario, 1).flows[0];
     // All are full-sized, or the last.
     let retransmitted = flow.data_segments_sent - 50_000_u64.div_ceil(1448);
     assert!(retransmitted > 0);

@@ -1,8 +1,8 @@
 //! `tcp.preset`: which value applies at which end, what is dropped, and what is refused.
 
+use crate::common;
 use airtcp_core::{Bytes, Duration};
 use airtcp_sim::scenario::{ConfigError, FlowSpec, Scenario, json_schema, markdown};
-use airtcp_sim::{Observers, World};
 use airtcp_tcp::config::{
     AckConfig, Congestion, CubicConfig, CubicVariant, HyStartConfig, InitialWindow, NewRenoConfig,
     Recovery, SackPipe,
@@ -19,8 +19,7 @@ fn parse(tcp: &str, flow: &str, set: &[(&str, &str)]) -> Result<Scenario, Config
     let text = format!(
         "{NETWORK}[tcp]\n{tcp}\n[[flow]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n{flow}\n"
     );
-    let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Scenario::parse("t.toml", &text, &set)
+    Scenario::parse("t.toml", &text, &common::overrides(set))
 }
 
 /// The flow of a right scenario.
@@ -45,7 +44,7 @@ fn refuses(tcp: &str, flow: &str, set: &[(&str, &str)], expected: &[&str]) {
 #[test]
 fn a_scenario_that_says_nothing_of_tcp_is_linux() {
     let text = format!("{NETWORK}flow = [{{ from = \"A\", to = \"B\" }}]");
-    let scenario = Scenario::parse("t.toml", &text, &[]).expect("a right scenario");
+    let scenario = common::parse(&text, &[]);
     assert_eq!(*scenario.flows[0].sender, Preset::Linux.config());
     assert_eq!(*scenario.flows[0].receiver, Preset::Linux.config());
 }
@@ -231,9 +230,7 @@ fn ends_of_different_presets_talk_to_each_other() {
                 .map(|(key, preset)| format!("{key} = {:?}\n", preset.word()));
             let loss = ("link.A-B.loss", "{ kind = \"bernoulli\", p = 0.01 }");
             let scenario = parse("", &ends.concat(), &[loss]).expect("a right scenario");
-            let mut world = World::new(&scenario, 1);
-            world.run(&mut Observers::default());
-            let flow = &world.metrics().flows[0];
+            let flow = &common::run(&scenario, 1).flows[0];
             assert_eq!(flow.delivered_bytes, 1_000_000, "{sender:?} to {receiver:?}: {flow:?}");
             flow.acks_sent
         });

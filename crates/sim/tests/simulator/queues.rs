@@ -1,8 +1,8 @@
 //! Queues of today and the senders they are for, end to end.
 
+use crate::common;
 use airtcp_sim::metrics::RunMetrics;
 use airtcp_sim::scenario::{ConfigError, Scenario};
-use airtcp_sim::{Observers, World};
 
 /// Flows with these congestion controls and words of `ecn` over 40 Mbit/s and 20 ms of round trip.
 fn parse(queue: &str, flows: &[(&str, &str)]) -> Result<Scenario, ConfigError> {
@@ -34,9 +34,7 @@ queue = {queue}
 
 fn run(queue: &str, flows: &[(&str, &str)]) -> RunMetrics {
     let scenario = parse(queue, flows).unwrap_or_else(|error| panic!("{error}"));
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    world.metrics()
+    common::run(&scenario, 1)
 }
 
 fn marks_and_drops(metrics: &RunMetrics) -> (u64, u64) {

@@ -1,5 +1,6 @@
 //! Flows by QUIC: transfers, outages, wake, marks, repeatability, and what is refused.
 
+use crate::common;
 use airtcp_core::{Duration, Ecn, Instant, Source, event::DropReason};
 use airtcp_routing::router::PacketId;
 use airtcp_sim::metrics::{QuicMetrics, RunMetrics};
@@ -32,8 +33,7 @@ const WAKE: (&str, &str) =
     ("node.edge.middlebox", r#"{ mechanism = "wake", mobiles = ["phone"] }"#);
 
 fn parse(set: &[(&str, &str)]) -> Result<Scenario, String> {
-    let set: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-    Scenario::parse("t.toml", NETWORK, &set).map_err(|error| error.to_string())
+    Scenario::parse("t.toml", NETWORK, &common::overrides(set)).map_err(|error| error.to_string())
 }
 
 fn scenario(set: &[(&str, &str)]) -> Scenario {
@@ -41,9 +41,7 @@ fn scenario(set: &[(&str, &str)]) -> Scenario {
 }
 
 fn run(set: &[(&str, &str)]) -> RunMetrics {
-    let mut world = World::new(&scenario(set), 1);
-    world.run(&mut Observers::default());
-    world.metrics()
+    common::run(&scenario(set), 1)
 }
 
 fn get(set: &[(&str, &str)]) -> QuicMetrics {
@@ -171,9 +169,7 @@ fn losses_do_not_keep_a_transfer_from_completing() {
             ("link.radio.loss", r#"{ kind = "bernoulli", p = 0.03 }"#),
             ("flow.get.bytes", "1 MB"),
         ];
-        let mut world = World::new(&scenario(&set), seed);
-        world.run(&mut Observers::default());
-        let flow = &world.metrics().quic[0];
+        let flow = &common::run(&scenario(&set), seed).quic[0];
         assert_eq!(flow.delivered_bytes, 1_000_000, "seed {seed}");
         assert!(flow.packets_lost > 0 && flow.congestion_events > 0, "seed {seed}");
     }
@@ -279,10 +275,8 @@ fn quic_runs_beside_tcp_and_over_radio() {
             { name = "t", from = "A", to = "C", bytes = "100 kB" },
             { name = "q", from = "A", to = "C", bytes = "100 kB", transport = "quic", count = 2 },
         ]"#;
-    let scenario = Scenario::parse("t.toml", text, &[]).expect("a right scenario");
-    let mut world = World::new(&scenario, 1);
-    world.run(&mut Observers::default());
-    let metrics = world.metrics();
+    let scenario = common::parse(text, &[]);
+    let metrics = common::run(&scenario, 1);
     let names: Vec<&str> = metrics.quic.iter().map(|flow| &*flow.name).collect();
     assert_eq!(names, ["q0", "q1"]);
     assert!(metrics.quic.iter().all(|flow| flow.delivered_bytes == 100_000));
@@ -329,9 +323,7 @@ fn quic_instead_of_tcp() {
             [tcp]
             mss = "1000 B""#
         );
-        let set = set.iter().map(|&(key, word)| (key.to_owned(), word.to_owned()));
-        let set: Vec<_> = set.collect();
-        Scenario::parse("t.toml", &text, &set).map_err(|error| error.to_string())
+        Scenario::parse("t.toml", &text, &common::overrides(set)).map_err(|error| error.to_string())
     };
     let quic = [("flow.f.transport", "quic")];
     assert_eq!(

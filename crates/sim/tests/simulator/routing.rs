@@ -1,7 +1,7 @@
 //! Packets between nodes: static routes, TTL, partitioned networks, and nodes with routers, by test
 //! protocols that use only the public interface.
 
-use crate::common::{Network, wire};
+use crate::common::{self, Network, wire};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
 use airtcp_routing::router::{Context, Data, Message, NextHop, Notice, Packet as Routed};
@@ -14,16 +14,6 @@ use airtcp_tcp::TcpConfig;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-fn scenario(text: &str) -> Scenario {
-    Scenario::parse("t.toml", text, &[]).unwrap_or_else(|error| panic!("{}", error.render()))
-}
-
-fn run(scenario: &Scenario) -> RunMetrics {
-    let mut world = World::new(scenario, 1);
-    world.run(&mut Observers::default());
-    world.metrics()
-}
 
 /// A line of nodes with this many links between its ends, and a transfer from end to end.
 fn line(links: usize) -> Scenario {
@@ -41,7 +31,7 @@ fn line(links: usize) -> Scenario {
 /// zero.
 #[test]
 fn a_packet_crosses_as_many_links_as_its_ttl_says() {
-    let flow = &run(&line(64)).flows[0];
+    let flow = &common::run(&line(64), 1).flows[0];
     assert_eq!((flow.delivered_bytes, flow.ttl_drops), (10_000, 0));
 
     let scenario = line(65);
@@ -82,7 +72,7 @@ const PARTS: &str = r#"
 
 #[test]
 fn a_partitioned_network_runs_and_counts_packets_without_a_route() {
-    let metrics = run(&scenario(PARTS));
+    let metrics = common::run(&common::parse(PARTS, &[]), 1);
     let [inside, between] = metrics.flows.as_slice() else { panic!("{:?}", metrics.flows) };
     assert!(inside.goodput > 100_000.0 && inside.no_route_drops == 0, "{inside:?}");
     // The SYN at 0, 1, 2, 3, 4, 5 and 7 s: its first four time-outs do not double.
@@ -183,7 +173,7 @@ fn log(mut world: World) -> (Log, RunMetrics) {
 
 #[test]
 fn a_router_with_the_static_routes_gives_the_same_run() {
-    let scenario = scenario(CHAIN);
+    let scenario = common::parse(CHAIN, &[]);
     let (by_table, metrics) = log(World::new(&scenario, 1));
     assert!(metrics.flows[0].goodput > 50_000.0 && metrics.udp[0].packets_received > 50);
     // Packets taken back from a failed link would make a difference.
@@ -250,12 +240,13 @@ impl Router for Curious {
 /// source that counts its packets on the first link.
 #[test]
 fn a_router_overhears_what_neighbours_send_to_others() {
-    let scenario = scenario(
+    let scenario = common::parse(
         r#"
         duration = "10 s"
         node = [{ name = "n", count = 4, position = ["0 m", "0 m"], spacing = ["200 m", "0 m"] }]
         wlan = [{ name = "air", stations = ["n"], preset = "ns2" }]
         udp = [{ from = "n0", to = "n3", rate = "saturated", size = "1000 B" }]"#,
+        &[],
     );
     let heard: [Arc<AtomicU64>; 4] = Default::default();
     let run = |overhear: bool| {
@@ -407,7 +398,7 @@ const TWO_WAYS: &str = r#"
 
 #[test]
 fn a_protocol_discovers_routes_and_finds_others_when_a_link_fails() {
-    let scenario = scenario(TWO_WAYS);
+    let scenario = common::parse(TWO_WAYS, &[]);
     let (log, metrics) = log(World::with_routers(&scenario, 1, Asking::boxed));
     let flow = &metrics.flows[0];
     let b = &metrics.stations[1];
@@ -431,7 +422,7 @@ fn a_sender_told_of_a_broken_route_stands_by_until_there_is_another() {
     let run = |tcp: &str| {
         let ways = TWO_WAYS.replace("\"5 s\"", "\"0.4 s\"");
         let text = format!("{ways}\ncwnd-limit = \"4 kB\"\n{tcp}");
-        let (log, metrics) = log(World::with_routers(&scenario(&text), 1, Asking::boxed));
+        let (log, metrics) = log(World::with_routers(&common::parse(&text, &[]), 1, Asking::boxed));
         let last = |what: &str| {
             let line = log.events.iter().rfind(|line| line.contains(what))?;
             line.split(' ').next()?.parse::<f64>().ok()
@@ -510,13 +501,14 @@ impl Router for Greedy {
 /// A protocol's header makes packets longer on the air.
 #[test]
 fn a_protocol_knows_positions_and_writes_into_packets() {
-    let scenario = scenario(
+    let scenario = common::parse(
         r#"
         duration = "10 s"
         tcp = { preset = "rfc" }
         node = [{ name = "n", count = 4, position = ["0 m", "0 m"], spacing = ["200 m", "0 m"] }]
         wlan = [{ name = "air", stations = ["n"], preset = "ns2" }]
         flow = [{ from = "n0", to = "n3", bytes = "20 kB" }]"#,
+        &[],
     );
     let greedy = |node| Some(Box::new(Greedy { node, nodes: 4 }) as Box<dyn Router>);
     let (_, with) = log(World::with_routers(&scenario, 1, greedy));

@@ -1,9 +1,9 @@
 //! Signals made from the level of an access point's frames: they come when the closed form of the
 //! path loss says.
 
+use crate::common;
 use crate::ear;
 use airtcp_core::LinkSignal;
-use airtcp_sim::scenario::Scenario;
 
 /// A phone that walks away at 4 m/s from 10 s on, is 320 m away at 40 s, and comes back.
 const WALK: &str = r#"
@@ -32,7 +32,7 @@ to = "phone"
 "#;
 
 fn signals(text: &str, seed: u64) -> Vec<(f64, LinkSignal)> {
-    let scenario = Scenario::parse("t.toml", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = common::parse(text, &[]);
     ear::signals(&scenario, seed)
 }
 

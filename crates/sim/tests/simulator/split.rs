@@ -1,7 +1,7 @@
 //! Split TCP in a network: what the node acknowledges arrives, whatever the path loses.
 
-use airtcp_sim::scenario::Scenario;
-use airtcp_sim::{Observers, RunMetrics, World};
+use crate::common;
+use airtcp_sim::RunMetrics;
 use proptest::prelude::*;
 
 /// Downloads and uploads of `bytes` each over a node that splits them.
@@ -44,10 +44,8 @@ fn network(bytes: u64, loss: f64, buffer: u32, congestion: &str, preset: &str) -
 }
 
 fn run(text: &str, seed: u64) -> RunMetrics {
-    let scenario = Scenario::parse("t.toml", text, &[]).unwrap_or_else(|error| panic!("{error}"));
-    let mut world = World::new(&scenario, seed);
-    world.run(&mut Observers::default());
-    world.metrics()
+    let scenario = common::parse(text, &[]);
+    common::run(&scenario, seed)
 }
 
 proptest! {

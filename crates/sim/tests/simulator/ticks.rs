@@ -1,7 +1,6 @@
 //! Where the ticks of hosts fall: `tcp.uptime`.
 
-use airtcp_sim::scenario::Scenario;
-use airtcp_sim::{Observers, World};
+use crate::common;
 use std::collections::BTreeSet;
 
 /// Silence of the flows of a host after an outage of 10 s, in a run with this seed.
@@ -18,10 +17,8 @@ fn dead_times(uptime: &str, seed: u64) -> Vec<f64> {
         delay = "20 ms"
         outage = {{ listed = [["4 s", "14 s"]] }}"#
     );
-    let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
-    let mut world = World::new(&scenario, seed);
-    world.run(&mut Observers::default());
-    let flows = world.metrics().flows;
+    let scenario = common::parse(&text, &[]);
+    let flows = common::run(&scenario, seed).flows;
     flows.iter().map(|flow| flow.outage_dead_time.expect("an outage")).collect()
 }
 

@@ -1,21 +1,14 @@
 //! What a run must deliver, from first principles.
 
-use crate::common;
-use crate::common::{Network, wire};
+use crate::common::{self, Network, wire};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Event, Flags, Instant, Source, Subscriber};
 use airtcp_net::config::{LossConfig, OutageConfig, OutageMode, Schedule};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::scenario::{NodeId, NodeOutage};
 use airtcp_sim::trace::{Crossing, Direction, PacketTap, Recorder, Series};
-use airtcp_sim::{Observers, Packet, RunMetrics, World};
+use airtcp_sim::{Observers, Packet, World};
 use airtcp_tcp::TcpConfig;
-
-fn run(scenario: &Scenario) -> RunMetrics {
-    let mut world = World::new(scenario, 1);
-    world.run(&mut Observers::default());
-    world.metrics()
-}
 
 fn tcp() -> TcpConfig {
     TcpConfig { mss: 1000, ..TcpConfig::default() }
@@ -37,7 +30,7 @@ fn a_window_limited_flow_sends_one_window_per_round_trip() {
     let rate = DataRate::mbps(10);
     let link = wire(rate, Duration::from_millis(50), 100);
     let limited = TcpConfig { receive_buffer: Bytes(8_000), ..tcp() };
-    let flow = &run(&one_link(&link, &limited, 60)).flows[0];
+    let flow = &common::run(&one_link(&link, &limited, 60), 1).flows[0];
     let rtt = rate.transmission_time(Bytes(1040)) + rate.transmission_time(Bytes(40));
     let rtt = rtt.as_secs_f64() + 0.1;
     let expected = 8.0 * 8_000.0 / rtt;
@@ -50,7 +43,7 @@ fn a_window_limited_flow_sends_one_window_per_round_trip() {
 #[test]
 fn one_flow_saturates_a_link() {
     let link = wire(DataRate::mbps(1), Duration::from_millis(10), 100);
-    let metrics = run(&one_link(&link, &tcp(), 60));
+    let metrics = common::run(&one_link(&link, &tcp(), 60), 1);
     let payload_rate = 1e6 * 1000.0 / 1040.0;
     let goodput = metrics.flows[0].goodput;
     assert!(goodput < payload_rate && goodput > 0.99 * payload_rate, "{goodput}");
@@ -60,7 +53,7 @@ fn one_flow_saturates_a_link() {
 fn every_packet_is_accounted_for() {
     let mut link = wire(DataRate::mbps(2), Duration::from_millis(20), 10);
     link.loss.model = LossConfig::Bernoulli { p: 0.02 };
-    let metrics = run(&common::dumbbell(3, &link, Duration::from_secs(20)));
+    let metrics = common::run(&common::dumbbell(3, &link, Duration::from_secs(20)), 1);
     let data: u64 = metrics.flows.iter().map(|f| f.data_segments_sent).sum();
     let forward = &metrics.links[0];
     assert!(forward.queue_drops > 0 && forward.loss_drops > 0);
@@ -78,7 +71,7 @@ fn a_transfer_ends_with_the_last_byte_and_an_orderly_close() {
     network.connect(r, b, &link);
     network.flow(a, b, Some(Bytes(123_456)), &tcp());
     network.0.flows[0].start = Instant::from_secs(2);
-    let flow = &run(&network.0).flows[0];
+    let flow = &common::run(&network.0, 1).flows[0];
     assert_eq!((flow.delivered_bytes, flow.sent_bytes), (123_456, 123_456));
     let time = flow.download_time.expect("complete");
     // Handshake 20 ms, then 124 packets at 8.32 ms and propagation; slow start adds a little.
@@ -121,7 +114,7 @@ fn a_flow_that_has_not_started_has_done_nothing() {
     let link = wire(DataRate::mbps(1), Duration::from_millis(5), 50);
     let mut scenario = one_link(&link, &tcp(), 10);
     scenario.flows[0].start = Instant::from_secs(20);
-    let metrics = run(&scenario);
+    let metrics = common::run(&scenario, 1);
     assert_eq!((metrics.flows[0].throughput, metrics.flows[0].sent_bytes), (0.0, 0));
     assert_eq!(metrics.links[0].packets_sent, 0);
 }
@@ -249,7 +242,7 @@ fn recorded_series_agree_with_the_metrics() {
 fn packet_control_acts_on_the_flows_of_its_mobiles() {
     let long = Duration::from_secs(100);
     let cuts = |threshold| {
-        let metrics = run(&common::reordering(threshold, long));
+        let metrics = common::run(&common::reordering(threshold, long), 1);
         (metrics.flows[0].cwnd_reductions, metrics.middleboxes)
     };
     let (without, none) = cuts(None);
@@ -263,7 +256,7 @@ fn packet_control_acts_on_the_flows_of_its_mobiles() {
     if let Some(middlebox) = &mut other.nodes[NodeId(1)].middlebox {
         middlebox.mobiles.clear();
     }
-    let metrics = run(&other);
+    let metrics = common::run(&other, 1);
     assert_eq!(metrics.flows[0].cwnd_reductions, without);
     assert_eq!(metrics.middleboxes[0].counters["acks_forwarded"], 0);
 }
@@ -284,7 +277,7 @@ fn an_outage_of_the_link_is_signalled_as_that_of_the_mobile() {
              [[link]]\nbetween = [\"BS\", \"MH\"]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n{link}\n\
              [[flow]]\nfrom = \"FH\"\nto = \"MH\"\n"
         );
-        run(&Scenario::parse("t.toml", &text, &[]).unwrap())
+        common::run(&common::parse(&text, &[]), 1)
     };
     // The end of a slot is an outage that everybody knows of.
     let slot =

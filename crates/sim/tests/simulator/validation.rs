@@ -4,10 +4,10 @@
 //! The windows are ns-3's, copied as numbers. Where ours lies outside, the test states our value
 //! and docs/measurements/queues.md the reason.
 
+use crate::common;
 use airtcp_core::Instant;
 use airtcp_core::event::{Cause, Event, Source, Subscriber};
 use airtcp_sim::metrics::RunMetrics;
-use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 
 /// Segment size of the published runs, bytes.
@@ -90,7 +90,7 @@ fn run(rtt: u64, seconds: u64, codel: &str, tcp: &str) -> (History, RunMetrics) 
         {tcp}"#,
         rtt / 2
     );
-    let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = common::parse(&text, &[]);
     let mut history = History::default();
     let mut world = World::new(&scenario, 1);
     world.run(&mut Observers { events: Some(&mut history), ..Observers::default() });

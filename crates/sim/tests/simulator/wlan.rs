@@ -1,5 +1,6 @@
 //! Wireless cells, outages of mobiles, and mechanisms against them, in whole scenarios.
 
+use crate::common;
 use airtcp_core::{Dscp, Duration, Event, Flow, Instant, Source, Subscriber};
 use airtcp_net::wifi::{AccessCategories, CategoryConfig};
 use airtcp_sim::metrics::{CallMetrics, FlowMetrics, StationMetrics};
@@ -36,15 +37,8 @@ const DOWNLOAD: &str = r#"
     to = "MH"
 "#;
 
-fn scenario(text: &str, set: &[(&str, &str)]) -> Scenario {
-    let set: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-    Scenario::parse("t.toml", text, &set).unwrap_or_else(|error| panic!("{}", error.render()))
-}
-
 fn run(text: &str, set: &[(&str, &str)]) -> RunMetrics {
-    let mut world = World::new(&scenario(text, set), 1);
-    world.run(&mut Observers::default());
-    world.metrics()
+    common::run(&common::parse(text, set), 1)
 }
 
 fn download(set: &[(&str, &str)]) -> (FlowMetrics, RunMetrics) {
@@ -98,7 +92,7 @@ fn stations_out_of_range_are_reached_through_others() {
         bytes = "10 kB"
     "#;
     let mut nodes = Nodes(vec![]);
-    let mut world = World::new(&scenario(chain, &[]), 1);
+    let mut world = World::new(&common::parse(chain, &[]), 1);
     world.run(&mut Observers { packets: Some(&mut nodes), ..Observers::default() });
     assert_eq!(nodes.0, [1, 2, 3]);
     assert_eq!(world.metrics().flows[0].delivered_bytes, 10_000);
@@ -132,7 +126,7 @@ fn a_sender_without_help_loses_the_time_of_its_back_off() {
 
 #[test]
 fn the_dead_time_of_an_outage_is_a_series_too() {
-    let scenario = scenario(DOWNLOAD, &[OUTAGE]);
+    let scenario = common::parse(DOWNLOAD, &[OUTAGE]);
     let mut recorder = Recorder::new(&[Series::OutageDeadTime]);
     let mut world = World::new(&scenario, 1);
     world.run(&mut Observers { events: Some(&mut recorder), ..Observers::default() });
@@ -233,7 +227,7 @@ fn the_signal_comes_as_early_as_the_scenario_says() {
         [("{}", 9_950), ("{ lead = \"1 s\" }", 9_000), ("{ lead = \"0 s\" }", 10_000)]
     {
         let set = [OUTAGE, M_TCP_PLUS, ("node.AP.middlebox.signal", signal)];
-        let mut world = World::new(&scenario(DOWNLOAD, &set), 1);
+        let mut world = World::new(&common::parse(DOWNLOAD, &set), 1);
         let mut count = |ms| {
             let mut seen = Injections(0);
             let observers = &mut Observers { events: Some(&mut seen), ..Observers::default() };
@@ -395,12 +389,8 @@ fn datagrams_are_lost_in_an_outage() {
 
 #[test]
 fn cells_repeat_and_depend_on_the_seed() {
-    let scenario = scenario(DOWNLOAD, &[("duration", "5 s")]);
-    let run = |seed| {
-        let mut world = World::new(&scenario, seed);
-        world.run(&mut Observers::default());
-        world.metrics()
-    };
+    let scenario = common::parse(DOWNLOAD, &[("duration", "5 s")]);
+    let run = |seed| common::run(&scenario, seed);
     assert_eq!(run(3), run(3));
     assert_ne!(run(3).stations, run(4).stations);
     assert_eq!(run(3).duration, Duration::from_secs(5).as_secs_f64());
@@ -744,7 +734,7 @@ fn every_packet_of_an_end_has_its_dscp() {
     for more in [&[OUTAGE, M_TCP_PLUS][..], &[]] {
         let set = [&marks[..], &[("duration", "15 s")], more].concat();
         let mut tap = Marked(BTreeMap::new());
-        let mut world = World::new(&scenario(DOWNLOAD, &set), 1);
+        let mut world = World::new(&common::parse(DOWNLOAD, &set), 1);
         world.run(&mut Observers { packets: Some(&mut tap), ..Observers::default() });
         let froze = world.metrics().middleboxes.first().map(|it| it.counters["freezes"]);
         assert_eq!(froze, more.first().map(|_| 1));
