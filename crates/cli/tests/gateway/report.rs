@@ -37,8 +37,7 @@ fn note(table: &Table, row: &str) {
 /// Notes an outage: times in seconds, windows in segments.
 pub(crate) fn outage(case: &Case, outcome: &Outcome) {
     let Case { mechanism, congestion, outage, told, phase: _ } = case;
-    let Outcome { dead_time, timeouts, retransmissions, cwnd, download_time, allowance: _ } =
-        outcome;
+    let Outcome { dead_time, timeouts, retransmissions, cwnd, download_time, .. } = outcome;
     let [before, after] = cwnd;
     let mechanism = mechanism.unwrap_or("none");
     let outage = outage.as_secs_f64();
@@ -55,8 +54,7 @@ pub(crate) fn outage(case: &Case, outcome: &Outcome) {
 
 /// Prints an outage as the metrics of `studies/live`, in their units.
 pub(crate) fn metrics(outcome: &Outcome) {
-    let Outcome { dead_time, timeouts, retransmissions, cwnd, download_time, allowance: _ } =
-        outcome;
+    let Outcome { dead_time, timeouts, retransmissions, cwnd, download_time, .. } = outcome;
     let [before, after] = cwnd;
     let metrics = serde_json::json!({
         "dead_time": dead_time.map(|dead| dead.length.as_secs_f64()),
