@@ -39,7 +39,8 @@ echo '{"private": true}' >package.json
 npm install --silent --no-audit --no-fund hdr-histogram-js@3.0.1
 cat >run.js <<'END'
 const { build } = require('hdr-histogram-js')
-const [interval, outage, total] = [1, 2, 3].map(() => build({ lowestDiscernibleValue: 1, highestTrackableValue: 60000 }))
+const range = { lowestDiscernibleValue: 1, highestTrackableValue: 60000 }
+const [interval, outage, total] = [1, 2, 3].map(() => build(range))
 for (const value of [20, 30, 40]) interval.recordValue(value)
 total.add(interval)
 total.add(outage)

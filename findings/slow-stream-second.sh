@@ -6,8 +6,8 @@
 # even the first piece comes out, no end and no error either, and who writes waits for a "drain" that never comes.
 # Nothing is said; by its README pieces go through "at a rate of one per" interval.
 #
-# Seen, four pieces: every 500 ms all four, 500 to 2000 ms after they were written; every 1000 or 2000 ms none in 10
-# s.
+# Seen, four pieces: every 500 ms all four, 500 to 2000 ms after they were written; every 1000 or 2000 ms none in ten
+# seconds.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
