@@ -74,11 +74,12 @@ pub use conntrack::validate::{InvalidPacket, InvalidPackets, ValidPacket};
 pub use hold::cache::SegmentCache;
 pub use hold::journal::{Call, Input};
 pub use interface::{InterfaceName, NotAnInterface};
+pub use mechanisms::away::Resume;
 pub use mechanisms::holdover::{Holdover, HoldoverConfig, HoldoverCounters, HoldoverState};
 pub use mechanisms::m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters, MTcpState, Retransmit};
 pub use mechanisms::m_tcp_plus::{
     Acknowledge, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, MTcpPlusNote, MTcpPlusSnapshot,
-    MTcpPlusState, Open, Resume,
+    MTcpPlusState, Open,
 };
 pub use mechanisms::observe::{Class, ObserveConfig, Observed, Observer, Stalls};
 pub use mechanisms::packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};

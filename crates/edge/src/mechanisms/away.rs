@@ -21,6 +21,7 @@
 //! only fading there is one a minute, which is less often than most fixed hosts probe.
 
 use airtcp_core::{Duration, Flow, Instant};
+use airtcp_settings::choice;
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, at_least, field};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,27 @@ pub(crate) const MAX_DOWN: Field = field(
     Fallback::Required,
     "A connection whose mobile has been away for this long is reset, at both ends.",
 );
+
+/// `resume`, for mechanisms that close the fixed host's window in an outage.
+pub(crate) const RESUME: Field = field(
+    "resume",
+    Kind::Choice(Resume::WORDS),
+    Fallback::Required,
+    "Event that opens the sender's window again. The paper does not say.",
+)
+.source("M-TCP+ §3");
+
+choice! {
+    /// Event that opens the fixed host's window again.
+    #[derive(Hash, Serialize, Deserialize)]
+    #[default(Flush)]
+    pub enum Resume {
+        /// the mobile is back, and has acknowledged what the node held for it
+        Flush = "flush",
+        /// only the answer to the sender's next window probe does
+        Probe = "probe",
+    }
+}
 
 /// `probe-interval`, for mechanisms that probe a mobile whose link is down. The lower bound keeps
 /// the air free.

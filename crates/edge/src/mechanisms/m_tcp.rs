@@ -50,6 +50,7 @@
 //!   [`m_tcp_plus`](crate::mechanisms::m_tcp_plus)): the mobile is back with
 //!   [`Up`](LinkSignal::Up), or when it is heard after a retransmission or probe of the fixed host,
 //!   which in SHRINK go on to it. Before that its acknowledgements count, and its window does not.
+//!   With [`Resume::Probe`] only the latter opens the window.
 //! - A mobile that never answers would be sent copies for ever, and the fixed host kept in persist:
 //!   after [`MTcpConfig::max_down`], checked when the timer expires, both are reset. A host that
 //!   missed the reset, as a mobile out of reach does, gets another when it is heard.
@@ -65,7 +66,7 @@ use crate::conntrack::peers;
 use crate::conntrack::validate::{Conntrack, Conntracked, ValidPacket, validate};
 use crate::hold::cache::{DEFAULT_FIFO, FIFO};
 use crate::hold::store::{Kept, Store};
-use crate::mechanisms::away::{Away, MAX_DOWN};
+use crate::mechanisms::away::{Away, MAX_DOWN, RESUME, Resume};
 use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
 use airtcp_core::{
@@ -107,6 +108,11 @@ settings! {
         #[like(FIFO)]
         #[only("detect" in Detect::BY_TIMER)]
         pub fifo: Bytes = DEFAULT_FIFO,
+        /// Event that opens the fixed host's window again after a signal closed it. The paper does
+        /// not say.
+        #[like(RESUME)]
+        #[only("detect" in Detect::BY_SIGNAL)]
+        pub resume: Resume = Resume::Flush,
         /// The longest silence of a mobile in SHRINK; `None`: for ever.
         #[like(MAX_DOWN)]
         pub max_down: Option<Duration> = None,
@@ -276,6 +282,8 @@ impl<P: Payload> Connection<P> for MTcpState<P> {
         let (last_ack, window) = (store.peers.mobile_ack(), store.peers.mobile().window);
         let down = signal == LinkSignal::Down;
         match (&mut self.away, signal) {
+            // The mobile answers the fixed host's next probe.
+            (Some(_), LinkSignal::Up) if cx.config.resume == Resume::Probe => {}
             (Some(_), LinkSignal::Up) => {
                 cx.counters.reconnections += 1;
                 cx.out.inject(Side::Fixed, store.peers.acknowledge(last_ack, window, None));

@@ -73,7 +73,7 @@ use crate::hold::replay::{INITIAL_WINDOW, LARGEST_INITIAL_WINDOW, Replay};
 use crate::hold::store::{Kept, LONGEST_SEGMENT, Store, close_if_reset};
 use crate::hold::tail::Tail;
 use crate::mechanisms::ack_timing::AckTiming;
-use crate::mechanisms::away::{Away, MAX_DOWN, PROBE_INTERVAL};
+use crate::mechanisms::away::{Away, MAX_DOWN, PROBE_INTERVAL, RESUME, Resume};
 use crate::middlebox::{Actions, Side};
 use crate::per_connection::PerConnection;
 use airtcp_core::{
@@ -122,7 +122,7 @@ settings! {
         #[like(FIFO)]
         pub fifo: Bytes = DEFAULT_FIFO,
         /// Event that opens the sender's window again. The paper does not say.
-        #[source = "M-TCP+ §3"]
+        #[like(RESUME)]
         pub resume: Resume = Resume::Flush,
         /// The longest silence of a mobile before its connections are reset; `None`: for ever.
         #[like(MAX_DOWN)]
@@ -199,18 +199,6 @@ choice! {
         /// as in a slow start: at first half of the replay's congestion window, 10 segments to 64
         /// KiB, and from then on twice what the mobile acknowledges
         InSteps = "in-steps",
-    }
-}
-
-choice! {
-    /// Event that opens the fixed host's window again.
-    #[derive(Hash, Serialize, Deserialize)]
-    #[default(Flush)]
-    pub enum Resume {
-        /// the mobile's ACK of the last copy opens the sender's window
-        Flush = "flush",
-        /// only the answer to the sender's next window probe does
-        Probe = "probe",
     }
 }
 

@@ -1,6 +1,7 @@
 //! `[[flow]]` and `[tcp]`: connections by TCP, with their endpoints, or by QUIC.
 
 use super::application::{Application, Traffic, application};
+use super::link::Link;
 use super::names::{A_NODE, COUNT, fits};
 use super::node::NodeId;
 use super::quic::{QuicConfig, QuicSpec, Transport};
@@ -377,6 +378,7 @@ fn table(
     let Some((opens, by_transport)) = by_transport else { return };
     if let ByTransport::Tcp { application, sender, receiver } = &by_transport {
         check_application(section, application, start, [sender, receiver]);
+        check_on_link(section, &pairs, [sender, receiver], network);
     }
     let pattern = Pattern { jitter, opens, marks, by_transport };
     let first = flows.tcp.len();
@@ -478,6 +480,34 @@ fn check_application(
     if ends.iter().any(|end| end.on_link != LinkReaction::None) {
         let message = "connections that come and go are not told of the link";
         section.push(section.problem("traffic", message).expected("on-link = \"none\""));
+    }
+}
+
+/// Refuses ends that would react to outages of which none is theirs: the radio of a node reports those of
+/// the node, and a link has none.
+fn check_on_link(
+    section: &Section<'_>,
+    pairs: &[(NodeId, NodeId)],
+    [sender, receiver]: [&TcpConfig; 2],
+    network: &Network<'_>,
+) {
+    let senders: Vec<NodeId> = pairs.iter().map(|pair| pair.0).collect();
+    let receivers: Vec<NodeId> = pairs.iter().map(|pair| pair.1).collect();
+    for (key, end, nodes) in [("from", sender, senders), ("to", receiver, receivers)] {
+        let is_told = |&node: &NodeId| network.nodes[node].outage.is_some();
+        if end.on_link == LinkReaction::None || nodes.iter().any(is_told) {
+            continue;
+        }
+        let is_near = |link: &&Link| nodes.contains(&link.from) || nodes.contains(&link.to);
+        let mut broken = network.links.iter().filter(|link| link.config.interruptions().is_some());
+        if let Some(link) = broken.find(is_near) {
+            let reaction = end.on_link.word();
+            let message = format!(
+                "with on-link = {reaction:?} it is told of the node's outages, not of those of {}",
+                link.name
+            );
+            section.push(section.problem(key, message).expected("`outage` in the [[node]]"));
+        }
     }
 }
 

@@ -361,15 +361,12 @@ impl<'a> Surroundings<'a> {
             let spec = self.nodes.get(edge).and_then(|node| node.middlebox.as_deref());
             let (Some(spec), Some(table)) = (spec, section.chosen("middlebox")) else { continue };
             self.check_fifo(spec, &table);
-            if self.traffic_is_known && !self.are_flows_drawn && !self.has_traffic(spec) {
-                let problem = table.problem("mobiles", "no flow begins or ends at them");
-                let all = spec.mechanism.is_for_all_protocols();
-                let expected = if all || self.quic.is_empty() {
-                    "an end of a flow"
-                } else {
-                    "an end of a TCP flow"
-                };
-                table.push(problem.expected(expected).may_follow());
+            if self.traffic_is_known
+                && !self.are_flows_drawn
+                && let Some((message, expected)) = self.idle(edge, spec)
+            {
+                table.push(table.problem("mobiles", message).expected(expected).may_follow());
+                continue;
             }
             if let MechanismSpec::Split(_) = spec.mechanism {
                 self.check_split(spec, &table);
@@ -470,13 +467,38 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    fn has_traffic(&self, spec: &MiddleboxSpec) -> bool {
-        let flows = self.flows.iter().flat_map(|flow| [flow.from, flow.to]);
-        let udp = self.udp.iter().flat_map(|source| [source.from, source.to]);
-        // Only what is about all protocols does anything for QUIC.
-        let quic = if spec.mechanism.is_for_all_protocols() { self.quic } else { &[] };
-        let quic = quic.iter().flat_map(|flow| [flow.from, flow.to]);
-        flows.chain(udp).chain(quic).any(|end| spec.serves(end))
+    /// Why a mechanism has nothing to do, and what was expected; `None`: it has.
+    fn idle(&self, edge: NodeId, spec: &MiddleboxSpec) -> Option<(&'static str, &'static str)> {
+        let for_all = spec.mechanism.is_for_all_protocols();
+        let of_flows = self.flows.iter().map(|flow| [flow.from, flow.to]);
+        let of_quic = self.quic.iter().map(|flow| [flow.from, flow.to]);
+        let of_udp = self.udp.iter().map(|source| [source.from, source.to]);
+        let others = of_quic.chain(of_udp);
+        let is_tcp_alone = !for_all && others.clone().next().is_some();
+        let mut ends = of_flows.chain(others.filter(|_| for_all));
+        if !ends.clone().flatten().any(|end| spec.serves(end)) {
+            let expected = if is_tcp_alone { "an end of a TCP flow" } else { "an end of a flow" };
+            return Some(("no flow begins or ends at them", expected));
+        }
+        if let MechanismSpec::Split(_) = spec.mechanism {
+            return None;
+        }
+        let passes = |ends: [NodeId; 2]| {
+            let [from, to] = ends.map(|end| spec.serves(end));
+            from != to && !ends.contains(&edge)
+        };
+        if !ends.any(passes) {
+            let message = "no flow has one end among them and passes the node";
+            return Some((message, "nodes on one side of this one, the other ends not among them"));
+        }
+        // The other mechanisms are about data that go to a mobile.
+        let brings_data = |flow: &FlowSpec| {
+            let asks =
+                matches!(*flow.application, Application::Requests(_) | Application::Video(_));
+            passes([flow.from, flow.to]) && (asks || spec.serves(flow.to))
+        };
+        (!for_all && !self.flows.iter().any(brings_data))
+            .then_some(("no flow brings them data", "nodes to which flows send"))
     }
 
     /// The name of a node or link that has an outage.

@@ -886,7 +886,7 @@ name = "FH"
 count = 1
 [[node]]
 name = "BS"
-middlebox = { mechanism = "wake", mobiles = ["FH"] }
+middlebox = { mechanism = "split", mobiles = ["FH"] }
 [[link]]
 between = ["FH", "BS"]
 rate = "1 Mbit/s"
@@ -932,7 +932,7 @@ fn what_refers_to_a_refused_node_is_not_reported() {
         "name = 5",
         &[
             "t.toml:3:8: node.0.name: found 5 (expected 1 to 64 letters, digits, - or _)",
-            "t.toml:7:46: node.BS.middlebox.mobiles: no node is called \"FH\" (expected one of BS)",
+            "t.toml:7:47: node.BS.middlebox.mobiles: no node is called \"FH\" (expected one of BS)",
             "t.toml:9:12: link.FH-BS.between: no node is called \"FH\" (expected one of BS)",
             "t.toml:14:19: wlan.cell.stations: no node is called \"FH0\" (expected one of BS)",
             "t.toml:16:8: flow.FH-BS.from: no node is called \"FH\" (expected one of BS)",
@@ -944,7 +944,7 @@ fn what_refers_to_a_refused_node_is_not_reported() {
 #[test]
 fn what_refers_to_nodes_that_cannot_be_read_is_not_reported() {
     let nodes = "[[node]]\nname = \"FH\"\ncount = 1\n[[node]]\nname = \"BS\"\n\
-                 middlebox = { mechanism = \"wake\", mobiles = [\"FH\"] }\n";
+                 middlebox = { mechanism = \"split\", mobiles = [\"FH\"] }\n";
     referred_refuses(
         nodes,
         "[node]\nname = \"FH\"\n",
@@ -1556,8 +1556,14 @@ outage = { listed = [["5 s", "6 s"]] }
 name = "cell"
 stations = ["AP", "MH"]
 [[flow]]
-from = "AP"
+from = "FH"
 to = "MH"
+[[node]]
+name = "FH"
+[[link]]
+between = ["FH", "AP"]
+rate = "100 Mbit/s"
+delay = "1 ms"
 "#;
 
 fn cell(set: &[(&str, &str)]) -> Result<Scenario, super::ConfigError> {
@@ -2448,22 +2454,35 @@ fn mobiles_are_where_outages_and_flows_are() {
     let check = |text: &str| parse(text).map_err(|error| error.to_string());
     for mechanism in ["m-tcp-plus", "holdover", "wake"] {
         assert!(check(&on("170 ms", &edge(mechanism, "MH"))).is_ok(), "the mobile's link");
-        assert!(check(&edge(mechanism, "FH")).is_ok(), "without outages either side will do");
-        let error = check(&on("170 ms", &edge(mechanism, "FH"))).expect_err("the other side");
-        let at = 41 + mechanism.len();
-        assert_eq!(
-            error,
-            format!(
-                "t.toml:6:{at}: node.BS.middlebox.mobiles: none of the outages, as of BS>MH, is on \
-                 their side (expected nodes that an outage cuts off from this one)"
-            )
-        );
     }
-    let ignoring = on("170 ms", &edge("snoop", "FH"));
-    assert!(check(&ignoring).is_ok(), "it gets no signals");
-    let silent = on("170 ms", &edge("m-tcp-plus", "FH"))
-        .replace("\"FH\"] }", "\"FH\"], signal = \"none\" }");
-    assert!(check(&silent).is_ok(), "nor does this one");
+    assert!(check(&edge("wake", "FH")).is_ok(), "without outages either side will do");
+    let refused = |text: &str| check(text).expect_err("it has nothing to do");
+    assert_eq!(
+        refused(&on("170 ms", &edge("wake", "FH"))),
+        "t.toml:6:45: node.BS.middlebox.mobiles: none of the outages, as of BS>MH, is on their side \
+         (expected nodes that an outage cuts off from this one)"
+    );
+    // The flow goes from FH to MH.
+    for mechanism in ["m-tcp", "m-tcp-plus", "holdover", "snoop"] {
+        let error = refused(&edge(mechanism, "FH"));
+        assert!(error.contains("mobiles: no flow brings them data"), "{error}");
+    }
+    for mechanism in ["m-tcp", "wake"] {
+        let both = edge(mechanism, "MH").replace("[\"MH\"] }", "[\"MH\", \"FH\"] }");
+        let at_its_end = edge(mechanism, "MH").replacen("FH", "SN", 1).replacen("BS", "FH", 1);
+        let at_its_end = at_its_end.replacen("SN", "BS", 1);
+        for text in [both, at_its_end] {
+            let error = refused(&text);
+            assert!(error.contains("mobiles: no flow has one end among them"), "{error}");
+        }
+    }
+    // Both ways, if one asks.
+    let asks = "to = \"MH\"\ntraffic = { kind = \"requests\", answer = \"10 kB\" }";
+    let asking = edge("m-tcp", "FH").replace("to = \"MH\"", asks);
+    assert_eq!(check(&asking).map(drop), Ok(()));
+    let silent =
+        on("170 ms", &edge("wake", "FH")).replace("\"FH\"] }", "\"FH\"], signal = \"none\" }");
+    assert!(check(&silent).is_ok(), "it gets no signals");
 
     // Another mobile, to which no flow goes.
     let idle = edge("snoop", "XX") + "[[node]]\nname = \"XX\"\n";
@@ -2477,6 +2496,23 @@ fn mobiles_are_where_outages_and_flows_are() {
         let error = check(&wrong).expect_err(mistake);
         assert!(!error.contains("mobiles"), "{error}");
     }
+}
+
+#[test]
+fn an_end_reacts_to_outages_of_its_node_not_of_a_link() {
+    let on_link = "to = \"MH\"\nreceiver = { on-link = \"freeze\" }";
+    let reacts = BASE.replace("to = \"MH\"", on_link);
+    assert!(parse(&reacts).is_ok(), "nothing has an outage");
+    let outage = "outage = { listed = [[\"5 s\", \"6 s\"]] }";
+    let of_link = reacts.replace("delay = \"170 ms\"", &format!("delay = \"170 ms\"\n{outage}"));
+    let error = parse(&of_link).expect_err("the radio tells of none").to_string();
+    assert!(
+        error.contains("with on-link = \"freeze\" it is told of the node's outages"),
+        "{error}"
+    );
+    assert!(error.contains("not of those of BS>MH (expected `outage` in the [[node]])"), "{error}");
+    let of_both = of_link.replace("name = \"MH\"", &format!("name = \"MH\"\n{outage}"));
+    assert!(parse(&of_both).is_ok());
 }
 
 #[test]
@@ -2591,7 +2627,7 @@ fn cross_traffic_is_read_and_checked() {
     for (keys, expected) in [
         (
             "",
-            "t.toml:14:1: udp.0.rate: missing (expected \"saturated\" or a rate above zero with its \
+            "t.toml:20:1: udp.0.rate: missing (expected \"saturated\" or a rate above zero with its \
               unit, such as \"250 kbit/s\")",
         ),
         (

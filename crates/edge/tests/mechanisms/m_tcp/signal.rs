@@ -3,7 +3,7 @@
 use super::{MTcpScript, machine};
 use crate::script_in_words::{ISNS, Script, Seg, with_payload};
 use airtcp_core::{Duration, LinkSignal};
-use airtcp_edge::{Action, Actions, Detect, MTcpConfig, Middlebox, Side};
+use airtcp_edge::{Action, Actions, Detect, MTcpConfig, Middlebox, Resume, Side};
 
 fn config() -> MTcpConfig {
     MTcpConfig { detect: Detect::Signal, ..MTcpConfig::default() }
@@ -94,6 +94,20 @@ fn up_opens_the_window_and_leaves_what_was_lost_to_the_fixed_host() {
         assert_eq!(s.signal(LinkSignal::Up).len(), 0);
         assert_eq!(s.data(1000, 1000), ["pass"]);
         assert_eq!(s.ack(2000), ["drop", "to fixed: ack 1999 win 500"], "as before");
+        assert_eq!(s.machine.counters().reconnections, 1);
+    }
+}
+
+#[test]
+fn with_resume_by_probe_up_does_not_open_the_window_and_the_next_probe_does() {
+    for isn in ISNS {
+        let mut s = flowing(isn, MTcpConfig { resume: Resume::Probe, ..config() });
+        s.signal(LinkSignal::Fading);
+        s.ack(3000);
+        assert_eq!(s.signal(LinkSignal::Up).len(), 0);
+        assert_eq!(s.machine.counters().reconnections, 0);
+        assert_eq!(s.data(3000, 1), ["pass", "to fixed: ack 3000 win 0"]);
+        assert_eq!(s.ack(3000), ["pass"]);
         assert_eq!(s.machine.counters().reconnections, 1);
     }
 }
