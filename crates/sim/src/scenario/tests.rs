@@ -2632,34 +2632,34 @@ fn cross_traffic_is_read_and_checked() {
         ),
         (
             "rate = \"1 bps\"\nstart = \"20 s\"",
-            "t.toml:18:9: udp.0.start: starts at 20 s, after the end of the run (expected a start before \
+            "t.toml:24:9: udp.0.start: starts at 20 s, after the end of the run (expected a start before \
              `duration`)",
         ),
         (
             "rate = \"1 bps\"\nstart = \"2 s\"\nstop = \"2 s\"",
-            "t.toml:19:8: udp.0.stop: not after the start at 2 s (expected a stop after `start`)",
+            "t.toml:25:8: udp.0.stop: not after the start at 2 s (expected a stop after `start`)",
         ),
         (
             "rate = \"1 bps\"\non = \"2 s\"",
-            "t.toml:14:1: udp.0.off: missing (expected both on and off, or none)",
+            "t.toml:20:1: udp.0.off: missing (expected both on and off, or none)",
         ),
         (
             "rate = \"1 bps\"\nperiods = \"constant\"",
-            "t.toml:18:11: udp.0.periods: has no effect without on and off (expected on and off, whose \
+            "t.toml:24:11: udp.0.periods: has no effect without on and off (expected on and off, whose \
              lengths it describes)",
         ),
         (
             "rate = \"saturated\"\narrivals = \"poisson\"",
-            "t.toml:18:12: udp.0.arrivals: has no effect with rate = \"saturated\" (expected a rate such as \
+            "t.toml:24:12: udp.0.arrivals: has no effect with rate = \"saturated\" (expected a rate such as \
              \"250 kbit/s\")",
         ),
         (
             "rate = \"1 bps\"\nperiods = \"constant\"\non = { exponential = \"1 s\" }\noff = { exponential = \"1 s\" }",
-            "t.toml:18:11: udp.0.periods: has no effect on distributions (expected on or off as a mean)",
+            "t.toml:24:11: udp.0.periods: has no effect on distributions (expected on or off as a mean)",
         ),
         (
             "rate = \"saturated\"\non = \"2 s\"\noff = \"2 s\"",
-            "t.toml:18:6: udp.0.on: has no effect with rate = \"saturated\" (expected a rate such as \
+            "t.toml:24:6: udp.0.on: has no effect with rate = \"saturated\" (expected a rate such as \
              \"250 kbit/s\")",
         ),
     ] {
