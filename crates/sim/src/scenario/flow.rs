@@ -483,8 +483,8 @@ fn check_application(
     }
 }
 
-/// Refuses ends that would react to outages of which none is theirs: the radio of a node reports those of
-/// the node, and a link has none.
+/// Refuses ends that react to outages where only the links near them have any: a node's radio reports
+/// outages of the node.
 fn check_on_link(
     section: &Section<'_>,
     pairs: &[(NodeId, NodeId)],
@@ -499,7 +499,7 @@ fn check_on_link(
             continue;
         }
         let is_near = |link: &&Link| nodes.contains(&link.from) || nodes.contains(&link.to);
-        let mut broken = network.links.iter().filter(|link| link.config.interruptions().is_some());
+        let mut broken = network.links.iter().filter(|link| link.has_outages());
         if let Some(link) = broken.find(is_near) {
             let reaction = end.on_link.word();
             let message = format!(

@@ -40,6 +40,11 @@ pub enum LinkSender {
 }
 
 impl Link {
+    /// It goes down and comes up again, by itself or in handovers.
+    pub(super) fn has_outages(&self) -> bool {
+        self.config.interruptions().is_some()
+    }
+
     /// The cell whose scheduler says when it sends.
     pub fn cell(&self) -> Option<CellId> {
         match self.sender {

@@ -488,10 +488,10 @@ impl<'a> Surroundings<'a> {
             from != to && !ends.contains(&edge)
         };
         if !ends.any(passes) {
-            let message = "no flow has one end among them and passes the node";
-            return Some((message, "nodes on one side of this one, the other ends not among them"));
+            let message = "no flow has one end among them and the other beyond the node";
+            return Some((message, "nodes on one side of this one"));
         }
-        // The other mechanisms are about data that go to a mobile.
+        // Mechanisms for TCP alone act on data that go to a mobile.
         let brings_data = |flow: &FlowSpec| {
             let asks =
                 matches!(*flow.application, Application::Requests(_) | Application::Video(_));
@@ -504,14 +504,13 @@ impl<'a> Surroundings<'a> {
     /// The name of a node or link that has an outage.
     fn an_outage(&self) -> Option<&str> {
         let of_node = self.nodes.iter().find(|node| node.outage.is_some()).map(|node| &node.name);
-        let of_link = || self.links.iter().find(|link| link.config.interruptions().is_some());
+        let of_link = || self.links.iter().find(|link| link.has_outages());
         of_node.or_else(|| of_link().map(|link| &link.name)).map(String::as_str)
     }
 
     /// A mobile has outages, or a link that packets may take between it and the edge node.
     fn hears(&self, edge: NodeId, mobiles: &[NodeId]) -> bool {
-        let mut with_outage =
-            self.links.iter().filter(|link| link.config.interruptions().is_some());
+        let mut with_outage = self.links.iter().filter(|link| link.has_outages());
         mobiles.iter().any(|&mobile| self.nodes[mobile].outage.is_some())
             || with_outage.clone().next().is_some() && {
                 let beyond = self.beyond(edge, mobiles);
